@@ -64,18 +64,30 @@ _DATA = frozenset({"vars", "metadata", "input", "output", "expected_output", "co
 """Where authors keep texts and data of their own, whose keys say nothing."""
 
 
-def _graders(data: Any) -> Iterator[Any]:
+def _mappings_in(data: Any, beside: frozenset[str] = frozenset()) -> Iterator[Mapping[Any, Any]]:
+    """Yield each mapping in *data*, from the top on, without those under the keys *beside*."""
     stack = [data]
-    if isinstance(data, list):
-        yield from (item for item in data if isinstance(item, Mapping) and "type" in item)
     while stack:
         node = stack.pop()
         if isinstance(node, list):
             stack += reversed(node)
         elif isinstance(node, Mapping):
-            for key in GRADERS:
-                yield from node[key] if isinstance(node.get(key), list) else ()
-            stack += [inner for key, inner in node.items() if key not in _DATA]
+            yield node
+            stack += [inner for key, inner in node.items() if key not in beside]
+
+
+def _graders(data: Any) -> Iterator[Any]:
+    if isinstance(data, list):
+        yield from (item for item in _maps(data) if "type" in item)
+    for node in _mappings_in(data, _DATA):
+        for key in GRADERS:
+            yield from node[key] if isinstance(node.get(key), list) else ()
+
+
+def _maps(value: Any) -> list[Mapping[Any, Any]]:
+    """Return the mappings among the items of a list, or among the values of a mapping; none of anything else."""
+    items = value.values() if isinstance(value, Mapping) else value
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, Iterable) else []
 
 
 # -- rules ---------------------------------------------------------------------------------------------------
@@ -87,17 +99,23 @@ Evidence = tuple[tuple[float, Rule], ...]
 """The rules of a format, each with its weight."""
 
 
-def _in_any(where: Callable[[Seen], Iterable[Any]], what: str, keys: tuple[str, ...], kind: Any = object) -> Rule:
-    """Look for one of *keys*, with a value of a *kind*, in the mappings that *where* finds; *what* is the reason."""
+def finds(why: str, look: Callable[[Seen], Iterable[Any]]) -> Rule:
+    """Return the rule that says *why* where *look* yields anything; `{}` in it shows the first that it yields."""
 
     def rule(seen: Seen) -> str:
-        for holder in where(seen):
-            for key in keys if isinstance(holder, Mapping) else ():
-                if key in holder and isinstance(holder[key], kind):
-                    return f"{what} {key!r}"
-        return ""
+        return next((why.format(shorten(str(found), 80)) for found in look(seen)), "")
 
     return rule
+
+
+def _in_any(where: Callable[[Seen], Iterable[Any]], what: str, keys: tuple[str, ...], kind: Any = object) -> Rule:
+    """Look for one of *keys*, with a value of a *kind*, in the mappings that *where* finds; *what* is the reason."""
+    return finds(
+        f"{what} {{!r}}",
+        lambda seen: (
+            key for holder in _maps(where(seen)) for key in keys if key in holder and isinstance(holder[key], kind)
+        ),
+    )
 
 
 def has(*keys: str, kind: type | tuple[type, ...] = object) -> Rule:
@@ -117,12 +135,12 @@ def case_has(*keys: str, kind: type = object) -> Rule:
 
 def option(*keys: str) -> Rule:
     """Look for an option of a test, or of the defaults of tests."""
-
-    def options(seen: Seen) -> Iterator[Any]:
-        holders = [*seen.tests, seen.keys.get("defaultTest"), seen.keys.get("default_test")]
-        return (holder.get("options") for holder in holders if isinstance(holder, Mapping))
-
-    return _in_any(options, "it has the option", keys)
+    defaults = ("defaultTest", "default_test")
+    return _in_any(
+        lambda seen: [one.get("options") for one in _maps([*seen.tests, *map(seen.keys.get, defaults)])],
+        "it has the option",
+        keys,
+    )
 
 
 def asserts(*keys: str) -> Rule:
@@ -135,53 +153,40 @@ def lists(key: str, *wanted: str) -> Rule:
     return _in_any(lambda seen: seen.under(key), f"what it lists under {key!r} has the key", wanted)
 
 
+def _types(seen: Seen) -> list[str]:
+    return [str(grader.get("type")) for grader in _maps(seen.graders)]
+
+
+_OF_TYPE = "it has an assertion of the type {!r}"
+
+uses_negation = finds(_OF_TYPE, lambda seen: (kind for kind in _types(seen) if kind.startswith("not-")))
+"""Look for a type that begins with `not-`, for which AgentV writes `negate`."""
+
+
 def uses(fits: Callable[[str], bool]) -> Rule:
     """Look for an assertion of a type that *fits*."""
-
-    def rule(seen: Seen) -> str:
-        types = [str(grader.get("type")).removeprefix("not-") for grader in seen.graders if isinstance(grader, Mapping)]
-        found = next(filter(fits, types), None)
-        return "" if found is None else f"it has an assertion of the type {shorten(found, 40)!r}"
-
-    return rule
-
-
-def uses_negation(seen: Seen) -> str:
-    """Look for a type that begins with `not-`, for which AgentV writes `negate`."""
-    types = (str(grader.get("type")) for grader in seen.graders if isinstance(grader, Mapping))
-    found = next((type for type in types if type.startswith("not-")), None)
-    return "" if found is None else f"it has an assertion of the type {shorten(found, 40)!r}"
+    return finds(_OF_TYPE, lambda seen: filter(fits, (kind.removeprefix("not-") for kind in _types(seen))))
 
 
 def named(*patterns: str) -> Rule:
     """Look for a name of the file that fits one of *patterns*."""
-
-    def rule(seen: Seen) -> str:
-        fits = any(fnmatchcase(seen.name.lower(), pattern) for pattern in patterns)
-        return f"it is called {shorten(seen.name, 60)}" if fits else ""
-
-    return rule
+    return finds("it is called {}", lambda seen: (seen.name for one in patterns if fnmatchcase(seen.name.lower(), one)))
 
 
 def schema_has(word: str) -> Rule:
     """Look for a *word* in the address of the schema that the file names."""
-
-    def rule(seen: Seen) -> str:
-        addresses = [address for address in (seen.schema, seen.keys.get("$schema")) if isinstance(address, str)]
-        found = next((address for address in addresses if word in address.lower()), None)
-        return "" if found is None else f"its schema is {shorten(found, 80)}"
-
-    return rule
+    return finds(
+        "its schema is {}",
+        lambda seen: (
+            one for one in (seen.schema, seen.keys.get("$schema")) if isinstance(one, str) and word in one.lower()
+        ),
+    )
 
 
 def stands_by(*names: str) -> Rule:
     """Look for one of *names* in the folders around a file of promptfoo's words, up to that of its project."""
-
-    def rule(seen: Seen) -> str:
-        found = sorted(seen.around.intersection(names)) if shared_words(seen) else []
-        return f"it stands in a project with {found[0]}" if found else ""
-
-    return rule
+    why = "it stands in a project with {}"
+    return finds(why, lambda seen: sorted(seen.around.intersection(names)) if shared_words(seen) else ())
 
 
 # -- promptfoo and AgentV ------------------------------------------------------------------------------------
@@ -209,6 +214,7 @@ _VENDOR = re.compile(rf"{_BUILT_IN}|(?!file:)[\w.-]+:.+", re.DOTALL)
 
 _PROGRAM = re.compile(r"file://(?!.*\.(?:ya?ml|json)\Z).*", re.DOTALL)
 _NAME = re.compile(rf"(?!(?:{_BUILT_IN})\Z)[A-Za-z][\w.-]*")
+_OF_ITEMS = ("outcome", "score_ranges", "operator", "min_score", "expected_outcome")
 _LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")
 
 
@@ -221,61 +227,47 @@ def _ids(seen: Seen) -> Iterator[Any]:
             yield provider.get("id") if isinstance(provider, Mapping) else provider
 
 
-def _grader_ids(seen: Seen) -> Iterator[Any]:
-    """Yield the providers of assertions."""
-    return (grader.get("provider") for grader in seen.graders if isinstance(grader, Mapping))
+def _grader_ids(seen: Seen) -> list[Any]:
+    """Return the providers of assertions."""
+    return [grader.get("provider") for grader in _maps(seen.graders)]
 
 
-def _asks(ids: Callable[[Seen], Iterable[Any]], pattern: re.Pattern[str], reason: str) -> Rule:
-    """Look for a provider among *ids* that the *pattern* fits; `{}` in the *reason* is its name."""
-
-    def rule(seen: Seen) -> str:
-        found = next((id_ for id_ in ids(seen) if isinstance(id_, str) and pattern.fullmatch(id_)), None)
-        return "" if found is None else reason.format(repr(shorten(found, 60)))
-
-    return rule
+def _asks(ids: Callable[[Seen], Iterable[Any]], pattern: re.Pattern[str], why: str) -> Rule:
+    """Look for a provider among *ids* that the *pattern* fits; `{}` in the reason *why* is its name."""
+    return finds(why, lambda seen: (id_ for id_ in ids(seen) if isinstance(id_, str) and pattern.fullmatch(id_)))
 
 
-_names_its_own = _asks(_ids, _NAME, "the provider {} is a name of the project's")
+_names_its_own = _asks(_ids, _NAME, "the provider {!r} is a name of the project's")
 """Look for a provider that is a name alone; promptfoo has no such names, also beside those of vendors."""
 
 
-def _asserts_texts(seen: Seen) -> str:
-    found = [grader for grader in seen.graders if isinstance(grader, str)]
-    return f"it asserts the plain text {shorten(found[0], 40)!r}" if found else ""
-
-
-def _items(seen: Seen) -> Iterator[Any]:
+def _values(seen: Seen) -> Iterator[Any]:
     """Yield the values of assertions, and the items of those that are lists."""
-    for grader in seen.graders:
-        value = grader.get("value") if isinstance(grader, Mapping) else None
+    for grader in _maps(seen.graders):
+        value = grader.get("value")
         yield from value if isinstance(value, list) else [value]
 
 
-_asserts_items = _in_any(
-    _items,
-    "an assertion lists items with the key",
-    ("outcome", "score_ranges", "operator", "min_score", "expected_outcome"),
-)
+def _prompts(seen: Seen) -> Iterator[str]:
+    return (prompt for prompt in seen.under("prompts") if isinstance(prompt, str))
+
+
+def _bare_inputs(seen: Seen) -> Iterator[Any]:
+    """Yield the tests with an input beside assertions and without variables: promptfoo would ask nothing."""
+    return (one for one in seen.tests if "input" in one and "vars" not in one and set(GRADERS) & one.keys())
 
 
 def _variable(name: str, *, with_id: bool) -> Rule:
-    def rule(seen: Seen) -> str:
-        for test in seen.tests:
-            variables = test.get("vars")
-            if not isinstance(variables, Mapping) or name not in variables or (with_id and "id" not in test):
-                continue
-            if "input" in variables or "input" in test or not seen.keys.keys().isdisjoint(("input", "prompts")):
-                return f"a test has the variable {name!r}" + (" and an id" if with_id else "")
-        return ""
+    """Look for a test with the variable *name*, and with an id or not, in a file that has an input."""
 
-    return rule
+    def fits(test: Mapping[Any, Any], seen: Seen) -> bool:
+        variables = test.get("vars")
+        if not isinstance(variables, Mapping) or name not in variables or (with_id and "id" not in test):
+            return False
+        return "input" in variables or "input" in test or not seen.keys.keys().isdisjoint(("input", "prompts"))
 
-
-def _input_alone(seen: Seen) -> str:
-    """An input beside assertions and without variables: promptfoo would ask nothing."""
-    found = (test for test in seen.tests if "input" in test and "vars" not in test)
-    return "a test has an input and no variables" if any(set(GRADERS) & test.keys() for test in found) else ""
+    why = f"a test has the variable {name!r}" + (" and an id" if with_id else "")
+    return finds(why, lambda seen: (test for test in seen.tests if fits(test, seen)))
 
 
 def _has_id(seen: Seen) -> str:
@@ -283,36 +275,12 @@ def _has_id(seen: Seen) -> str:
     return "" if alone else case_has("id")(seen)
 
 
-def _asks_input(seen: Seen) -> str:
-    lone = [prompt for prompt in seen.under("prompts") if isinstance(prompt, str) and _LONE_SLOT.fullmatch(prompt)]
-    return "it asks `{{ input }}` and nothing more" if lone else ""
-
-
 def _name_first(seen: Seen) -> str:
-    firsts = [next(iter(grader)) for grader in seen.graders if isinstance(grader, Mapping) and len(grader) > 1]
-    return "its assertions begin with their names" if firsts and set(firsts) <= {"metric", "name"} else ""
-
-
-def _lists_runs(seen: Seen) -> str:
-    runs = [test for test in seen.tests if {"score", "scores", "timestamp"} <= test.keys()]
-    return "it lists the results of a run" if runs else ""
+    firsts = {next(iter(grader)) for grader in _maps(seen.graders) if len(grader) > 1}
+    return "its assertions begin with their names" if firsts and firsts <= {"metric", "name"} else ""
 
 
 # -- the other systems ------------------------------------------------------------------------------------------
-
-
-def _matcher(seen: Seen) -> str:
-    stack: list[Any] = [seen.data] if isinstance(seen.data, Mapping) else []
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Mapping):
-            found = [key for key in ("llm-judge", "llm-jury", "eval.rubric") if key in node]
-            if found:
-                return f"it has the matcher {found[0]!r}"
-            stack += node.values()
-        elif isinstance(node, list):
-            stack += node
-    return ""
 
 
 def _servers(seen: Seen) -> str:
@@ -323,36 +291,27 @@ def _servers(seen: Seen) -> str:
     return "it names MCP servers" if fits else ""
 
 
-def _evals(seen: Seen) -> str:
-    return "it has the key 'evals'" if "evals" in seen.keys and not _skill(seen) else ""
-
-
 def _skill(seen: Seen) -> str:
     """The `evals.json` of an agent skill lists evals without rubrics and servers: texts are asserted, if anything."""
     evals = seen.keys.get("evals")
-    listed = [item for item in evals if isinstance(item, Mapping)] if isinstance(evals, list) else []
     own = {"assertions", "expectations", "expected_output", "files"}
-    fits = [item for item in listed if "prompt" in item and "rubric" not in item and "server" not in item]
-    is_skill = fits and ("skill_name" in seen.keys or any(own & item.keys() for item in fits))
+    fits = [one for one in _maps(evals) if "prompt" in one and one.keys().isdisjoint(("rubric", "server"))]
+    is_skill = isinstance(evals, list) and fits and ("skill_name" in seen.keys or any(own & one.keys() for one in fits))
     return "it lists the evals of an agent skill" if is_skill else ""
 
 
-def _expands(seen: Seen) -> str:
-    """A list of texts as a variable makes a case of each in promptfoo alone."""
-    for test in seen.tests:
-        variables = test.get("vars")
-        for name, value in variables.items() if isinstance(variables, Mapping) else ():
+def _lists_of_texts(seen: Seen) -> Iterator[Any]:
+    """Yield the variables that are lists of texts, which makes a case of each in promptfoo alone."""
+    for variables in _maps([test.get("vars") for test in seen.tests]):
+        for name, value in variables.items():
             if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-                return f"the variable {shorten(str(name), 40)!r} lists texts"
-    return ""
+                yield name
 
 
-def _has_points(seen: Seen) -> str:
-    for holder in (*seen.tests, *seen.under("examples")):
-        rubrics = holder.get("rubrics") if isinstance(holder, Mapping) else None
-        if isinstance(rubrics, list) and any(isinstance(item, Mapping) and "points" in item for item in rubrics):
-            return "its rubrics have points"
-    return ""
+def _rubrics(seen: Seen) -> Iterator[Any]:
+    """Yield the items of the `rubrics` of the tests or the examples of a file."""
+    listed = (holder.get("rubrics") for holder in (*seen.tests, *_maps(seen.under("examples"))))
+    return (item for items in listed if isinstance(items, list) for item in items)
 
 
 def _lists_requirements(seen: Seen) -> str:
@@ -373,54 +332,42 @@ _ADK_METRIC = re.compile(
 )
 _NODE_TYPES = frozenset({"TaskNode", "BinaryJudgementNode", "NonBinaryJudgementNode", "VerdictNode"})
 _MLFLOW_SLOT = re.compile(r"\{\{\s*(?:inputs|outputs|expectations|trace|conversation)\s*\}\}")
-_MLFLOW_DATA = frozenset({"instructions_judge_pydantic_data", "builtin_scorer_class"})
+_MLFLOW_DATA = ("instructions_judge_pydantic_data", "builtin_scorer_class")
 _RAGAS_SCORE = re.compile(r"score\d+_description")
 
 
 def _metrics(seen: Seen) -> list[Mapping[Any, Any]]:
     """Return the metrics or scorers of a file: what it lists, or itself."""
-    listed = seen.data if isinstance(seen.data, list) else seen.under("metrics", "scorers", "judges") or [seen.data]
-    return [metric for metric in listed if isinstance(metric, Mapping)]
+    return _maps(
+        seen.data if isinstance(seen.data, list) else seen.under("metrics", "scorers", "judges") or [seen.data]
+    )
 
 
-def _adk(seen: Seen) -> str:
+def _adk_metrics(seen: Seen) -> Iterator[str]:
     criteria = seen.keys.get("criteria")
-    names = [str(name) for name in criteria] if isinstance(criteria, Mapping) else []
-    found = next(filter(_ADK_METRIC.fullmatch, names), None)
-    return f"its criteria name ADK's metric {found!r}" if found else ""
+    return filter(_ADK_METRIC.fullmatch, map(str, criteria) if isinstance(criteria, Mapping) else ())
 
 
-def _graph(seen: Seen) -> str:
-    for metric in _metrics(seen):
-        graph = metric.get("dag") if isinstance(metric.get("dag"), Mapping) else metric
-        nodes = graph.get("nodes") if isinstance(graph, Mapping) else None
-        inner = [*nodes.values()] if isinstance(nodes, Mapping) else []
-        if inner and all(isinstance(node, Mapping) and node.get("type") in _NODE_TYPES for node in inner):
-            return "it has the nodes of deepeval's graphs"
-    return ""
+def _is_graph(metric: Mapping[Any, Any]) -> bool:
+    """True if *metric* is a graph of deepeval's."""
+    graph = metric.get("dag") if isinstance(metric.get("dag"), Mapping) else metric
+    nodes = graph.get("nodes") if isinstance(graph, Mapping) else None
+    inner = [*nodes.values()] if isinstance(nodes, Mapping) else []
+    return bool(inner) and all(isinstance(node, Mapping) and node.get("type") in _NODE_TYPES for node in inner)
 
 
-def _g_eval(seen: Seen) -> str:
-    found = any(metric.keys() & {"evaluation_steps", "evaluation_params"} for metric in _metrics(seen))
-    return "it has a metric with evaluation steps or parameters" if found else ""
+def _is_judge(metric: Mapping[Any, Any]) -> bool:
+    """True if *metric* is a judge of MLflow's: its instructions show variables, or it has guidelines and no more."""
+    if {"name", "guidelines"} <= metric.keys() <= {"name", "guidelines", "model"}:
+        return True
+    return "name" in metric and _MLFLOW_SLOT.search(str(metric.get("instructions"))) is not None
 
 
-def _mlflow_judge(seen: Seen) -> str:
-    for metric in _metrics(seen):
-        said = metric.get("instructions")
-        if "name" in metric and isinstance(said, str) and _MLFLOW_SLOT.search(said):
-            return "its instructions show MLflow's variables"
-        if "name" in metric and "guidelines" in metric and metric.keys() <= {"name", "guidelines", "model"}:
-            return "it has a judge with guidelines"
-    return ""
-
-
-def _ragas_scores(seen: Seen) -> str:
-    for holder in (seen.keys, *seen.tests, *seen.under("examples")):
-        rubrics = holder.get("rubrics", holder) if isinstance(holder, Mapping) else None
-        if isinstance(rubrics, Mapping) and any(_RAGAS_SCORE.fullmatch(str(key)) for key in rubrics):
-            return "it describes scores one by one"
-    return ""
+def _scored_rubrics(seen: Seen) -> Iterator[Any]:
+    """Yield the keys of the file, of its samples and of their rubrics that describe a score."""
+    for holder in (seen.keys, *seen.tests, *_maps(seen.under("examples"))):
+        rubrics = holder.get("rubrics", holder)
+        yield from (key for key in rubrics if _RAGAS_SCORE.fullmatch(str(key))) if isinstance(rubrics, Mapping) else ()
 
 
 def _named_criteria(seen: Seen) -> str:
@@ -443,8 +390,11 @@ NATIVE: Evidence = (
 MCPTEST: Evidence = (
     (SURE, schema_has("mcptest")),
     (STRONG, lists("evals", "rubric")),
-    (STRONG, _matcher),
-    (LIKELY, _evals),
+    (
+        STRONG,
+        _in_any(lambda seen: _mappings_in(seen.keys), "it has the matcher", ("llm-judge", "llm-jury", "eval.rubric")),
+    ),
+    (LIKELY, lambda seen: has("evals")(seen) if not _skill(seen) else ""),
     (LIKELY, has("rubrics", kind=Mapping)),
     (LIKELY, named("*mcptest*.y*ml")),
     (HINT, _servers),
@@ -463,7 +413,7 @@ AUTORUBRIC: Evidence = (
     (LIKELY, has("sections")),
 )
 
-HEALTHBENCH: Evidence = ((SURE, _has_points),)
+HEALTHBENCH: Evidence = ((SURE, _in_any(_rubrics, "a rubric has the key", ("points",))),)
 
 PROMPTFOO: Evidence = (
     (SURE, schema_has("promptfoo")),
@@ -473,9 +423,9 @@ PROMPTFOO: Evidence = (
     (STRONG, has("redteam", "nunjucksFilters", "commandLineOptions", "writeLatestResults")),
     (
         STRONG + LIKELY,
-        lambda seen: "" if _names_its_own(seen) else _asks(_ids, _VENDOR, "it asks the provider {}")(seen),
+        lambda seen: "" if _names_its_own(seen) else _asks(_ids, _VENDOR, "it asks the provider {!r}")(seen),
     ),
-    (STRONG, _asks(_grader_ids, _VENDOR, "an assertion has the provider {}")),
+    (STRONG, _asks(_grader_ids, _VENDOR, "an assertion has the provider {!r}")),
     (STRONG, uses(lambda kind: kind in KNOWN - _BOTH_HAVE - _LATELY)),
     (LIKELY, uses(lambda kind: kind in _LATELY)),
     (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
@@ -483,9 +433,9 @@ PROMPTFOO: Evidence = (
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
     (STRONG, named("promptfooconfig*")),
     (NEAR, stands_by(*CONFIGS)),
-    (LIKELY, _expands),
+    (LIKELY, finds("the variable {!r} lists texts", _lists_of_texts)),
     (HINT, uses_negation),
-    (NEAR, _asks(_ids, _PROGRAM, "it asks the provider {}")),
+    (NEAR, _asks(_ids, _PROGRAM, "it asks the provider {!r}")),
     (LIKELY, has("targets", kind=list)),
     (LIKELY, lambda seen: case_has("description")(seen) if seen.tests != [seen.data] else ""),
     (HINT, shared_words),
@@ -494,15 +444,15 @@ PROMPTFOO: Evidence = (
 AGENTV: Evidence = (
     (SURE, has("evalcases", "eval_cases")),
     (SURE, _skill),
-    (SURE, _input_alone),
+    (SURE, finds("a test has an input and no variables", _bare_inputs)),
     (NEAR, stands_by(".agentv")),
     (SURE, schema_has("agentv")),
     (STRONG, has("default_test", "evaluate_options", "refs")),
     (STRONG, has("governance", "environment", "workspace", "experiment", "execution")),
     (STRONG, has("assertions", "evaluators")),
     (STRONG, has("target", kind=str)),
-    (STRONG, _asserts_texts),
-    (STRONG, _asserts_items),
+    (STRONG, finds("it asserts the plain text {!r}", lambda seen: (g for g in seen.graders if isinstance(g, str)))),
+    (STRONG, _in_any(_values, "an assertion lists items with the key", _OF_ITEMS)),
     (STRONG, asserts("required", "min_score", "negate", "prompt", "command")),
     (STRONG, asserts("criteria", "rubrics", "target", "include")),
     (STRONG, uses(lambda kind: kind in _AGENTV_TYPES or kind.startswith("trajectory:"))),
@@ -512,9 +462,14 @@ AGENTV: Evidence = (
     (STRONG, case_has("conversation_id", "turns", "execution", "input_messages", "expected_messages")),
     (
         STRONG,
-        _asks(lambda seen: (*_ids(seen), *_grader_ids(seen)), _NAME, "the provider {} is a name of the project's"),
+        _asks(lambda seen: (*_ids(seen), *_grader_ids(seen)), _NAME, "the provider {!r} is a name of the project's"),
     ),
-    (STRONG, _lists_runs),
+    (
+        STRONG,
+        finds(
+            "it lists the results of a run", lambda seen: filter({"score", "scores", "timestamp"}.issubset, seen.tests)
+        ),
+    ),
     (STRONG, named("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
     (LIKELY, has("rubrics", kind=list)),
     (LIKELY, lambda seen: case_has("rubrics")(seen) if isinstance(seen.data, list) else ""),
@@ -522,27 +477,33 @@ AGENTV: Evidence = (
     (LIKELY, _variable("input", with_id=True)),
     (LIKELY, _variable("expected_output", with_id=False)),
     (LIKELY, _name_first),
-    (HINT, _asks_input),
+    (
+        HINT,
+        finds("it asks `{{{{ input }}}}` and nothing more", lambda seen: filter(_LONE_SLOT.fullmatch, _prompts(seen))),
+    ),
     (HINT, _has_id),
     (HINT, has("tags", kind=list)),
     (HINT, has("name", kind=str)),
 )
 
-ADK: Evidence = ((SURE, _adk),)
+ADK: Evidence = ((SURE, finds("its criteria name ADK's metric {!r}", _adk_metrics)),)
 
 DEEPEVAL: Evidence = (
-    (SURE, _graph),
-    (SURE, _g_eval),
+    (SURE, finds("it has the nodes of deepeval's graphs", lambda seen: filter(_is_graph, _metrics(seen)))),
+    (SURE, _in_any(_metrics, "its metric has the key", ("evaluation_steps", "evaluation_params"))),
     (SURE, _in_any(_metrics, "its metric has the key", ("evaluation_params",))),
 )
 
 MLFLOW: Evidence = (
-    (SURE, lambda seen: next(("it holds a scorer of MLflow" for m in _metrics(seen) if m.keys() & _MLFLOW_DATA), "")),
-    (STRONG, _mlflow_judge),
+    (SURE, _in_any(_metrics, "it holds a scorer of MLflow, with the key", _MLFLOW_DATA)),
+    (
+        STRONG,
+        finds("it has a judge with MLflow's guidelines or variables", lambda seen: filter(_is_judge, _metrics(seen))),
+    ),
 )
 
 RAGAS: Evidence = (
-    (SURE, _ragas_scores),
+    (SURE, finds("it describes scores one by one", _scored_rubrics)),
     (STRONG, lambda seen: "it defines a critic" if {"name", "definition"} <= seen.keys.keys() else ""),
 )
 
