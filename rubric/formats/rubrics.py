@@ -13,13 +13,14 @@ from attrs import evolve
 from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
+from rubric.formats.cursor import Loading
 from rubric.formats.editing import edited
 from rubric.formats.fields import read_as
 from rubric.formats.files import WHOLE, Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
-from rubric.formats.native.rubric import as_data, read_rubric, with_replies
+from rubric.formats.native.rubric import as_data, read_rubric, reading_from
 from rubric.formats.native.suite import is_suite
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
@@ -70,13 +71,13 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
 
 def _load(text: str, source: str, language: Language, folder: Path | None = None, base: Path | None = None) -> Rubric:
     """Return the rubric in *text*; the replies of tests that are files are read from its *folder*."""
-    read = read_rubric if folder is None else lambda data: read_rubric(with_replies(data, folder, base))
     document = parse(text, source, language)
     if is_suite(document):
         at = document.root
         message = "this is a suite, with cases; load_suite(path) reads it, and `rubric grade` grades it"
         raise LoadError([Problem(source, at.line, at.column, "", message)])
-    return read_as(read, document)
+    with reading_from(Loading(folder, base)):
+        return read_as(read_rubric, document)
 
 
 def of_data(data: Mapping[str, Any], /) -> Rubric:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
+from rubric.formats.cursor import Loading
 from rubric.formats.fields import WRITERS, Data, Gathering, wanted
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
@@ -18,7 +20,7 @@ from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
-from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
+from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, as_images
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubric_tests import RubricTest, check_tests, is_reference, show_range
@@ -143,34 +145,45 @@ def read_rubric(data: Any) -> Rubric:
     return rubric
 
 
-def with_replies(data: Any, folder: Path, base: Path | None = None) -> Any:
-    """Return *data*, a rubric, with the texts of replies to its tests, and to nested ones, that are `file://` names."""
-    gathering = Gathering()
-    read = _replied(data, folder, base or folder, gathering)
-    gathering.finish()
-    return read
+_loading: ContextVar[Loading] = ContextVar("_loading")
 
 
-def _replied(data: Any, folder: Path, base: Path, gathering: Gathering) -> Any:
-    if not isinstance(data, dict):
+@contextmanager
+def reading_from(loading: Loading) -> Iterator[None]:
+    """Let values that are `file://` names (replies to tests, images) be read with *loading* within the block."""
+    token = _loading.set(loading)
+    try:
+        yield
+    finally:
+        _loading.reset(token)
+
+
+def _read_reply(data: Any) -> Any:
+    loading = _loading.get(Loading())
+    if isinstance(data, dict):
+        return _read_candidate(data)
+    if loading.folder is None or not isinstance(data, str) or not is_reference(data):
         return data
     from rubric.formats.includes import bare  # noqa: PLC0415 - it brings templates, which few rubrics need
 
-    found: dict[str, Any] = {key: [*data[key]] for key in ("tests", "criteria") if isinstance(data.get(key), list)}
-    for index, test in enumerate(found.get("tests", ())):
-        if isinstance(test, dict) and isinstance(reply := test.get("reply"), str) and is_reference(reply):
-            with gathering.at("tests", index, "reply"):
-                try:
-                    text = read_text_of(folder / bare(reply), base)
-                except LoadError as error:
-                    raise DefinitionError("", error.problems[0].message) from None
-                found["tests"][index] = {**test, "reply": {"output": text}}
-    for index, criterion in enumerate(found.get("criteria", ())):
-        if isinstance(criterion, dict) and "rubric" in criterion:
-            with gathering.at("criteria", index, "rubric"):
-                inner = with_replies(criterion["rubric"], folder, base)
-                found["criteria"][index] = {**criterion, "rubric": inner}
-    return {**data, **found}
+    try:
+        return Candidate(read_text_of(loading.folder / bare(data), loading.root))
+    except LoadError as error:
+        raise DefinitionError("", error.problems[0].message) from None
+
+
+def _read_image(image: Any) -> Sequence[str]:
+    if not isinstance(image, str) or not is_reference(image):
+        return fields.read_bare(as_images, [image])
+    from rubric.formats.images import read_images  # noqa: PLC0415 - as above
+
+    return read_images(image, _loading.get(Loading()))
+
+
+def read_images(data: Any) -> Any:
+    """Return the images of a case, those that are files in the place of their `file://` names."""
+    read = fields.read_each(dict(enumerate(data)), _read_image).values() if isinstance(data, list) else ()
+    return [image for images in read for image in images] if isinstance(data, list) else data
 
 
 _read_leaf = fields.reader_of(Leaf)
@@ -207,9 +220,7 @@ _read_candidate = fields.reader_of(
     metrics=read_metrics,
     variables=fields.read_free,
 )
-_read_test = fields.reader_of(
-    RubricTest, reply=lambda data: _read_candidate(data) if isinstance(data, dict) else data, expects=fields.read_free
-)
+_read_test = fields.reader_of(RubricTest, reply=_read_reply, expects=fields.read_free)
 
 _read_rubric = fields.reader_of(
     Rubric,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
 from rubric.formats.fields import WRITERS, Gathering
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.rubric import read_call, read_message, read_metrics, read_rubric, with_replies
+from rubric.formats.native.rubric import read_call, read_images, read_message, read_metrics, read_rubric, reading_from
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -29,7 +28,8 @@ def read_suite(document: Document, loading: Loading | None = None) -> Suite:
     Raises:
         LoadError: With all problems of the document.
     """
-    suite = fields.read_as(partial(_read_suite, loading=loading or Loading()), document)
+    with reading_from(loading or Loading()):
+        suite = fields.read_as(_read_suite, document)
     cases = []
     for index, case in enumerate(suite.cases):
         node, _ = find(document.root, ("cases", index))
@@ -42,8 +42,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
     document = notes.document
     if is_suite(document):
         return read_suite(document, loading)
-    folder = loading.folder
-    rubric = fields.read_as(lambda data: read_rubric(data if folder is None else with_replies(data, folder)), document)
+    with reading_from(evolve(loading, base=None)):
+        rubric = fields.read_as(read_rubric, document)
     name = "suite" if loading.folder is None else Path(document.source).stem
     return Suite(rubric.name or name, [Case(name, rubric, place=Place(document.source))], source=document.source)
 
@@ -65,16 +65,10 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
     return data
 
 
-def _read_suite(data: Any, loading: Loading) -> Suite:
+def _read_suite(data: Any) -> Suite:
     given = dict(fields.as_dict(data, "a suite (a mapping with cases)"))
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
-    if (folder := loading.folder) is not None:
-        with gathering.at("rubric"):
-            default = with_replies(default, folder, loading.base)
-        if isinstance(named, dict):
-            with gathering.at("rubrics"):
-                named = {name: with_replies(one, folder, loading.base) for name, one in named.items()}
     with gathering.at("rubrics"):
         fields.read_each(fields.as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
@@ -86,34 +80,12 @@ def _read_suite(data: Any, loading: Loading) -> Suite:
                     _check_new(case.get("id"), index, first)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
-                    if folder is not None and "rubric" in case:
-                        case = {**case, "rubric": with_replies(case["rubric"], folder, loading.base)}  # noqa: PLW2901
                     rubric = _rubric_of(case, named, default)
-                whole = {"id": f"case-{index + 1}", **case}
-                if "images" in whole:
-                    whole["images"] = _with_images(whole["images"], loading, gathering, index)
-                cases[index] = whole if rubric is None else {**whole, "rubric": rubric}
+                cases[index] = {"id": f"case-{index + 1}", **case, **({} if rubric is None else {"rubric": rubric})}
     with gathering.at():
         suite = _read_fields(given)
     gathering.finish()
     return suite
-
-
-def _with_images(images: Any, loading: Loading, gathering: Gathering, index: int) -> Any:
-    """Return the *images* of a case, those that are files in the place of their `file://` names."""
-    if not isinstance(images, list):
-        return images
-    found: list[Any] = []
-    for number, image in enumerate(images):
-        if isinstance(image, str) and image.startswith("file://"):
-            from rubric.formats.images import read_images  # noqa: PLC0415 - it brings templates, which few suites need
-
-            with gathering.at("cases", index, "images", number):
-                found += read_images(image, loading)
-                continue
-            image = "https://unknown"  # noqa: PLW2901 - the file is wrong, and the rest of the case is read
-        found.append(image)
-    return found
 
 
 def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
@@ -152,6 +124,7 @@ _read_case = fields.reader_of(
     metrics=read_metrics,
     turns=lambda data: fields.read_all(data, "turn", lambda turn: _read_turn(turn) if isinstance(turn, dict) else turn),
     files=fields.read_free,
+    images=read_images,
     variables=fields.read_free,
     judge=read_any_judge,
     judges=read_judges,
