@@ -18,7 +18,7 @@ our own format holds, under `check: {assertion: ...}`, is beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import attrs
@@ -84,19 +84,28 @@ def said_of(check: Check, *, negated: bool = False) -> Said | None:
             return _limits(check)
         case checks.Trajectory():
             steps = {"mode": "exact", "steps": [*check.tools]} if check.order == "exact" else [*check.tools]
-            return None if check.order == "any_order" else Said(_valued("trajectory:tool-sequence", steps))
+            return None if check.order == "any_order" else Said(_row("trajectory:tool-sequence", value=steps))
         case checks.Script():
             return _python(check) if is_python(check) else None
         case Holds():
-            row = FUNCTIONS.get(type(check.function))
-            return None if row is None else row(_unturned(check.function, negated=negated))
+            function: Any = check.function
+            if negated and isinstance(function, Used) and len(function.names) > 1:
+                function = evolve(function, one=not function.one)  # as it is read before it is turned over
+            row = FUNCTIONS.get(type(function))
+            return None if row is None else row(function)
         case _:  # those for which there is no type differ from system to system: see the writers
             named = type_of(check)
-            return None if named is None else Said(_valued(*named))
+            return None if named is None else Said(_row(named[0], value=named[1]))
 
 
-def _valued(kind: str, value: Any = None) -> Data:
-    return {"type": kind} if value is None else {"type": kind, "value": value}
+def _row(kind: str, **keys: Any) -> Data:
+    """Return the assertion of the type *kind* with those of *keys* that have a value."""
+    return {"type": kind} | {key: thaw(value) for key, value in keys.items() if value is not None}
+
+
+def _bar(function: Any, usual: float | None) -> float | None:
+    """Return the threshold of *function*; None where it is the *usual* one, which is not written."""
+    return None if function.threshold == usual else function.threshold
 
 
 _UNITS = {"latency": ("latency", _MILLISECONDS), "cost": ("cost", 1), "perplexity": ("perplexity", 1)}
@@ -129,22 +138,8 @@ def _whole(number: float) -> float:
 # -- functions ---------------------------------------------------------------------------------------------
 
 
-def _unturned(function: Any, *, negated: bool) -> Any:
-    """Return *function* as it is read before it is turned over: then one of several names is enough."""
-    several = isinstance(function, Used) and len(function.names) > 1
-    return evolve(function, one=not function.one) if negated and several else function
-
-
-def _contains_json(function: ContainsJSON) -> Said:
-    schema = None if function.schema is None else thaw(function.schema)
-    return Said(_valued("contains-json", schema), systems=_PROMPTFOO)
-
-
-def _text_metric(function: TextMetric) -> Said:
-    texts = [*function.references]
-    data = _valued(function.kind, texts[0] if len(texts) == 1 else texts)
-    bar = {} if function.threshold == THRESHOLDS[function.kind] else {"threshold": function.threshold}
-    return Said(data | bar, systems=_PROMPTFOO)
+def _one_or_all(texts: tuple[str, ...]) -> str | tuple[str, ...]:
+    return texts[0] if len(texts) == 1 else texts
 
 
 _STEPS = "trajectory:step-count"
@@ -155,12 +150,14 @@ def _used(function: Used) -> Said | None:
     kind, own = _USED[function.what], {"any": True} if function.one else {}
     systems = _NEITHER if own else _PROMPTFOO | _AGENTV
     if (function.least, function.most) == (1, None) and kind != _STEPS:
-        return Said(_valued(kind, [*function.names]), own, systems)
+        return Said(_row(kind, value=[*function.names]), own, systems)
     if len(function.names) != 1 or own:
         return None
-    most = {} if function.most is None else {"max": function.most}
+    step = {"pattern": function.names[0], "min": function.least} | (
+        {} if function.most is None else {"max": function.most}
+    )
     typed = {"type": "command"} if function.what == "command" else {}
-    return Said(_valued(kind, {**typed, "pattern": function.names[0], "min": function.least, **most}))
+    return Said(_row(kind, value={**typed, **step}))
 
 
 def _arguments(function: ArgumentsMatch) -> Said:
@@ -168,49 +165,21 @@ def _arguments(function: ArgumentsMatch) -> Said:
     value |= {"mode": "exact"} if function.exact else {}
     value |= {"ignore": [*function.ignore]} if function.ignore else {}
     value |= {"defaults": thaw(function.defaults)} if function.defaults else {}
-    return Said(_valued("trajectory:tool-args-match", value))
+    return Said(_row("trajectory:tool-args-match", value=value))
 
 
 def _f1(function: ToolCallF1) -> Said:
-    data = _valued("tool-call-f1", [*function.expected])
-    bar = {} if function.threshold == 1 else {"threshold": function.threshold}
-    return Said(data | bar, systems=_PROMPTFOO if bar else _PROMPTFOO | _AGENTV)
-
-
-def _tool_trajectory(function: ToolTrajectory) -> Said:
-    return Said({"type": "tool-trajectory", **tool_trajectory_data(function)}, systems=_AGENTV)
-
-
-def _skill_triggered(function: SkillTriggered) -> Said:
-    wanted = {} if function.wanted else {"should_trigger": False}
-    return Said({"type": "skill-trigger", "skill": function.skill, **wanted}, systems=_AGENTV)
+    bar = _bar(function, 1)
+    data = _row("tool-call-f1", value=[*function.expected], threshold=bar)
+    return Said(data, systems=_PROMPTFOO | _AGENTV if bar is None else _PROMPTFOO)
 
 
 def _fields(function: FieldAccuracy) -> Said:
     usual = {one.name: one.default for one in attrs.fields(Field)}
     rows = [attrs.asdict(one, filter=lambda at, said: said != usual[at.name]) for one in function.fields]
     rows = [{key: [*said] if isinstance(said, tuple) else said for key, said in row.items()} for row in rows]
-    strict = {"aggregation": AGGREGATIONS[1]} if function.strict else {}
-    return Said({"type": "field-accuracy", "fields": rows, **strict}, systems=_AGENTV)
-
-
-def _valid_calls(function: ValidCalls) -> Said:
-    return Said({"type": function.kind}, {"schemas": thaw(function.schemas)}, _NEITHER)
-
-
-def _form(function: Form) -> Said:
-    value = None if function.value is None else thaw(function.value)
-    value = value["count"] if value and "count" in value else value
-    return Said(_valued(function.kind, value), systems=_PROMPTFOO)
-
-
-def _finish_reason(function: FinishReason) -> Said:
-    return Said(_valued("finish-reason", function.expected), systems=_PROMPTFOO)
-
-
-def _perplexity_score(function: PerplexityScore) -> Said:
-    bar = {} if function.threshold is None else {"threshold": function.threshold}
-    return Said({"type": "perplexity-score", **bar}, systems=_PROMPTFOO)
+    strict = AGGREGATIONS[1] if function.strict else None
+    return Said(_row("field-accuracy", fields=rows, aggregation=strict), systems=_AGENTV)
 
 
 _COMPARISONS: dict[type, str] = {SelectBest: "select-best", MaxScore: "max-score"}
@@ -246,9 +215,8 @@ def _program(value: Any, at: str) -> Program:
 
 def _javascript(function: JavaScript) -> Said:
     code = _code(function.program)
-    data = _valued("not-javascript" if function.negate else "javascript", code)
-    data |= {} if function.threshold is None else {"threshold": function.threshold}
-    data |= {} if function.config is None else {"config": thaw(function.config)}
+    kind = "not-javascript" if function.negate else "javascript"
+    data = _row(kind, value=code, threshold=function.threshold, config=function.config)
     own: Data = {} if function.source == code else {"source": function.source}
     own |= {"variables": thaw(function.variables)} if function.variables else {}
     if not isinstance(code, str):
@@ -323,18 +291,23 @@ def _python(script: checks.Script) -> Said:
 
 
 FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
-    ContainsJSON: _contains_json,
-    TextMetric: _text_metric,
+    ContainsJSON: lambda found: Said(_row("contains-json", value=found.schema), systems=_PROMPTFOO),
+    TextMetric: lambda found: Said(
+        _row(found.kind, value=_one_or_all(found.references), threshold=_bar(found, THRESHOLDS[found.kind])),
+        systems=_PROMPTFOO,
+    ),
     Used: _used,
     ArgumentsMatch: _arguments,
     ToolCallF1: _f1,
-    ToolTrajectory: _tool_trajectory,
-    SkillTriggered: _skill_triggered,
+    ToolTrajectory: lambda found: Said(_row("tool-trajectory", **tool_trajectory_data(found)), systems=_AGENTV),
+    SkillTriggered: lambda found: Said(
+        _row("skill-trigger", skill=found.skill, should_trigger=None if found.wanted else False), systems=_AGENTV
+    ),
     FieldAccuracy: _fields,
-    Form: _form,
-    FinishReason: _finish_reason,
-    PerplexityScore: _perplexity_score,
-    ValidCalls: _valid_calls,
+    Form: lambda found: Said(_row(found.kind, value=(found.value or {}).get("count", found.value)), systems=_PROMPTFOO),
+    FinishReason: lambda found: Said(_row("finish-reason", value=found.expected), systems=_PROMPTFOO),
+    PerplexityScore: lambda found: Said(_row("perplexity-score", threshold=found.threshold), systems=_PROMPTFOO),
+    ValidCalls: lambda found: Said({"type": found.kind}, {"schemas": thaw(found.schemas)}, _NEITHER),
     JavaScript: _javascript,
     Transformed: _transformed,
     SelectBest: _comparison,
@@ -365,41 +338,40 @@ def read_assertion(given: Mapping[str, Any]) -> Check:
     variables = given.get("variables", {})
     if not isinstance(variables, Mapping):
         raise refuse("variables", variables, "a mapping")
-    check = read(given)
+    check = read(thaw(given))
     return Holds(Transformed(check, read_transform(given))) if "transform" in given else check
 
 
-def _number(given: Mapping[str, Any], key: str, default: Any = None) -> Any:
+def _number(given: Data, key: str, default: Any = None) -> Any:
     said = given.get(key, default)
     if said is not default and (isinstance(said, bool) or not isinstance(said, int | float)):
         raise refuse(key, said, "a number")
     return said
 
 
-def _text(given: Mapping[str, Any], key: str, default: str | None = None) -> str:
+def _text(given: Data, key: str, default: str | None = None) -> str:
     said = given.get(key, default)
     if not isinstance(said, str):
         raise refuse(key, said, "a text")
     return said
 
 
-def _read_metric(given: Mapping[str, Any]) -> Check:
+def _read_metric(given: Data) -> Check:
     value = given.get("value")
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not texts or not all(isinstance(text, str) for text in texts):
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise refuse("value", value, "a text, or a list of texts")
-    kind = str(given["type"])
+    kind = given["type"]
     return Holds(TextMetric(kind, tuple(texts), _number(given, "threshold", THRESHOLDS[kind])))
 
 
-def _read_calls(given: Mapping[str, Any]) -> Check:
-    value = thaw(given.get("value"))
+def _read_calls(given: Data) -> Check:
     one, bar = given.get("any") is True, _number(given, "threshold")
-    return trajectory_check(str(given["type"]), value, negate=one, threshold=bar)
+    return trajectory_check(given["type"], given.get("value"), negate=one, threshold=bar)
 
 
-def _read_fields(given: Mapping[str, Any]) -> Check:
-    rows, aggregation = thaw(given.get("fields")), given.get("aggregation", AGGREGATIONS[0])
+def _read_fields(given: Data) -> Check:
+    rows, aggregation = given.get("fields"), given.get("aggregation", AGGREGATIONS[0])
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "path" in row for row in rows):
         raise refuse("fields", rows, "a list of fields, each a mapping with a path")
     known = {one.name for one in attrs.fields(Field)}
@@ -412,26 +384,26 @@ def _read_fields(given: Mapping[str, Any]) -> Check:
     return Holds(FieldAccuracy(tuple(Field(**row) for row in given_fields), aggregation == AGGREGATIONS[1]))
 
 
-def _read_comparison(given: Mapping[str, Any]) -> Check:
+def _read_comparison(given: Data) -> Check:
     kind: Any = next(kind for kind, name in _COMPARISONS.items() if name == given["type"])
-    fields_: Data = {key: thaw(value) for key, value in given.items() if key != "type"}
+    fields_ = {key: value for key, value in given.items() if key != "type"}
     texts = {key: value for key, value in fields_.items() if key in ("test", "text", "prompt")}
     if not texts.get("test") or not all(isinstance(value, str) for value in texts.values()):
         raise refuse("test", texts, "texts; the cases of one test share its name")
     return Holds(kind(**fields_))
 
 
-def _read_valid(given: Mapping[str, Any]) -> Check:
+def _schemas(given: Data) -> Data:
     schemas = given.get("schemas")
-    if not isinstance(schemas, Mapping):
+    if not isinstance(schemas, dict):
         raise refuse("schemas", schemas, "a JSON Schema for each tool, by its name")
-    return Holds(ValidCalls(str(given["type"]), thaw(schemas)))
+    return schemas
 
 
-def _read_javascript(given: Mapping[str, Any]) -> Check:
+def _read_javascript(given: Data) -> Check:
     value, config = given.get("value"), given.get("config")
     source = _text(given, "source", value if isinstance(value, str) else "a module")
-    if config is not None and not isinstance(config, Mapping):
+    if config is not None and not isinstance(config, dict):
         raise refuse("config", config, "a mapping")
     return Holds(
         JavaScript(
@@ -445,46 +417,36 @@ def _read_javascript(given: Mapping[str, Any]) -> Check:
     )
 
 
-def _read_python(given: Mapping[str, Any]) -> Check:
-    config = given.get("config")
+def _read_python(given: Data) -> Check:
+    source, negate = "output['']" if given.get("data") is True else "", given["type"] == "not-python"
+    bar = _number(given, "threshold")
     script = python_script(
-        _text(given, "value"),
-        source="output['']" if given.get("data") is True else "",
-        threshold=_number(given, "threshold"),
-        negate=given["type"] == "not-python",
-        config=None if config is None else thaw(config),
+        _text(given, "value"), source=source, threshold=bar, negate=negate, config=given.get("config")
     )
     return evolve(script, folder=_text(given, "folder", ""))
 
 
-_Reader = tuple[frozenset[str], Callable[[Mapping[str, Any]], Check]]
-_READERS: dict[str, _Reader] = {
-    **{
-        kind: (frozenset({"value"}), lambda given: cast("Check", check_of(given["type"], thaw(given.get("value")))))
-        for kind in DETERMINISTIC
-    },
-    **dict.fromkeys(THRESHOLDS, (frozenset({"value", "threshold"}), _read_metric)),
-    **dict.fromkeys(
-        FORMS, (frozenset({"value"}), lambda given: Holds(form_of(str(given["type"]), thaw(given.get("value")))))
-    ),
-    "finish-reason": (frozenset({"value"}), lambda given: Holds(FinishReason(_text(given, "value")))),
-    "perplexity-score": (
-        frozenset({"threshold"}),
-        lambda given: Holds(PerplexityScore(_number(given, "threshold"))),
-    ),
-    **dict.fromkeys(KINDS, (frozenset({"value", "threshold", "any"}), _read_calls)),
-    **dict.fromkeys(SOURCES, (frozenset({"schemas"}), _read_valid)),
-    **{
-        name: (frozenset(one.name for one in attrs.fields(cast("Any", kind))), _read_comparison)
-        for kind, name in _COMPARISONS.items()
-    },
-    "field-accuracy": (frozenset({"fields", "aggregation"}), _read_fields),
-    "tool-trajectory": (KEYS, lambda given: read_tool_trajectory(thaw(given))),
-    "skill-trigger": (SKILL_KEYS, read_skill_trigger),
-    **dict.fromkeys(
-        ("javascript", "not-javascript"), (frozenset({"value", "threshold", "config", "source"}), _read_javascript)
-    ),
-    **dict.fromkeys(
-        ("python", "not-python"), (frozenset({"value", "threshold", "config", "data", "folder"}), _read_python)
-    ),
+_Reader = Callable[[Data], Check]
+
+
+def _read_by(read: _Reader, kinds: Iterable[str], *keys: str) -> dict[str, tuple[frozenset[str], _Reader]]:
+    """Return the rows of *kinds*, which *read* reads, with the *keys* of each."""
+    return dict.fromkeys(kinds, (frozenset(keys), read))
+
+
+_READERS = {
+    **_read_by(lambda given: cast("Check", check_of(given["type"], given.get("value"))), DETERMINISTIC, "value"),
+    **_read_by(_read_metric, THRESHOLDS, "value", "threshold"),
+    **_read_by(lambda given: Holds(form_of(given["type"], given.get("value"))), FORMS, "value"),
+    **_read_by(lambda given: Holds(FinishReason(_text(given, "value"))), ["finish-reason"], "value"),
+    **_read_by(lambda given: Holds(PerplexityScore(_number(given, "threshold"))), ["perplexity-score"], "threshold"),
+    **_read_by(_read_calls, KINDS, "value", "threshold", "any"),
+    **_read_by(lambda given: Holds(ValidCalls(given["type"], _schemas(given))), SOURCES, "schemas"),
+    **_read_by(_read_comparison, ["select-best"], *(one.name for one in attrs.fields(SelectBest))),
+    **_read_by(_read_comparison, ["max-score"], *(one.name for one in attrs.fields(MaxScore))),
+    **_read_by(_read_fields, ["field-accuracy"], "fields", "aggregation"),
+    **_read_by(read_tool_trajectory, ["tool-trajectory"], *KEYS),
+    **_read_by(read_skill_trigger, ["skill-trigger"], *SKILL_KEYS),
+    **_read_by(_read_javascript, ["javascript", "not-javascript"], "value", "threshold", "config", "source"),
+    **_read_by(_read_python, ["python", "not-python"], "value", "threshold", "config", "data", "folder"),
 }

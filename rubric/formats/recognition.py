@@ -400,11 +400,7 @@ MCPTEST: Evidence = (
     (HINT, _servers),
 )
 
-PAPERBENCH: Evidence = (
-    (SURE, has("sub_tasks")),
-    (SURE, holds("tree", "sub_tasks")),
-    (SURE, lists("examples", "tree")),
-)
+PAPERBENCH: Evidence = ((SURE, has("sub_tasks")), (SURE, holds("tree", "sub_tasks")), (SURE, lists("examples", "tree")))
 
 AUTORUBRIC: Evidence = (
     (SURE, holds("rubric", "sections")),
