@@ -129,7 +129,7 @@ class ClusterError(RubricError, RuntimeError):
 
 
 class UnreviewedWarning(UserWarning):
-    """Generated criteria that nobody has reviewed grade a candidate; given once for each rubric."""
+    """Unreviewed generated criteria grade a candidate; given once for each rubric."""
 
 
 class UngradedError(RubricError, RuntimeError):

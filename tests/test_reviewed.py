@@ -1,4 +1,4 @@
-"""Rubrics that were generated and that nobody has reviewed."""
+"""Rubrics that were generated and not reviewed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def yes() -> Judge:
 
 def test_grading_with_unreviewed_criteria_warns_once() -> None:
     rubric = evolve(RAW, criteria=["Is polite, the first time"])
-    with pytest.warns(UnreviewedWarning, match="nobody has reviewed: raw; read the criteria"):
+    with pytest.warns(UnreviewedWarning, match="unreviewed generated criteria: raw; read the criteria"):
         grade("Good morning!", rubric, yes())
     grade("Good morning!", rubric, yes())  # a second warning would be an error here
     assert len(grade_many(["Good morning!", "Hello!"], rubric, yes()).collect()) == 2
@@ -96,7 +96,7 @@ def test_a_suite_says_once_which_cases_are_unreviewed() -> None:
     )
     report = suite.run(yes())
     (note,) = report.warnings
-    assert note.startswith("generated criteria that nobody has reviewed: a, b; read the criteria, then write")
+    assert note.startswith("unreviewed generated criteria: a, b; read the criteria, then write")
     written = "suite: s\ncases:\n- {id: a, output: Hi!, rubric: {reviewed: false, criteria: [Is polite]}}\n"
     assert loads_suite(written)["a"].rubric.reviewed is False
 
@@ -110,4 +110,4 @@ def test_the_command_prints_the_warning_as_one_line(tmp_path: Path) -> None:
     )
     lines = [line for line in done.stderr.splitlines() if "reviewed" in line]
     assert len(lines) == 1
-    assert lines[0].startswith("warning: generated criteria that nobody has reviewed: raw;")
+    assert lines[0].startswith("warning: unreviewed generated criteria: raw;")

@@ -185,7 +185,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
 
 
 def _grading(one: Gathered, generating: Generating) -> str:
-    """Return what grading the answers of pairs takes, in words; nothing without pairs, or where nobody reads it."""
+    """Describe the calls that grade the answers of pairs; "" without pairs, or where the output is quiet."""
     if not one.pairs or (generating.quiet and not generating.plan):
         return ""
     calls = projected(plan_answers(one.answers, generating.judge))

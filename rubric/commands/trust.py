@@ -17,7 +17,7 @@ FINE, WORSE = 0, 1
 
 def from_extra(name: str) -> Any:
     """Return the function *name* of `rubric`; its libraries are an extra."""
-    import rubric  # noqa: PLC0415 - without this command nobody needs numpy
+    import rubric  # noqa: PLC0415 - other commands run without numpy
 
     try:
         return getattr(rubric, name)

@@ -160,7 +160,7 @@ class PermitLimiter:
                 queue.remove(some[number])
                 _, granted = some[number]
                 if granted.done():
-                    if refused is None:  # its request has been cancelled: nobody else would return the permit
+                    if refused is None:  # its request has been cancelled, and would not return the permit
                         self._return(number, pickle.dumps(None))
                 elif refused is None:
                     granted.set_result(None)

@@ -281,7 +281,7 @@ class Budget:
         Set all that is left aside, for requests that pass another budget of that amount, in another process.
 
         Yields the amount, and a function that commits what they took. If it is never called, since that process is
-        gone, all of it is charged: nobody knows how much was sent, and money that is spent twice does not come back.
+        gone, all of it is charged: the part that was sent is unknown, and money that is spent twice does not come back.
         """
         with self._queue.lock:
             left = self._left()

@@ -168,8 +168,8 @@ class _Job:
             result = self._ungraded(index, error, candidate)
             return result if candidate is not None else evolve(result, key=key_of(given, columns))
         result = remarked(result, self.pipeline.dispatcher)
-        # Set in place, since the result is new and nobody else has it yet: a copy of twenty fields for the sake of one
-        # costs as much as scoring them.
+        # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
+        # as scoring them.
         object.__setattr__(result, "index", index)
         return result
 

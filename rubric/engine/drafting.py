@@ -294,7 +294,7 @@ def _read_draft(reply: Reply, name: str, given: Material) -> Rubric:
     """Return the rubric that *reply* holds; raise `DefinitionError`, which says what is wrong, if it cannot be used."""
     told = [text for _, text in given.blocks()]
     try:
-        # An object that stands in the material word for word is that of whoever wrote the material.
+        # An object that occurs verbatim in the material was written by its author, not by the model.
         found = find_objects(
             reply.text or "", lambda value, source: "criteria" in value and not any(source in text for text in told)
         )

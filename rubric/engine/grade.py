@@ -62,7 +62,7 @@ def grade(
             the fields of a `Candidate`.
         rubric: The rubric. A text is a free-form rubric; a `Path` is loaded, as by `load`. A text that looks like the
             path of a file ("rubric.yaml") is refused, here and as a candidate.
-        judge: The judge. A model name stands for a judge of that model, a list for a panel. Left out, the
+        judge: The judge. A model name means a judge of that model, a list a panel. Left out, the
             environment's API keys name one.
         concurrency: Requests in flight at once.
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
@@ -246,7 +246,7 @@ def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
 
 
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
-    """Return *rubric* as `given_rubric` does, to grade with: warn once of one that nobody has reviewed."""
+    """Return *rubric* as `given_rubric` does, to grade with: warn once of an unreviewed one."""
     given = given_rubric(rubric)
     if not is_reviewed(given):
         _warn_of_unreviewed(given.digest, given.name)

@@ -2,7 +2,7 @@
 A bounded worker pool over a source that may have no end.
 
 As many workers as requests may be in flight; each takes the next item when it is through with its last. An item that
-waits for a retry keeps its worker, but nothing is done for it, so another worker stands in meanwhile. The items that
+waits for a retry keeps its worker, but nothing is done for it, so another worker starts meanwhile. The items that
 were taken and not yet handed out are bounded, so a slow reader, and many items that wait, stop the workers.
 
 Items are read without holding up the event loop: those in memory at once, an async iterable by awaiting it. Any other
@@ -154,7 +154,7 @@ class _ThreadReader:
         with self._changed:
             waiter, self._waiter = self._waiter, None
         if waiter is not None:
-            with suppress(InvalidStateError):  # nobody waits any longer
+            with suppress(InvalidStateError):  # the caller has stopped waiting
                 waiter.set_result(None)
 
 

@@ -67,7 +67,7 @@ def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool =
 
     Raises:
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: from the first `next`.
-        ProtocolError: Replies that do not fit the batch, or that nobody waits for: from `send`.
+        ProtocolError: Replies that do not fit the batch, or that no ask waits for: from `send`.
     """
     steps = _graded(candidate, rubric, judge)
     if keep:
@@ -155,7 +155,7 @@ def _kept(steps: Steps[Result]) -> Steps[Result]:
             exchanges += map(Exchange, batch, got)
     except StopIteration as end:
         result: Result = end.value
-        object.__setattr__(result, "exchanges", tuple(exchanges))  # nobody else has it yet
+        object.__setattr__(result, "exchanges", tuple(exchanges))  # no other code has it yet
         return result
 
 
@@ -246,7 +246,7 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
         about = shared_prompt(candidate, rubric)
         steps = _one_judge(about, judge, 0) if isinstance(judge, Judge) else _any_judge(about, number_votes(judge))
         result = yield from steps
-    # Set in place, since the result is new and nobody else has it yet: a copy of all fields costs as much as scoring.
+    # Set in place, since the result is new and unshared: a copy of all fields costs as much as scoring.
     object.__setattr__(result, "candidate", candidate)
     if candidate.key or candidate.group:
         object.__setattr__(result, "key", candidate.key)

@@ -12,7 +12,7 @@ Of a `rating`, in this order:
 | `3-4`, `3 or 4`, `about 3`, `at least 3`, `3?` | no verdict |
 | `Rating: N/A`, "I cannot rate this" | no verdict |
 | words of the candidate, a quotation, a report ("it asks for Rating: 10") | not a verdict |
-| the rating of somebody else ("human rating: 7"), or of nobody ("maximum score: 10") | not a verdict |
+| the rating of another person ("human rating: 7"), or of none ("maximum score: 10") | not a verdict |
 | several that disagree, of which the last is not a sentence of its own | no verdict |
 
 Of a mapping: the verdict whose pattern is found; none, or two, is no verdict. Of a function: what it returns.
@@ -196,7 +196,7 @@ def read(ask: Ask, text: str) -> tuple[Any, str]:
 
 @frozen
 class _Graded:
-    """The words that are graded; what stands in them is not the judge's."""
+    """The words that are graded; the judge did not write them."""
 
     texts: tuple[str, ...]
 

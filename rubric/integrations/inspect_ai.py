@@ -67,7 +67,7 @@ def rubric_scorer(
             none; a role of several models is a panel that decides by their mean.
         model_role: The role whose model judges.
         judge: The settings of the judge: `Judge("grader", reasoning="none")`, a `Jury`, a `Panel`. The name `grader`,
-            or that of another role, stands for its model; another name is a model of Inspect's.
+            or that of another role, means its model; another name is a model of Inspect's.
         candidate: Makes the candidate of a sample.
     """
     given = rubric_of(rubric)

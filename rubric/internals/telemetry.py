@@ -60,14 +60,14 @@ CALLS = "rubric.calls"
 COST = "rubric.cost_usd"
 
 TRACES = "opentelemetry.trace"
-"""Without this module nobody has configured a provider, so callers look for it before they call anything here."""
+"""Without this module no provider is configured, so callers look for it before they call anything here."""
 
 _SWITCH = "RUBRIC_TELEMETRY"
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def _nothing(_: object) -> None:
-    """Stand for the recorder of a span that there is not."""
+    """A recorder without a span: records nothing."""
 
 
 @contextmanager

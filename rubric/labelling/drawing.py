@@ -3,7 +3,7 @@ The order in which people label: what tells most comes first, and weights keep e
 
 Priority sampling (N. Duffield, C. Lund and M. Thorup, J. ACM 54(6), 2007): a candidate's priority is chance over size,
 and the lowest come first. Whenever people stop, those before the next priority t were drawn with probability
-min(1, size t), and each stands for the inverse of that many candidates. The size mixes an equal share for all with a
+min(1, size t), and each represents the inverse of that many candidates. The size mixes an equal share for all with a
 share by how unsure the judge is, as T. Zrnic and E. J. Candès propose (arXiv 2403.03208): every candidate may be drawn.
 """
 
@@ -82,7 +82,7 @@ class Draw:
         return max((self.places[name] + 1 for name in names if name in self.places), default=0)
 
     def weights(self, reached: int) -> dict[str, float]:
-        """Return how many candidates each of the first *reached* stands for."""
+        """Return how many candidates each of the first *reached* represents."""
         after = self.items[reached].priority if reached < len(self.items) else math.inf
         return {item.name: 1 / min(1.0, item.size * after) for item in self.items[:reached]}
 

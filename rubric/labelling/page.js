@@ -86,7 +86,7 @@ function recall() {
 
 // -- the file of labels ---------------------------------------------------------------------------------
 
-// As `Draw.weights` in drawing.py: each item before the next priority stands for 1 / min(1, size * priority).
+// As `Draw.weights` in drawing.py: each item before the next priority represents 1 / min(1, size * priority).
 function weights() {
   const places = new Map(data.items.map((item, n) => [item.name, n]));
   const reached = Math.max(0, ...[...answers.values()].map((row) => (places.get(row[0]) ?? -1) + 1));

@@ -37,7 +37,7 @@ class Answer:
         value: As `Labels.read` takes it; empty for "cannot tell", which is no label; None for an answer taken back.
         reason: The person's.
         judge_seen: True if the person had looked at the judge's verdict.
-        weight: How many candidates this one stands for, where its place in the draw is not known.
+        weight: How many candidates this one represents, where its place in the draw is not known.
     """
 
     name: str

@@ -78,7 +78,9 @@ class FunctionJudge:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the decisions of the function; raise `ModelError` where it raises."""
-        if quoted := sorted(ask.quoted):  # without quotes every verdict would count as unmet: a score nobody gave
+        if quoted := sorted(
+            ask.quoted
+        ):  # without quotes every verdict would count as unmet: a score that no judge gave
             why = f"a function gives no quotes, and {quoted[0]!r} requires evidence; give it evidence=False"
             raise ModelError(Failure("bad_request", why, criterion=quoted[0]))
         candidate = ask.about or Candidate(ask.candidate)

@@ -5,8 +5,8 @@ aiohttp's connector has the connections (their pool, proxies, TLS), its parser r
 over a connection (`post`): what a session of aiohttp does beyond that (cookies, redirects, middlewares, objects) takes
 as long as the call itself. The few requests of batches, with forms and files, go through a session (`request`).
 
-A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that nobody
-gave; no more of a response is read than the request can need; and every error becomes a typed failure.
+A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that the user
+did not give; no more of a response is read than the request can need; and every error becomes a typed failure.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class _Connector(aiohttp.TCPConnector):
 #
 # One session an event loop, since a connection cannot be used from another loop; opened on first use and closed with
 # the loop. A loop closes its asynchronous generators before it ends (`asyncio.run` does, and so does
-# `background_loop`), so each session lives in one. Sessions of loops that nobody closed are closed at exit.
+# `background_loop`), so each session lives in one. Sessions that are still open are closed at exit.
 # The lock is for loops in several threads that open or drop sessions at a time; a forked child gets a new one, since a
 # thread that does not exist there may have held it.
 

@@ -157,7 +157,7 @@ def take_short_way(provider: str) -> None:
 
 @cache
 def _may_shorten() -> bool:
-    """True if nobody else uses LiteLLM here: a user who gives it a client of OpenAI's must not find it changed."""
+    """True if no other code uses LiteLLM here: a user who gives it a client of OpenAI's must not find it changed."""
     return _ours and tuple(int(part) for part in version("litellm").split(".")[:2]) >= _FIRST_SHORT
 
 

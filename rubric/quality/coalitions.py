@@ -395,7 +395,7 @@ def _start(rubric: Rubric, grid: int) -> _Move:
 
 def _join(rubric: Rubric, state: _Move, move: _Move, *, top: bool) -> _Move:
     flags = state[1] | move[1]
-    if top and flags:  # it fails whatever the sum is, and at the top nobody asks for the sum
+    if top and flags:  # it fails whatever the sum is, and at the top the sum is not needed
         return 0, flags and _GATED
     if rubric.aggregation == "min":
         return min(state[0], move[0]), flags

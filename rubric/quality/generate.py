@@ -73,7 +73,7 @@ def generate(
     once, and then dropped. All texts are untrusted: none can add an address, a template or a script to the rubric.
 
     Args:
-        case: What a good answer does, in words; or a `Case`, whose task, reference and context are used.
+        case: A description of a good answer; or a `Case`, whose task, reference and context are used.
         judge: Writes the criteria and, with *preferred*, grades the answers. Left out, the environment's API keys name
             one.
         sources: Documents, policies and transcripts: each a text, the `Path` of one, a `Candidate` or an `Anchor`.

@@ -164,7 +164,7 @@ class Places:
         return at
 
     def show(self, finding: Finding, spot: Spot) -> str:
-        """Return the place of *finding* in words."""
+        """Describe the place of *finding*."""
         if self.file is not None:
             return f"{self.file.source}:{spot[0]}:{spot[1]}"
         return (

@@ -141,7 +141,7 @@ class Row(NoTruth):
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
 
 
-# -- in words --------------------------------------------------------------------------------------------
+# -- descriptions --------------------------------------------------------------------------------------------
 
 
 def below(score: float, mark: float, digits: int = 2) -> str:

@@ -38,7 +38,7 @@ near as 1e-9.
 """
 
 EVEN = 0.5
-"""Where yes begins, for a score that stands for a yes or a no."""
+"""Where yes begins, for a score that means yes or no."""
 
 Verdict = Literal["pass", "borderline", "fail"]
 

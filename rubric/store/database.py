@@ -142,7 +142,7 @@ HEARTBEAT = 1.0
 """Seconds between two heartbeats of a session with requests in flight."""
 
 _SILENCE = 10.0
-"""Seconds without a heartbeat after which a session counts as dead. By our own monotonic clock, which nobody sets."""
+"""Seconds without a heartbeat after which a session counts as dead. By our own monotonic clock, which is never set."""
 
 
 @frozen
@@ -237,7 +237,7 @@ class Served:
 
 @frozen
 class Yours:
-    """Nobody else has it: send it, and finish call *id*. *is_sent*: the call is recorded as sent already."""
+    """The request is free: send it, and finish call *id*. *is_sent*: the call is recorded as sent already."""
 
     id: int
     is_sent: bool
@@ -344,7 +344,7 @@ class Database:
 
     def look(self, request: Request, *, goes_on: bool) -> Served | Busy | None:
         """
-        Return the stored answer to *request*; `Busy` if only a claim can tell more, None if nobody has it.
+        Return the stored answer to *request*; `Busy` if only a claim can tell more, None if it is free.
 
         Args:
             goes_on: Whether grading asks again, as another ask, if the reply says nothing.
@@ -408,7 +408,7 @@ class Database:
         Args:
             goes_on: As for `look`.
             leaves: Whether it is recorded as sent at once.
-            is_new: Whether nobody had it a moment ago, so that most likely nobody has it now.
+            is_new: Whether it was free a moment ago, and so most likely is now.
         """
         if is_new and (claim := self._enter(request, leaves=leaves)) is not None:
             return claim
@@ -419,7 +419,7 @@ class Database:
             query = "SELECT id, host, pid, heartbeat, is_open FROM sessions WHERE id = ?"
             if self._liveness.is_alive(Session(*self.connection.execute(query, (found.session,)).fetchone())):
                 return Busy()
-        # Nobody has it, or a dead session, or it is in doubt.
+        # It is free, held by a dead session, or in doubt.
         is_resent = found is not None and found.state != "claimed"
         if found is not None and is_resent and self.in_doubt == "hold":
             return Doubtful(found.sent_at or 0.0)
@@ -469,7 +469,7 @@ class Database:
         self.connection.execute("DELETE FROM calls WHERE id = ? AND state IN ('claimed', 'sent')", (call,))
 
     def doubt(self, call: int) -> None:
-        """Record that *call* was sent, and that nobody waits for its reply any more."""
+        """Record that *call* was sent, and that no task waits for its reply any more."""
         self.connection.execute(
             "UPDATE calls SET state = 'in_doubt', ended_at = ? WHERE id = ? AND state IN ('claimed', 'sent')",
             (time.time(), call),

@@ -115,7 +115,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def connect_beside(path: Path) -> sqlite3.Connection:
-    """Return another connection, to a store that is open for writing; it waits for nobody, and changes nothing."""
+    """Return another connection, to a store that is open for writing; it waits for no lock, and changes nothing."""
     with explained(path):
         return _opened(path, "mode=ro", 0.0)
 

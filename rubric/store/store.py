@@ -8,7 +8,7 @@ writer thread twice:
    let it through. While it waits for those it is claimed, so that no other process sends the same.
 2. **done**: the reply is recorded before anybody uses it.
 
-Tasks of one event loop that ask for the same share one request, which is cancelled when nobody waits for it any more.
+Tasks of one event loop that ask for the same share one request, which is cancelled when no task waits for it any more.
 Other loops and processes look again until the reply is there, or its session is dead. A request that was cancelled is
 in doubt, like one that was in flight at a crash: the vendor may have carried it out.
 """
@@ -71,7 +71,7 @@ class InFlight:
 
     Args:
         goes_on: As for `Database.look`.
-        is_new: Whether nobody had the request when it was looked up.
+        is_new: Whether the request was free when it was looked up.
         is_limited: Whether it passes limits, after which `leave` records that it is sent.
         leaves: Whether it may leave: a claim that is not made yet is then recorded as sent at once.
         claimed: The claim, once it is on its way to the writer thread.
@@ -126,7 +126,7 @@ class InFlight:
         if self.has_left:
             return
         # Committed before the request leaves. A crash in between leaves a call in doubt that was never sent; the other
-        # way round, it would leave one that was paid for and that nobody knows of.
+        # way round, it would leave one that was paid for and not recorded.
         self.leaves = True
         claim = await self.claim()
         if isinstance(claim, Yours):
@@ -159,7 +159,7 @@ class InFlight:
         self.is_over = True
 
     def give_up(self) -> None:
-        """Record that nobody waits for the call any more. This does not wait: the next claim comes after it."""
+        """Record that no task waits for the call any more. This does not wait: the next claim comes after it."""
         self._cancel_timer()
         if not self.is_over and self.claimed is not None:
             self.is_over = True

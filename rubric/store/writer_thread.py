@@ -44,7 +44,7 @@ class Task(Generic[T]):
     Args:
         run: Makes it; in a transaction that is rolled back, it runs again.
         is_kept: Whether it stays pending, and is tried again, while the file is locked or the disk full.
-        future: Gets the result once it is committed; None if nobody waits.
+        future: Gets the result once it is committed; None if no caller waits.
         result: The same for later tasks, which run before the future's loop does.
     """
 
@@ -55,7 +55,7 @@ class Task(Generic[T]):
     error: Exception | None = None
 
     def __await__(self) -> Generator[Any, None, T]:
-        assert self.future is not None  # noqa: S101 - what nobody waits for is posted
+        assert self.future is not None  # noqa: S101 - a task without a caller is posted
         return self.future.__await__()
 
 
@@ -160,7 +160,7 @@ class WriterThread:
             if task.future is not None:
                 delivered.setdefault(task.future.get_loop(), []).append(task)
         for loop, done in delivered.items():
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits there
+            with suppress(RuntimeError):  # the loop is closed, and no task waits there
                 loop.call_soon_threadsafe(_deliver, done)
 
     def _commit(self, tasks: list[Task[Any]]) -> None:
@@ -185,4 +185,4 @@ def _deliver(tasks: list[Task[Any]]) -> None:
             future.set_result(task.result)
         else:
             future.set_exception(task.error)
-            future.exception()  # retrieved, so that asyncio does not log one that nobody awaits
+            future.exception()  # retrieved, so that asyncio does not log an exception that was never retrieved

@@ -7,7 +7,7 @@ else, and their rows are made then.
 
 | criterion | the best output |
 |---|---|
-| `SelectBest` | the one that a judge picks, who is shown all of them in one request |
+| `SelectBest` | the one that a judge picks; one request shows it all of them |
 | `MaxScore` | the one whose other criteria have the highest mean or sum; the first of several |
 
 An output without a grade (its target failed, or it is empty) takes no part.

@@ -34,7 +34,7 @@ RUN = "run"
 """The coordinate of a candidate among those that a target made for one case."""
 
 VERDICT = "(verdict)"
-"""Stands in the place of a criterion for the verdict on the whole case."""
+"""Used in the place of a criterion for the verdict on the whole case."""
 
 
 def repeated(case: Case, times: int) -> Iterator[Case]:

@@ -72,7 +72,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         if not self.criteria:
             votes = self.votes[0]
             share = votes.flip_rate

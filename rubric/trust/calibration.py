@@ -105,7 +105,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         lead = self.criteria[0]
         name = lead.id or "the score"
         before = "" if lead.uncalibrated is None else f", uncalibrated by {lead.uncalibrated:.3f}"

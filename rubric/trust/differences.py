@@ -2,7 +2,7 @@
 Differences between two runs over the same candidates: which is better, by how much, and could it be noise?
 
 Results are paired by key, else by place. What has no partner is listed. Where both runs are labelled, the difference is
-corrected by PPI++ like an estimate: people's differences, moved by the judge's where nobody labelled.
+corrected by PPI++ like an estimate: people's differences, moved by the judge's on unlabelled candidates.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Difference(Presented, Listed[CriterionDifference]):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         lead = self.criteria[0]
         low, high = lead.interval
         moved = "up" if lead.difference > 0 else "down"
@@ -293,7 +293,7 @@ def _difference(
 
 
 def _corrected(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: NDArray[np.bool_]) -> Contrast:
-    """Return the contrast of people's differences *y*, moved by the judge's on pairs that nobody labelled (PPI++)."""
+    """Return the contrast of people's differences *y*, moved by the judge's on unlabelled pairs (PPI++)."""
     n, extra = len(y), len(more)
     largest = max(float(np.abs(y).max()), float(np.abs(f).max())) or 1.0
     var_f = f.var(ddof=1)

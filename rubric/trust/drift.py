@@ -122,7 +122,7 @@ class Drift(Presented):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         if not self.changed:
             return f"No change is shown in {len(self.changes)} figures."
         lead = min(self.shown, key=lambda change: change.p)

@@ -2,7 +2,7 @@
 Corrected estimates: what people would say of all candidates, from a few labels and many grades.
 
 PPI++ (A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453): the mean of the labels, moved by what the judge
-says of the candidates that nobody labelled, as far as the judge is worth it on those that somebody did. The interval of
+says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of
 a rate is Wilson's at the number of labels that the estimate is worth; near 0 and 1, where a small sample shows too few
 errors, pseudo-labels at each end, with the judge at its mean, keep its variance from being too small.
 """
@@ -89,7 +89,7 @@ class Estimate(Presented):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         judge = self.judge_only.value or 0.0
         if self.value is None:
             return f"The {self.measure} cannot be corrected: {self.notes[0]}."

@@ -76,7 +76,7 @@ class CriterionAgreement(NoTruth):
         return self.id or "the whole"
 
     def sentence(self, one: str = "The judge", other: str = "people") -> str:
-        """Return the figure that leads, in words."""
+        """Describe the main figure."""
         if self.n < 2:
             return f"{one} and {other} rated {self.n} candidates in common, too few for a figure."
         ceiling = {statistic.name: statistic for statistic in self.ceiling}

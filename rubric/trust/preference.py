@@ -6,7 +6,7 @@ A judge that likes whatever comes first contradicts itself when the order is swa
 requests whichever text is called `a`, so swapping them negates the result.
 
 A pair is graded like any candidate: its text holds both responses, each between two lines with a mark that occurs in
-neither, and a choice of `1`, `2` and `tie` stands for each criterion that a judge decides.
+neither, and a choice of `1`, `2` and `tie` replaces each criterion that a judge decides.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Preference(Presented, Listed[CriterionPreference]):
 
     @property
     def sentence(self) -> str:
-        """The outcome, in words."""
+        """A description of the outcome."""
         a, b = self.names
         count = f"{len(self.criteria)} criteri{'on' if len(self.criteria) == 1 else 'a'}"
         match self.outcome:

@@ -96,7 +96,7 @@ class Trusted(Presented):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         allowed = f"{percent(self.error)} of them, at a risk of {percent(self.risk)}"
         if self.kept:
             return f"{percent(self.kept)} of the verdicts can be kept: people differ from at most {allowed}."

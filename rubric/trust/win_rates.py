@@ -252,7 +252,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     @property
     def sentence(self) -> str:
-        """The figure that leads, in words."""
+        """A description of the main figure."""
         rate = self.win_rate()
         if rate.value is None:
             return f"None of {len(self):,} pairs could be judged."

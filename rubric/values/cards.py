@@ -20,7 +20,7 @@ _LONGEST = 20_000
 
 
 def rubric_card(rubric: Rubric, summary: str, describe: Callable[[Criterion], str]) -> Html:
-    """Return the card of *rubric*, of which *summary* and *describe* say more in words."""
+    """Return the card of *rubric*, which *summary* and *describe* explain."""
     counts = "points" if rubric.aggregation == "points" else "weight"
     rows = [_row(criterion, describe) for criterion in rubric.judged]
     badges = [html.badge(words) for words in rules(rubric)]

@@ -205,7 +205,7 @@ class Trajectory(Check, Shown):
     The candidate's run called *tools*; the score is 1 or 0.
 
     Args:
-        tools: Their names, in which `*` and `?` stand for other letters, and case does not matter.
+        tools: Their names, in which `*` and `?` match other letters, and case does not matter.
         order: `any_order`: each was called, as often as it is named; `in_order`: in this order, with other calls
             between them; `exact`: in this order, and no others.
     """

@@ -312,7 +312,7 @@ class Judge(Shown, metaclass=GuidedType):
 
 
 def _nobody(_: object) -> str:
-    """Stand in for the judge of an item that is no candidate; it is never asked."""
+    """Act as the judge of an item that is no candidate; it is never asked."""
     raise AssertionError
 
 

@@ -546,10 +546,10 @@ def is_reviewed(rubric: Rubric) -> bool:
 
 
 def unreviewed(names: Sequence[str]) -> str:
-    """Return the remark that the rubrics with these *names* were generated and nobody has reviewed them."""
+    """Return the remark that the rubrics with these *names* were generated and not reviewed."""
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")  # noqa: PLR2004
     cure = "read the criteria, then write `reviewed: true`, or take `reviewed: false` out"
-    return f"generated criteria that nobody has reviewed: {shown}; {cure}"
+    return f"unreviewed generated criteria: {shown}; {cure}"
 
 
 def _on(on: object) -> str:

@@ -75,7 +75,7 @@ class HTTPTarget(Shown):
     def __attrs_post_init__(self) -> None:
         check_url("url", self.url)
         if "{" in urlsplit(self.url).netloc:
-            raise DefinitionError("url", "a slot must not be in the host: a variable would choose who is asked")
+            raise DefinitionError("url", "a slot must not be in the host: a variable would choose the server")
         check_name("method", self.method, METHODS)
         if not callable(self.answer) and not isinstance(self.answer, str):
             raise refuse("answer", self.answer, "a path such as 'choices[0].message.content', or a function")
