@@ -10,7 +10,6 @@ The native format is read by `fields`, which raises; `problems` finds the places
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ import attrs
 from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path
+from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path, steps_of
 from rubric.formats.fields import cure, wanted
 from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.text import shorten
@@ -273,8 +272,7 @@ class Cursor:
 
     def items(self) -> Iterator[tuple[Any, Cursor]]:
         """Yield the keys and the values of a mapping."""
-        for key in self.value:
-            yield key, self[key]
+        return ((key, self[key]) for key in self.value)
 
     def __iter__(self) -> Iterator[Cursor]:
         """Yield the items of a list."""
@@ -392,10 +390,9 @@ class Cursor:
 
     def mapping(self, what: str = "a mapping") -> bool:
         """True if it is a mapping; else note that *what* was expected."""
-        if not isinstance(self.value, dict):
+        if not (fits := isinstance(self.value, dict)):
             self.refuse(what)
-            return False
-        return True
+        return fits
 
     def listing(self, what: str = "a list") -> list[Cursor]:
         """Return the items of a list; note anything else, and return none."""
@@ -497,7 +494,7 @@ class Cursor:
         try:
             return cls(**values)
         except DefinitionError as problem:
-            self._below(_steps(problem.field, keys or {})).error(problem.message)
+            self._below([(keys or {}).get(step, step) for step in steps_of(problem.field)]).error(problem.message)
             return None
 
     def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
@@ -527,7 +524,7 @@ class Cursor:
                 value = values[attribute.name]
                 problem = _problem(attribute, value)
                 if problem is not None and not isinstance(value, Unreadable):
-                    below = self._below((key, *_steps(problem.field, {})[1:]))
+                    below = self._below((key, *steps_of(problem.field)[1:]))
                     below.error(problem.message + cure(value, problem.message))
                 wrong = wrong or problem is not None
             elif attribute.init and attribute.default is attrs.NOTHING:
@@ -535,7 +532,7 @@ class Cursor:
                 wrong = True
         return not wrong
 
-    def _below(self, path: KeyPath) -> Cursor:
+    def _below(self, path: Iterable[Any]) -> Cursor:
         found = self
         for step in path:
             found = Cursor(None, self.notes, found, step)
@@ -550,11 +547,3 @@ def _problem(attribute: Any, value: object) -> DefinitionError | None:
     except DefinitionError as problem:
         return problem
     return None
-
-
-_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)", re.ASCII)
-
-
-def _steps(field: str, keys: Mapping[str, str]) -> KeyPath:
-    """Return *field* of a `DefinitionError`, such as `criteria[2].id`, as a path."""
-    return tuple(int(index) if index else keys.get(name, name) for index, name in _STEP.findall(field))

@@ -112,7 +112,7 @@ class Unreadable:
 Tell = Callable[[Node, KeyPath, str], None]
 
 
-def plain(node: Node, tell: Tell, path: KeyPath = ()) -> Any:
+def plain(node: Node, tell: Tell = lambda *_: None, path: KeyPath = ()) -> Any:
     """Return *node* as plain Python data, and *tell* each flaw with its path; a flawed node is `Unreadable`."""
     if node.flaw:
         tell(node, path, node.flaw)

@@ -13,7 +13,9 @@ The task and the reference answer of each case are material too. All else in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +74,11 @@ class Sheet:
         edits = [Insertion(slot.path, key, value(rubrics[slot.id])) for slot in self.slots if slot.id in rubrics]
         text = inserted(self.text, edits)
         language = LANGUAGES[self.path.suffix.lower()]
-        if _plain(text, language) != _with(_plain(self.text, language), edits):
-            message = f"{self.path}: criteria cannot be put into this file in place; write them into it by hand"
-            raise DumpError(message)
+        wanted = _plain(self.text, language)
+        for edit in edits:
+            _at(wanted, edit.path)[edit.key] = edit.value
+        if _plain(text, language) != wanted:
+            raise DumpError(f"{self.path}: criteria cannot be put into this file in place; write them into it by hand")
         return text
 
     def check(self, text: str, **options: Any) -> None:
@@ -187,11 +191,6 @@ def _item(criterion: Criterion, text: str) -> dict[str, Any]:
     return {"id": criterion.id, text: criterion.text, "weight": criterion.weight, "required": criterion.required}
 
 
-def _assertion(criterion: Criterion) -> dict[str, Any]:
-    weight = {} if criterion.weight == 1 else {"weight": criterion.weight}
-    return {"type": "llm-rubric", "metric": criterion.id, "value": criterion.text, **weight}
-
-
 _WRITERS: dict[str, tuple[str, Callable[[Rubric], Any]]] = {
     "native": ("rubric", lambda rubric: as_data(evolve(rubric, name=""))),
     "agentv-1": ("rubrics", lambda rubric: [_item(c, "expected_outcome") for c in rubric.criteria]),
@@ -203,25 +202,23 @@ _WRITERS: dict[str, tuple[str, Callable[[Rubric], Any]]] = {
         "assert",
         lambda rubric: [{"type": "llm-rubric", "value": [_item(c, "outcome") for c in rubric.criteria]}],
     ),
-    "promptfoo": ("assert", lambda rubric: [_assertion(c) for c in rubric.criteria]),
+    "promptfoo": (
+        "assert",
+        lambda rubric: [
+            {"type": "llm-rubric", "metric": c.id, "value": c.text} | ({} if c.weight == 1 else {"weight": c.weight})
+            for c in rubric.criteria
+        ],
+    ),
 }
 """The key of a case that criteria are written to, and its value; promptfoo has no gates, so all of its must hold."""
 
 
 def _plain(text: str, language: Any) -> Any:
-    return plain(parse(text, "<text>", language, FOR_SUITES).root, lambda *_: None)
-
-
-def _with(data: Any, edits: Sequence[Insertion]) -> Any:
-    for edit in edits:
-        _at(data, edit.path)[edit.key] = edit.value
-    return data
+    return plain(parse(text, "<text>", language, FOR_SUITES).root)
 
 
 def _at(data: Any, path: KeyPath) -> Any:
-    for step in path:
-        data = data[step]
-    return data
+    return reduce(getitem, path, data)
 
 
 def _places(root: Span | None) -> dict[tuple[int, int], KeyPath]:

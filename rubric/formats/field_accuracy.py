@@ -76,11 +76,10 @@ class FieldAccuracy:
 
     def __call__(self, candidate: Candidate) -> tuple[float, str]:
         """Return the score of *candidate*, and which fields fail."""
-        expected = _last(candidate.reference)
+        *_, expected = None, *_wholes(candidate.reference)
         if expected is None:
-            msg = "the expected output is no JSON; give `expected_output` with the fields"
-            raise ValueError(msg)
-        output = _first(candidate.output)
+            raise ValueError("the expected output is no JSON; give `expected_output` with the fields")
+        output = next(_wholes(candidate.output), None)
         if output is None:
             return 0.0, "the output is no JSON"
         wrong, right, whole = [], 0.0, 0.0
@@ -94,17 +93,6 @@ class FieldAccuracy:
             right += field.weight if held else 0.0
         score = float(not wrong) if self.strict else right / whole if whole else 0.0
         return min(score, 1.0), shorten(", ".join(wrong)) if wrong else "all fields are as expected"
-
-
-def _first(text: str) -> Any:
-    return next(_wholes(text), None)
-
-
-def _last(text: str) -> Any:
-    found = None
-    for found in _wholes(text):  # noqa: B007 - the last one is what is wanted
-        pass
-    return found
 
 
 def _wholes(text: str) -> Iterator[Any]:

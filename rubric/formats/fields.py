@@ -402,5 +402,4 @@ def free(value: object) -> Any:
 def _free_key(key: object) -> str:
     if isinstance(key, str):
         return str(key)
-    msg = f"the key {shorten(repr(key), 80)} cannot be written; keys are texts"
-    raise DumpError(msg)
+    raise DumpError(f"the key {shorten(repr(key), 80)} cannot be written; keys are texts")

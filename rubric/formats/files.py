@@ -198,7 +198,6 @@ def write_text(path: Path, text: str) -> None:
         OSError: It cannot be written.
     """
     if path.exists() and not path.is_file():
-        msg = f"{path.resolve()} is not a file that can be written; choose another name"
-        raise DumpError(msg)
+        raise DumpError(f"{path.resolve()} is not a file that can be written; choose another name")
     with replacing(path) as file:
         file.write(text)

@@ -126,10 +126,10 @@ def locate(name: str, loading: Loading) -> Located:
     return found
 
 
-def may_be_read(name: str, loading: Loading) -> bool:
-    """True if *name* is that of a file that is there, and that may be read."""
+def may_be_read(name: str, loading: Loading, is_there: Callable[[Path], bool] = os.path.isfile) -> bool:
+    """True if *name* is that of a file that *is_there*, and that may be read; `Path` has tests that may raise."""
     try:
-        return os.path.isfile(locate(bare(name), loading).real)  # noqa: PTH113  # that of Path may raise
+        return is_there(locate(bare(name), loading).real)
     except DefinitionError:
         return False
 
@@ -428,18 +428,11 @@ def expand_at(reference: str, at: Cursor, folders: tuple[str, ...] = ()) -> list
     def work(name: str) -> list[str]:
         if is_pattern(name):
             return [f"file://{found}" for found in expand(name, at.loading)]
-        if folders and not is_code(name) and _is_folder(name, at.loading):
+        if folders and not is_code(name) and may_be_read(name, at.loading, os.path.isdir):
             return [f"file://{found}" for found in _in_folder(name, folders, at.loading)]
         return [reference]
 
     return read_at(reference, at, work) or []
-
-
-def _is_folder(name: str, loading: Loading) -> bool:
-    try:
-        return os.path.isdir(locate(name, loading).real)  # noqa: PTH112  # that of Path may raise
-    except DefinitionError:  # the reader of the file tells it
-        return False
 
 
 def _in_folder(name: str, patterns: tuple[str, ...], loading: Loading) -> list[str]:

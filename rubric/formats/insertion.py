@@ -93,8 +93,7 @@ def spans(text: str) -> Span | None:
             if isinstance(event, events.CollectionStartEvent):
                 opened.append(one)
     except (YAMLError, ValueError, IndexError, AttributeError, TypeError) as problem:
-        message = f"this file cannot be changed in place: {' '.join(str(problem).split())}"
-        raise DumpError(message) from None
+        raise DumpError(f"this file cannot be changed in place: {' '.join(str(problem).split())}") from None
     return root
 
 
@@ -109,8 +108,7 @@ def inserted(text: str, insertions: Iterable[Insertion]) -> str:
     for one in insertions:
         node = _found(root, one.path)
         if node is None or not node.is_mapping:
-            message = f"there is no mapping at {one.path}"
-            raise DumpError(message)
+            raise DumpError(f"there is no mapping at {one.path}")
         edits.append(_edit(text, node, one))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]

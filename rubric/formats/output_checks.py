@@ -187,8 +187,7 @@ _SIGNS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def _contains_html(text: str, _: Mapping[str, Any]) -> str:
-    signs = sum(count for sign, count in _SIGNS if sign.search(text))
-    return "" if signs >= 2 else "has no HTML in it"  # noqa: PLR2004 - see _SIGNS
+    return "" if sum(count for sign, count in _SIGNS if sign.search(text)) > 1 else "has no HTML in it"
 
 
 class _Outline(HTMLParser):
@@ -291,8 +290,13 @@ def _is_sql(text: str, value: Mapping[str, Any]) -> str:
     if slip := _slip(statements, names, dialect):
         return f"is not SQL: {slip}"
     for key, found in (("allowedTables", _tables), ("allowedColumns", _columns)):
-        allowed = value.get(key)
-        if allowed is not None and (refused := [one for one in found(statements) if not _is_among(one, allowed)]):
+        if (allowed := value.get(key)) is None:
+            continue
+        patterns = [f"(?i)^(?:{one})$" for one in allowed]
+        refused = [
+            one for one in found(statements) if one not in allowed and not any(matches(p, one) for p in patterns)
+        ]
+        if refused:
             return f"uses {', '.join(refused)}, and {key} has only {', '.join(allowed)}"
     return ""
 
@@ -385,10 +389,6 @@ def _owner(node: Any, tables: Mapping[str, str]) -> str:
     return tables.get(named, named) or "null"
 
 
-def _is_among(authority: str, allowed: list[str]) -> bool:
-    return any(authority == one or matches(f"(?i)^(?:{one})$", authority) for one in allowed)
-
-
 # -- words ---------------------------------------------------------------------------------------------------
 
 
@@ -412,9 +412,6 @@ _FORMS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
 """The types by name: each returns what is wrong with an output, and '' if nothing is."""
 
 FORMS = frozenset(_FORMS)
-_LISTS = {"requiredElements": FORMS & {"is-xml", "contains-xml"}} | dict.fromkeys(
-    ("allowedTables", "allowedColumns"), FORMS & {"is-sql", "contains-sql"}
-)
 
 
 @frozen
@@ -450,7 +447,7 @@ def form_of(kind: str, value: Any) -> Form:
     if kind.endswith("html") or not isinstance(value, Mapping):
         allowed = "nothing" if kind.endswith("html") else "nothing, or a mapping"
         raise refuse("value", value, allowed)
-    known = [key for key, kinds in _LISTS.items() if kind in kinds] + ["databaseType"] * kind.endswith("sql")
+    known = ["requiredElements"] if kind.endswith("xml") else ["allowedTables", "allowedColumns", "databaseType"]
     for key, one in value.items():
         if key not in known:
             raise DefinitionError("value", f"{kind} has no {key!r}; it has {', '.join(known)}")

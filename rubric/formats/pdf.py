@@ -100,11 +100,8 @@ def _png(bitmap: PdfBitmap) -> bytes:
     row, channels = bitmap.width * bitmap.n_channels, bitmap.n_channels
     pixels = memoryview(bitmap.buffer)
     lines = b"".join(b"\0" + pixels[at : at + row] for at in range(0, bitmap.height * bitmap.stride, bitmap.stride))
-    kind = {1: 0, 3: 2, 4: 6}[channels]  # grey; red, green, blue; these and opacity
-    head = struct.pack(">IIBBBBB", bitmap.width, bitmap.height, 8, kind, 0, 0, 0)
+    colours = {1: 0, 3: 2, 4: 6}[channels]  # grey; red, green, blue; these and opacity
+    head = struct.pack(">IIBBBBB", bitmap.width, bitmap.height, 8, colours, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    framed = (struct.pack(">I", len(of)) + kind + of + struct.pack(">I", zlib.crc32(kind + of)) for kind, of in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)

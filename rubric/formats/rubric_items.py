@@ -147,11 +147,8 @@ def _band(at: Cursor, scope: ItemScope) -> ScoreRange | None:
 def _span(at: Cursor) -> tuple[int, int] | None:
     value = at.value
     # Numbers that float() takes: a whole number may have more digits than that.
-    numbers = isinstance(value, list) and all(
-        isinstance(part, int | float) and not isinstance(part, bool) and abs(part) < 1e300  # noqa: PLR2004
-        for part in value
-    )
-    if not numbers or len(value) != 2:  # noqa: PLR2004
+    fits = isinstance(value, list) and all(type(part) in (int, float) and abs(part) < 1e300 for part in value)  # noqa: PLR2004
+    if not fits or len(value) != 2:  # noqa: PLR2004
         at.error(f"a score_range is a list of two numbers, [low, high]; got {shorten(repr(value))}")
     elif not all(float(part).is_integer() for part in value):
         at.error(f"the ends of a score_range are whole numbers (integers), got {value}")

@@ -121,18 +121,15 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
         data = as_data(rubric)
         text = to_json(data) if format == "json" else to_yaml(data)
     except RecursionError:
-        msg = "this rubric nests too deep for a file; take the rubrics within it apart"
-        raise DumpError(msg) from None
+        raise DumpError("this rubric nests too deep for a file; take the rubrics within it apart") from None
     try:
         again = _load(text, "<dump>", format)
     except LoadError as error:
         problem = error.problems[0]
-        msg = f"this rubric is more than a file can hold: {problem.path}: {problem.message}"
-        raise DumpError(msg) from None
+        raise DumpError(f"this rubric is more than a file can hold: {problem.path}: {problem.message}") from None
     if again != rubric:
         changed = next((c.id for c, d in zip(rubric.criteria, again.criteria, strict=False) if c != d), rubric.name)
-        msg = f"{changed!r} holds what {format} cannot say, such as half surrogates that would join"
-        raise DumpError(msg)
+        raise DumpError(f"{changed!r} holds what {format} cannot say, such as half surrogates that would join")
     return text
 
 
@@ -170,8 +167,7 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
 
 
 def unknown_suffix(file: Path) -> Problem:
-    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json"
-    return Problem(str(file), *WHOLE, "", message)
+    return Problem(str(file), *WHOLE, "", f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json")
 
 
 def schema() -> dict[str, Any]:

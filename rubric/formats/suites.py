@@ -105,7 +105,7 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
     if file.suffix.lower() not in LANGUAGES:
         return False
     document = _document(file, None)
-    guess = recognise(_plain(document), file.name, document.schema, around(file))
+    guess = recognise(plain(document.root), file.name, document.schema, around(file))
     return not is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
 
@@ -169,7 +169,7 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
 
 def _guessed(document: Document, loading: Loading) -> Guess:
     """Return the format of *document*, recognised by its content and that of the case files that it names."""
-    data = _plain(document)
+    data = plain(document.root)
     if cases := [*_included(document, loading, [*case_files(data)])]:
         own = data["tests"] if isinstance(data["tests"], list) else []
         data = {**data, "tests": [*own, *cases]}
@@ -207,10 +207,6 @@ def _included(document: Document, loading: Loading, names: list[str]) -> Iterato
         if isinstance(data, dict):
             data = data.get("tests", [data])
         yield from data if isinstance(data, list) else ()
-
-
-def _plain(document: Document) -> Any:
-    return plain(document.root, lambda *_: None)
 
 
 # -- writing -----------------------------------------------------------------------------------------------
@@ -315,8 +311,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
         again = read_suite(parse(text, "<dump>", language, FOR_SUITES))
     except LoadError as error:
         large = "; keep large images in files, named as file:// in the suite" * any(case.images for case in suite.cases)
-        msg = f"the suite {suite.name!r} cannot be written: {error.problems[0].message}{large}"
-        raise DumpError(msg) from None
+        raise DumpError(f"the suite {suite.name!r} cannot be written: {error.problems[0].message}{large}") from None
     if again != evolve(suite, format="native"):
         msg = f"the suite {suite.name!r} holds what {language} cannot say, such as half surrogates that would join"
         raise DumpError(msg)

@@ -136,17 +136,13 @@ def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Hold
         raise refuse("mode", mode, f"one of {', '.join(_MODES)}")
     if mode == "any_order":
         least = given.get("minimums")
-        if not isinstance(least, Mapping) or not all(_is_count(count) for count in least.values()):
+        if not isinstance(least, Mapping) or not all(type(n) is int and n >= 0 for n in least.values()):
             raise refuse("minimums", least, "a whole number from 0 for each tool")
         return Holds(ToolTrajectory(mode, minimums=FrozenMap({str(name): count for name, count in least.items()})))
     expected, match = given.get("expected"), _match(given, usual)
     if not isinstance(expected, list | tuple) or not (expected or mode == "subset"):
         raise refuse("expected", expected, "a list of calls, each with `tool`")
     return Holds(ToolTrajectory(mode, tuple(_expected(call, match) for call in expected)))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 _Match = str | tuple[str, ...]

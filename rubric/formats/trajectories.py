@@ -36,14 +36,6 @@ def _is_tool(call: ToolCall) -> bool:
     return not (call.name.lower() in _SHELLS and any(call.arguments.get(key) for key in _COMMANDS))
 
 
-def _tools(candidate: Candidate) -> list[str]:
-    return [call.name for call in candidate.tool_calls if _is_tool(call)]
-
-
-def _steps(candidate: Candidate) -> list[str]:
-    return [call.name for call in candidate.tool_calls]
-
-
 _SKILL = ("skill", "name", "command")
 
 
@@ -53,14 +45,10 @@ def _skills(candidate: Candidate) -> list[str]:
     return [skill for skill in found if isinstance(skill, str)]
 
 
-def _commands(candidate: Candidate) -> list[str]:
-    return [call.name for call in candidate.tool_calls if not _is_tool(call)]
-
-
 _WHAT: dict[str, Callable[[Candidate], list[str]]] = {
-    "tool": _tools,
-    "command": _commands,
-    "step": _steps,
+    "tool": lambda candidate: [call.name for call in candidate.tool_calls if _is_tool(call)],
+    "command": lambda candidate: [call.name for call in candidate.tool_calls if not _is_tool(call)],
+    "step": lambda candidate: [call.name for call in candidate.tool_calls],
     "skill": _skills,
 }
 
@@ -147,7 +135,7 @@ class ToolCallF1:
 
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the score of *candidate*."""
-        called, expected = set(_steps(candidate)), set(self.expected)
+        called, expected = {call.name for call in candidate.tool_calls}, set(self.expected)
         shared = len(called & expected)
         score = 2 * shared / (len(called) + len(expected))
         reason = f"called: {', '.join(sorted(called)) or 'none'}; expected: {', '.join(sorted(expected))}"
@@ -185,7 +173,7 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
         return Unsupported(f"{kind} of the type {shorten(str(step), 40)}: only calls of tools and commands are known")
     least, most = value.get("min"), value.get("max")
     for count in (least, most):
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
+        if count is not None and (type(count) is not int or count < 0):
             raise refuse("value", count, "a whole number from 0 as min and max")
     if what == "step" and least is None and most is None:
         raise refuse("value", dict(value), "a mapping with min or max")

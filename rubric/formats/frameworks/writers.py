@@ -85,11 +85,9 @@ class _Writing:
             own = self.refused.of(f"the criterion {criterion.id!r}")
             own.fields(criterion)
             if not isinstance(criterion.answer, self.kinds):
-                own.add(f"an answer of {type(criterion.answer).__name__}", self._answers())
+                known = " or ".join(kind.__name__ for kind in self.kinds)
+                own.add(f"an answer of {type(criterion.answer).__name__}", f"{self.name} has {known}")
         return tuple(rubric.judged)
-
-    def _answers(self) -> str:
-        return f"{self.name} has {' or '.join(kind.__name__ for kind in self.kinds)}"
 
     def only(self, suite: Suite) -> tuple[Rubric, AnyJudge | None, Mapping[str, Any]]:
         """Return the rubric of all cases of *suite*, their judge, and the judges of single criteria."""

@@ -118,21 +118,18 @@ def write_answer(answer: Answer) -> Data:
     raise DumpError(msg)
 
 
-def _unit(unit: Unit) -> Any:
-    return {"unit": {"flag": True}} if unit.flag else "unit"
-
-
-def _levels(levels: Levels) -> Any:
-    return {key: str(text) for key, text in levels.texts.items()} or f"{levels.low}..{levels.high}"
-
-
 def _choices(choices: Choices) -> Any:
     if any(choice.text for choice in choices.choices):
         return [fields.fields_of(choice) for choice in choices.choices]
     return {str(choice.label): fields.free(choice.score) for choice in choices.choices}
 
 
-WRITERS |= {YesNo: lambda _: "yes_no", Unit: _unit, Levels: _levels, Choices: _choices}
+WRITERS |= {
+    YesNo: lambda _: "yes_no",
+    Unit: lambda unit: {"unit": {"flag": True}} if unit.flag else "unit",
+    Levels: lambda levels: {key: str(text) for key, text in levels.texts.items()} or f"{levels.low}..{levels.high}",
+    Choices: _choices,
+}
 
 
 # -- the table ----------------------------------------------------------------------------------------------

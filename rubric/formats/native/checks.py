@@ -155,8 +155,7 @@ def _assertion(check: Check) -> Data:
         return {"assertion": fields.free({**said.data, **said.own})}
     if isinstance(check, checks.Script):
         return cast("Data", _script(check))
-    msg = f"its answer is of a class of your own, {check}; files know only those of the library"
-    raise DumpError(msg)
+    raise DumpError(f"its answer is of a class of your own, {check}; files know only those of the library")
 
 
 WRITERS |= {

@@ -52,49 +52,44 @@ def read_judges(data: Any) -> dict[str, AnyJudge | None]:
     return fields.read_each(fields.as_dict(data, "a mapping from the ids of criteria to judges"), read_any_judge)
 
 
-def _read_occasion(data: Any) -> Any:
-    if not isinstance(data, str | list):
-        raise wanted("fails, borderline, ungraded, disagrees, or a pair of scores", data)
-    return data
+def _only(kinds: tuple[type, ...], what: str) -> fields.Read:
+    """Return a reader that refuses all but *kinds* of data with *what* was expected: a file holds no code."""
+
+    def read(data: Any) -> Any:
+        if not isinstance(data, kinds):
+            raise wanted(what, data)
+        return data
+
+    return read
 
 
-def _read_reader(data: Any) -> Any:
-    """Return `rating` or a mapping from verdicts to patterns; a file holds no code."""
-    if not isinstance(data, str | dict | None):
-        raise wanted("rating, or a mapping from verdicts to patterns", data)
-    return data
-
-
+_read_when = _only((str, list), "fails, borderline, ungraded, disagrees, or a pair of scores")
+_read_reader = _only((str, dict, type(None)), "rating, or a mapping from verdicts to patterns")
 _read_judge = fields.reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": fields.reader_of(Jury, judge=read_any_judge),
     "panel": fields.reader_of(Panel, judges=_read_members, weights=lambda data: data),
-    "cascade": fields.reader_of(Cascade, first=read_member, then=read_member, when=_read_occasion),
+    "cascade": fields.reader_of(Cascade, first=read_member, then=read_member, when=_read_when),
 }
 
 
 def _write_judge(judge: Judge) -> Any:
-    if not isinstance(judge.model, str):
-        msg = f"the judge {judge.name!r} is a function; name a model"
-        raise DumpError(msg)
-    if judge.params:
-        msg = f"the judge {judge.name!r} has params, which stay in code: a file could send a key to another party"
-        raise DumpError(msg)
-    if judge.via != "litellm":
-        msg = f"the judge {judge.name!r} is asked via={judge.via!r}, which stays in code, as its address does"
-        raise DumpError(msg)
-    if callable(judge.reader):
-        msg = f"the judge {judge.name!r} has a function as its reader, which stays in code; use a mapping of patterns"
-        raise DumpError(msg)
+    for stays, why in (
+        (not isinstance(judge.model, str), "is a function; name a model"),
+        (judge.params, "has params, which stay in code: a file could send a key to another party"),
+        (judge.via != "litellm", f"is asked via={judge.via!r}, which stays in code, as its address does"),
+        (callable(judge.reader), "has a function as its reader, which stays in code; use a mapping of patterns"),
+    ):
+        if stays:
+            raise DumpError(f"the judge {judge.name!r} {why}")
     data = fields.fields_of(judge, first=("model",))
     return judge.model if [*data] == ["model"] else data
 
 
 def _write_cascade(cascade: Cascade) -> Any:
     if not isinstance(cascade.when, str | tuple):
-        msg = "the cascade's `when` is a function; use a word or a pair of scores"
-        raise DumpError(msg)
+        raise DumpError("the cascade's `when` is a function; use a word or a pair of scores")
     return {"cascade": fields.fields_of(cascade)}
 
 

@@ -268,8 +268,7 @@ _RUBRIC = (
 def _when(when: When) -> Data:
     if when.holds is None:
         return fields.fields_of(when)
-    msg = "its `when` is a Python function; use contains, regex or tool_called"
-    raise DumpError(msg)
+    raise DumpError("its `when` is a Python function; use contains, regex or tool_called")
 
 
 class _NamedError(DumpError):
@@ -283,8 +282,7 @@ def _on(on: Any) -> Any:
     from rubric.formats.javascript import Transform  # noqa: PLC0415 - as above
 
     if not isinstance(on, Transform):
-        msg = f"it is on a function, {on!r}, which no file can hold"
-        raise DumpError(msg)
+        raise DumpError(f"it is on a function, {on!r}, which no file can hold")
     said = transform_said(on)
     return fields.free({**said.data, **said.own})
 
@@ -297,8 +295,7 @@ def _criterion(criterion: Criterion) -> Data | str:
     except _NamedError:
         raise
     except DumpError as problem:
-        msg = f"criterion {criterion.id!r}: {problem}"
-        raise _NamedError(msg) from None
+        raise _NamedError(f"criterion {criterion.id!r}: {problem}") from None
     first: tuple[str, ...] = _CRITERION
     if criterion.text == words_of(criterion.answer):
         del data["text"]
@@ -306,11 +303,6 @@ def _criterion(criterion: Criterion) -> Data | str:
     head = {key: data.pop(key) for key in first if key in data}
     data = {**head, **answer, **data}
     return str(criterion.text) if [*data] == ["text"] else data
-
-
-def _test(test: RubricTest) -> Data:
-    data = fields.fields_of(test)
-    return data | ({} if test.score is None else {"score": show_range(test.score)})
 
 
 def _rubric(rubric: Rubric) -> Data:
@@ -331,16 +323,11 @@ ANSWERS |= {
 }
 
 WRITERS |= {
-    DecisionTree: fields.fields_of,
+    **dict.fromkeys((DecisionTree, Anchor, Candidate, Message, ToolCall, RunMetrics), fields.fields_of),
     Leaf: lambda leaf: fields.fields_of(leaf) if leaf.reason else fields.free(leaf.score),
     Rubric: _rubric,
     Criterion: _criterion,
-    Anchor: fields.fields_of,
-    RubricTest: _test,
-    Candidate: fields.fields_of,
-    Message: fields.fields_of,
-    ToolCall: fields.fields_of,
-    RunMetrics: fields.fields_of,
+    RubricTest: lambda test: fields.fields_of(test) | ({} if test.score is None else {"score": show_range(test.score)}),
     When: _when,
     UnitScale: lambda _: "unit",
     Boolean: lambda _: "boolean",

@@ -168,8 +168,8 @@ def _write_suite(suite: Suite) -> Any:
     return {"suite": suite.name, **data, "cases": data.get("cases", [])}
 
 
-def _write_turn(turn: Turn) -> Any:
-    return fields.fields_of(turn) if turn.reference else turn.input
-
-
-WRITERS |= {Case: _write_case, Suite: _write_suite, Turn: _write_turn}
+WRITERS |= {
+    Case: _write_case,
+    Suite: _write_suite,
+    Turn: lambda turn: fields.fields_of(turn) if turn.reference else turn.input,
+}

@@ -145,20 +145,8 @@ def _sort(value: Any, reverse: Any = False, case_sensitive: Any = False) -> list
     return sorted(_items(value), key=key, reverse=bool(reverse))
 
 
-def _reverse(value: Any) -> Any:
-    return value[::-1] if isinstance(value, str) else _items(value)[::-1]
-
-
-def _striptags(value: Any) -> str:
-    return " ".join(re.sub("<[^<>]*>", "", as_text(value)).split())
-
-
 def _of_text(change: Callable[[str], Any]) -> Callable[[Any], Any]:
     return lambda value: change(as_text(value))
-
-
-def _trim(value: Any, letters: Any = None) -> str:
-    return as_text(value).strip(None if letters is None else as_text(letters))
 
 
 _escape = _of_text(html.escape)
@@ -195,16 +183,16 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "lower": _of_text(str.lower),
     "nl2br": _of_text(lambda text: text.replace("\n", "<br />\n")),
     "replace": _replace,
-    "reverse": _reverse,
+    "reverse": lambda value: (value if isinstance(value, str) else _items(value))[::-1],
     "round": _round,
     "safe": lambda value: value,
     "sort": _sort,
     "string": as_text,
-    "striptags": _striptags,
+    "striptags": _of_text(lambda text: " ".join(re.sub("<[^<>]*>", "", text).split())),
     "sum": lambda value: sum(_items(value)),
     "title": _of_text(str.title),
     "tojson": dump,
-    "trim": _trim,
+    "trim": lambda value, letters=None: as_text(value).strip(None if letters is None else as_text(letters)),
     "truncate": _truncate,
     "upper": _of_text(str.upper),
     "urlencode": _of_text(lambda text: quote(text, safe="")),

@@ -31,30 +31,10 @@ DEEPEST = 60
 """Parts of a template within one another."""
 
 _PLAIN: tuple[type[nodes.Node], ...] = (
-    nodes.Template,
-    nodes.Output,
-    nodes.TemplateData,
-    nodes.If,
-    nodes.CondExpr,
-    nodes.Compare,
-    nodes.Operand,
-    nodes.And,
-    nodes.Or,
-    nodes.Not,
-    nodes.Neg,
-    nodes.Pos,
-    nodes.Add,
-    nodes.Sub,
-    nodes.Mul,
-    nodes.Div,
-    nodes.FloorDiv,
-    nodes.Mod,
-    nodes.Concat,
-    nodes.Const,
-    nodes.Getitem,
-    nodes.Slice,
-    nodes.Keyword,
-)
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And,
+    nodes.Or, nodes.Not, nodes.Neg, nodes.Pos, nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod,
+    nodes.Concat, nodes.Const, nodes.Getitem, nodes.Slice, nodes.Keyword,
+)  # fmt: skip
 """Nodes that are allowed anywhere, whatever they hold."""
 
 _REFUSED: dict[type[nodes.Node], str] = {
@@ -239,8 +219,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def made(self, value: Any) -> Any:
         """Count and return the result of a filter or an operator."""
-        size = len(value) if isinstance(value, str | list | tuple | dict) else 1
-        check_size(size)
+        check_size(size := len(value) if isinstance(value, str | list | tuple | dict) else 1)
         self.longest = max(self.longest, size)
         self.charge(size)
         return value
