@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import UngradedError
+from rubric import DefinitionError, UngradedError
 from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
 
 harness("deepeval")
@@ -92,3 +92,15 @@ def test_tools_that_were_called_are_carried_over() -> None:
     assert [(call.name, dict(call.arguments), call.result) for call in candidate.tool_calls] == [
         ("orders", {"id": 7}, "paid")
     ]
+
+
+def test_a_test_case_without_an_output_is_not_graded() -> None:
+    """No actual output is an error, unless the run consists of its tool calls."""
+    from deepeval.test_case import LLMTestCase, ToolCall
+
+    from rubric.integrations.deepeval import default_candidate
+
+    with pytest.raises(DefinitionError, match="failed"):
+        default_candidate(LLMTestCase(input="When?"))
+    called = LLMTestCase(input="When?", tools_called=[ToolCall(name="orders")])
+    assert [call.name for call in default_candidate(called).tool_calls] == ["orders"]

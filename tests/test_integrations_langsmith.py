@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rubric import Candidate, DefinitionError
 from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
 langsmith = harness("langsmith")
@@ -71,3 +72,13 @@ def test_a_chat_is_not_flattened() -> None:
 
     candidate = default_candidate({"q": "When?"}, {"messages": CHAT}, None)
     assert seen(candidate) == SEEN
+
+
+@pytest.mark.parametrize("nothing", [None, {}])
+def test_an_example_whose_target_failed_is_not_graded(nothing: Any) -> None:
+    """LangSmith hands on an empty mapping for what a failed target returned; that is no text, and no score of 0."""
+    from rubric.integrations.langsmith import default_candidate, rubric_evaluator
+
+    with judging() as judge, pytest.raises(DefinitionError, match="failed"):
+        rubric_evaluator(POLITE, judge)(inputs={"q": "When?"}, outputs=nothing, reference_outputs={})
+    assert default_candidate({}, {"a": GOOD}, {}) == Candidate(GOOD)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
+from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
 mlflow = harness("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -43,3 +43,14 @@ def test_the_mean_is_that_of_the_graded_rows(tmp_path: Path, monkeypatch: pytest
     assert json.loads(by_value[0.25]["metadata"]["rubric"])["score"] == 0.25
     error = by_value[None]["feedback"]["error"]
     assert "not graded" in json.dumps(error)
+
+
+def test_outputs_that_a_failed_task_left_out_are_an_error_of_the_feedback() -> None:
+    """There is no value, which would be a score for a crash; and a chat is read as with other harnesses."""
+    from rubric.integrations.mlflow import default_candidate, rubric_scorer
+
+    with judging() as judge:
+        feedback = rubric_scorer(POLITE, judge)(inputs={"q": "When?"}, outputs=None)
+    assert feedback.value is None
+    assert "failed" in str(feedback.error)
+    assert seen(default_candidate(None, {"messages": CHAT}, None)) == SEEN

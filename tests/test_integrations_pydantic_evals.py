@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harnesses import BAD, GOOD, ODD, POLITE, harness, judging
+from rubric import DefinitionError
+from tests.harnesses import BAD, CHAT, GOOD, ODD, POLITE, SEEN, harness, judging, seen
 
 harness("pydantic_evals", "pydantic-evals")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -62,3 +63,16 @@ def test_a_file_of_the_data_set_holds_the_rubric(tmp_path: Path) -> None:
     assert evaluator.value == POLITE
     assert evaluator.judge == "offline"
     assert evaluator.get_evaluator_version() == POLITE.digest
+
+
+def test_a_chat_is_read_as_one_and_no_output_is_refused() -> None:
+    """The candidate of an output is the same as with other harnesses."""
+    from types import SimpleNamespace
+
+    from rubric.integrations.pydantic_evals import default_candidate
+
+    context: Any = SimpleNamespace(inputs=None, output={"messages": CHAT}, expected_output=None)
+    assert seen(default_candidate(context)) == SEEN
+    context.output = None
+    with pytest.raises(DefinitionError, match="failed"):
+        default_candidate(context)

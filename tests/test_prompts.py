@@ -11,12 +11,15 @@ import re
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubric import grade
 from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.prompts.render import fill, fill_chat
+from rubric.testing import ScriptedModel
 from rubric.values.answers import Choice, Choices, Levels, Unit
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Anchor, Criterion
@@ -201,6 +204,45 @@ def test_a_sealed_template_asks_for_the_nonce() -> None:
 def test_the_judges_template_goes_before_the_rubrics() -> None:
     """Where judge and rubric both bring a template, the judge's is used."""
     assert texts_of("rubric's", judge=Judge(answer, prompt="judge's")) == [("user", "judge's")]
+
+
+@pytest.mark.parametrize(
+    "template", ["", "Is it polite?", "Judge {output} by {criterion}.", "{{ input }} {{ rubric }}"]
+)
+def test_a_template_that_shows_nothing_of_the_candidate_is_warned_of(template: str) -> None:
+    """A judge that has not seen the candidate graded something else, and the result says so with the cure."""
+    for judge, rubric in (
+        (ScriptedModel([True]), Rubric(criteria=["Is polite"], prompt=template)),
+        (Judge(ScriptedModel([True]), prompt=template or " "), Rubric(criteria=["Is polite"])),
+    ):
+        (warning,) = grade("Thank you!", rubric, judge).warnings
+        assert "nothing of the candidate" in warning
+        assert "{{ output }}" in warning
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ candidate }}",
+        "{{output}}",
+        "{{ tool_calls }}",
+        "{{ tone }}",
+        '[{"role": "user", "content": "{{ output }}"}]',
+    ],
+)
+def test_a_template_that_shows_some_of_the_candidate_is_not_warned_of(template: str) -> None:
+    """Its output, its run or a variable of its own is enough."""
+    candidate = Candidate("Thank you!", variables={"tone": "warm"})
+    assert grade(candidate, Rubric(criteria=["Is polite"], prompt=template), ScriptedModel([True])).warnings == ()
+
+
+def test_a_template_that_asks_the_same_for_all_criteria_is_warned_of() -> None:
+    """Without a slot for the criterion, one question would decide all of them."""
+    rubric = Rubric(criteria=["Is polite", "Is short"], prompt="{{ output }}")
+    (warning,) = grade("Thank you!", rubric, ScriptedModel([True, True])).warnings
+    assert "all of 2 criteria" in warning
+    assert "{{ criterion }}" in warning
+    assert grade("Hi!", evolve(rubric, prompt="{{ output }} {{ rubric }}"), ScriptedModel([True, True])).warnings == ()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,16 @@ from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading.code_checks import settled
 from rubric.grading.logprobs import weigh
 from rubric.grading.looking import continued, offering
-from rubric.grading.prompting import APART, SharedPrompt, as_question, compose, compose_all, grouped, shared_prompt
+from rubric.grading.prompting import (
+    APART,
+    SharedPrompt,
+    as_question,
+    compose,
+    compose_all,
+    grouped,
+    remarks_on_template,
+    shared_prompt,
+)
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
@@ -463,6 +472,7 @@ class _Session:
     def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
         asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
+        self.log.notes.extend(remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
             asks = tuple([offering(ask, self.rubric) for ask in asks])
             if asks[0].tools:

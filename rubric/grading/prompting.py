@@ -468,6 +468,23 @@ def _own_messages(
     return nonce, _filled(template, about, asked, form.words(nonce))
 
 
+_SHOWING = frozenset({"candidate", "output", "conversation", "tool_calls", "file_changes"})
+_ASKING = frozenset({"criterion", "rubric"})
+
+
+def remarks_on_template(asks: Sequence[Ask], about: SharedPrompt, rubric: Rubric) -> list[str]:
+    """Return what the user's own template of *asks* leaves out: the candidate, or which of the criteria is judged."""
+    template = asks[0].judge.prompt or rubric.prompt
+    if template is None:
+        return []
+    slots, remarks = render.slots_in(template), []
+    if not asks[0].images and slots.isdisjoint(_SHOWING | about.variables.keys()):
+        remarks.append("the prompt shows the judge nothing of the candidate; put {{ output }} or {{ candidate }} in it")
+    if (count := sum(len(ask.criteria) for ask in asks)) > 1 and slots.isdisjoint(_ASKING):
+        remarks.append(f"the prompt asks the same about all of {count} criteria; put {{{{ criterion }}}} in it")
+    return remarks
+
+
 def _filled(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str) -> tuple[Outgoing, ...]:
     slots = {
         "candidate": about.shared.rstrip(),

@@ -15,7 +15,7 @@ from typing import Any
 
 from rubric.engine.grade import JudgeLike, aevaluate, evaluate
 from rubric.errors import UngradedError
-from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
+from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing, output_text
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.rubrics import Rubric
@@ -28,10 +28,16 @@ except ImportError as error:
 
 
 def default_candidate(test_case: LLMTestCase) -> Candidate:
-    """Return the actual output as the candidate, with input, expected output, context and tool calls."""
+    """
+    Return the actual output as the candidate, with input, expected output, context and tool calls.
+
+    Raises:
+        DefinitionError: There is neither an actual output nor a tool call.
+    """
+    output = test_case.actual_output
     context = [*(test_case.context or ()), *(_text(each) for each in test_case.retrieval_context or ())]
     return Candidate(
-        test_case.actual_output or "",
+        "" if output is None and test_case.tools_called else output_text(output),
         input=test_case.input or "",
         reference=test_case.expected_output or "",
         context="\n\n".join(context),

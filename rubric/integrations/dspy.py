@@ -15,7 +15,7 @@ from typing import Any
 
 from rubric.engine.grade import JudgeLike, evaluate
 from rubric.errors import DefinitionError, UngradedError
-from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing
+from rubric.integrations.mapping import Grader, beside, checked_candidate, mapped, missing, output_text
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.chats import text_of
@@ -40,8 +40,8 @@ def default_candidate(gold: Example, prediction: Prediction, output: str | None 
         raise DefinitionError("output", f"the prediction has no field {output!r}; its fields are: {known}")
     labels = dict(gold.labels().items())
     return Candidate(
-        text_of(fields[output]),
-        input=text_of(dict(gold.inputs().items())),
+        output_text(fields[output]),
+        input=beside(dict(gold.inputs().items())),
         reference=text_of(labels.get(output, labels or None)),
         tool_calls=_tool_calls(fields.get("trajectory")),
     )

@@ -132,11 +132,30 @@ def default_candidate(inputs: Any, output: Any, reference: Any) -> Candidate:
     An output with `messages` is a chat: its last message is the candidate, those before it the conversation, and its
     tool calls are kept.
     """
-    asked, expected = text_of(inputs), text_of(reference)
+    asked, expected = beside(inputs), beside(reference)
     said: Any = output.get("messages") if isinstance(output, Mapping) else output
     if is_chat(said):
         return candidate_of_chat(said, input=asked, reference=expected)
-    return Candidate(text_of(output), input=asked, reference=expected)
+    return Candidate(output_text(output), input=asked, reference=expected)
+
+
+def output_text(output: Any) -> str:
+    """
+    Return *output*, which a harness's task returned, as the text to grade.
+
+    Raises:
+        DefinitionError: It is None or an empty mapping, which harnesses hand on for a task that failed. An empty text
+            is an answer, and is graded; these are none, and a score of 0 would be the judge's word for a crash.
+    """
+    if output is None or (isinstance(output, Mapping) and not output):
+        message = f"there is none ({output!r}), as of a task that failed; nothing is graded. An empty answer is ''"
+        raise DefinitionError("output", message)
+    return text_of(output)
+
+
+def beside(value: Any) -> str:
+    """Return inputs or a reference as a text; '' for None and for a mapping without keys."""
+    return "" if isinstance(value, Mapping) and not value else text_of(value)
 
 
 def checked_candidate(value: Any, made_by: str) -> Candidate:

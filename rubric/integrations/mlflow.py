@@ -16,9 +16,9 @@ from typing import Any
 
 from rubric.engine.grade import JudgeLike
 from rubric.errors import RubricError
+from rubric.integrations import mapping
 from rubric.integrations.mapping import Grader, checked_candidate, missing
 from rubric.values.candidates import Candidate
-from rubric.values.chats import text_of
 from rubric.values.rubrics import Rubric
 
 try:
@@ -29,9 +29,9 @@ except ImportError as error:
 
 
 def default_candidate(inputs: Any, outputs: Any, expectations: Any) -> Candidate:
-    """Return the outputs as the candidate, with inputs and the expected response."""
+    """Return the outputs as the candidate, with inputs and the expected response; outputs may be a chat."""
     expected = expectations.get("expected_response") if isinstance(expectations, dict) else expectations
-    return Candidate(text_of(outputs), input=text_of(inputs), reference=text_of(expected or expectations))
+    return mapping.default_candidate(inputs, outputs, expected or expectations)
 
 
 def rubric_scorer(
@@ -55,9 +55,8 @@ def rubric_scorer(
 
     @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed
     def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
-        made = checked_candidate(candidate(inputs, outputs, expectations), "candidate")
         try:
-            result = grader.evaluate(made)
+            result = grader.evaluate(checked_candidate(candidate(inputs, outputs, expectations), "candidate"))
         except RubricError as problem:
             return Feedback(name=called, error=problem)
         source = AssessmentSource(source_type="LLM_JUDGE", source_id=_judge_name(grader))

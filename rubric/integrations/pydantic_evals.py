@@ -18,10 +18,10 @@ from rubric.engine.grade import aevaluate
 from rubric.errors import UngradedError
 from rubric.formats.native.rubric import as_data
 from rubric.formats.rubrics import loads
+from rubric.integrations import mapping
 from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of
 from rubric.results.result import Grade
 from rubric.values.candidates import Candidate
-from rubric.values.chats import text_of
 from rubric.values.rubrics import Rubric
 
 try:
@@ -31,8 +31,8 @@ except ImportError as error:
 
 
 def default_candidate(context: EvaluatorContext[Any, Any, Any]) -> Candidate:
-    """Return the output as the candidate, with the inputs and the expected output."""
-    return Candidate(text_of(context.output), input=text_of(context.inputs), reference=text_of(context.expected_output))
+    """Return the output as the candidate, with the inputs and the expected output; the output may be a chat."""
+    return mapping.default_candidate(context.inputs, context.output, context.expected_output)
 
 
 @dataclass(repr=False)

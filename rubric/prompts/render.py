@@ -44,6 +44,12 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
     return _SLOT.sub(value, template)
 
 
+@lru_cache(maxsize=256)  # a template serves many candidates
+def slots_in(template: str) -> frozenset[str]:
+    """Return the names of the slots of *template*."""
+    return frozenset(_SLOT.findall(template))
+
+
 def fill_chat(template: str, slots: Mapping[str, str]) -> tuple[Outgoing, ...]:
     """
     Return the messages of a template of the user's own: a JSON list of messages, or text for one user message.
