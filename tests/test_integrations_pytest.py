@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rubric import DefinitionError
+from rubric import CallError, DefinitionError, Rubric
 from rubric.integrations.pytest import assert_grade
+from rubric.testing import ScriptedModel
 from tests.harnesses import BAD, GOOD, KEY, ODD, respond
 from tests.servers import Endpoint, Server
 
@@ -162,6 +163,21 @@ def test_without_a_plug_in_it_is_a_plain_assertion() -> None:
     assert assert_grade("Says hello.", Rubric().expects("Says hello"), "offline").passed
     with pytest.raises(AssertionError, match="✗ Names a zebra"):
         assert_grade("Says hello.", Rubric().expects("Names a zebra"), "offline")
+
+
+def test_a_least_score_is_met_as_a_threshold_is() -> None:
+    """A mean that misses it by a rounding of its last digit meets it, and a gate of a negated rubric is no hindrance."""
+    rubric = Rubric().scores("Short", id="a", weight=6).scores("Warm", id="b", weight=4)
+    result = assert_grade(GOOD, rubric, ScriptedModel({"a": 0.0, "b": 0.7}), at_least=0.28)
+    assert result.score < 0.28
+    refusal = Rubric("answers", negate=True).requires("Answers", id="a")
+    assert assert_grade(GOOD, refusal, ScriptedModel({"a": False}), at_least=1).gates
+
+
+def test_a_misspelt_option_is_told_the_right_one() -> None:
+    """Like those of `grade`."""
+    with pytest.raises(CallError, match="did you mean 'at_least'"):
+        assert_grade(GOOD, "Is polite", "offline", at_last=0.5)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("at_least", [20, -1, "0.5"])

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rubric.internals.guided import guided
+
 if TYPE_CHECKING:
     from rubric.engine.grade import JudgeLike
     from rubric.integrations.mapping import Mapped
@@ -127,6 +129,7 @@ def _default_judge(named: str | None) -> AnyJudge:
         raise pytest.UsageError(f"{problem}; {_NO_JUDGE}") from None
 
 
+@guided
 def assert_grade(
     candidate: Candidate | str, rubric: Rubric | str, judge: JudgeLike | None = None, *, at_least: float | None = None
 ) -> Grade:
@@ -150,6 +153,7 @@ def assert_grade(
     from rubric import Grade, evaluate
     from rubric.integrations.mapping import mapped, rubric_of
     from rubric.internals.fields import check_number
+    from rubric.scoring.aggregation import TOLERANCE
 
     if at_least is not None:
         check_number("at_least", at_least, 0, 1)
@@ -160,7 +164,8 @@ def assert_grade(
     _record(mapped(result))
     if not isinstance(result, Grade):
         raise UngradedTest(result.explain())
-    if at_least is not None and not result.gates and result.score >= at_least:
+    gated = bool(result.gates) and not result.rubric.negate  # in a negated rubric a failed gate is welcome
+    if at_least is not None and not gated and result.score >= at_least - TOLERANCE:
         return result
     if at_least is None and result.passed:
         return result

@@ -113,7 +113,7 @@ class _Call:
         ]
         positional = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.unknown = [name for name in named if name not in self.names]
-        self.taken = {*positional[: len(args)], *named}
+        self.given = {**dict(zip(positional, args, strict=False)), **named}
         self.positional_only = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
 
     def renamed(self) -> Arguments:
@@ -122,7 +122,7 @@ class _Call:
         meant: dict[str, Any] = {}
         for name, value in self.named.items():
             field = next((f for f, guesses in words.items() if name in guesses.split()), name)
-            is_free = name in self.unknown and field not in self.taken and field not in meant
+            is_free = name in self.unknown and field not in self.given and field not in meant
             meant[field if is_free else name] = value
         args = [*self.args]
         for name in self.positional_only[len(args) :]:
@@ -138,7 +138,7 @@ class _Call:
             return f"; different judges are a panel: Panel({', '.join(_shown('', each) for each in self.args)})"
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
             return f"; write {form}"
-        value = self.named.get(field)
+        value = self.given.get(field)
         if isinstance(value, str) and (share := as_share(value)) is not None:
             return f"; {value} is {field}={share:g}"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -177,7 +177,7 @@ class _Call:
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
         named = {meant.get(name) or name: value for name, value in self.named.items()}
-        clash = next((field for field in meant.values() if field in self.taken), "")
+        clash = next((field for field in meant.values() if field in self.given), "")
         shown = [_shown("", value) for value in self.args]
         if clash:
             return f"{clash!r} is given already; write {EXAMPLES.get(self.owner, self.called + '(...)')}"

@@ -90,6 +90,7 @@ def guided(function: F) -> F:
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        __tracebackhide__ = True  # of pytest's reports, as in `assert_grade`
         try:
             return function(*args, **named)
         except TypeError as error:

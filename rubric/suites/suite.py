@@ -192,6 +192,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
             raise DefinitionError("matrix", "expected judges, prompts or both, got neither")
         return evolve(self, cases=[cell for case in self.cases for cell in cells(case, named, texts)])
 
+    @guided
     async def arun(
         self,
         judge: JudgeLike | None = None,
