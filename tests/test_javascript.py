@@ -347,7 +347,7 @@ def test_transformed_variables_can_be_lists_and_have_an_id_that_stays() -> None:
     [
         ("nothing.there", "ReferenceError"),
         ("42", "returned no variables"),
-        ("file://vars.py", "only JavaScript and TypeScript are run"),
+        ("file://vars.rb", "only JavaScript and TypeScript are run"),
     ],
 )
 def test_variables_that_cannot_be_transformed_leave_their_case_ungraded(code: str, said: str) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from rubric import Candidate, Criterion, Jury, Rubric, Script, Suite, ToolCall, When
+from rubric.internals.programs import ProgramError
 from rubric.results.rows import Row
 from rubric.suites.cases import Case
-from rubric.suites.scripts import ScriptError, run_script
+from rubric.suites.scripts import run_script
 from rubric.values.places import Place
 
 from .suite_help import GOOD, asks_of, one, saying
@@ -305,7 +306,7 @@ def test_a_script_error_can_be_caught() -> None:
     case = Case("a", by(python("sys.exit(1)")), output=GOOD)
     script = case.rubric.criteria[0].answer
     assert isinstance(script, Script)
-    with pytest.raises(ScriptError, match="exit code 1"):
+    with pytest.raises(ProgramError, match="exit code 1"):
         asyncio.run(run_script(script, case, Candidate(GOOD), ""))
 
 

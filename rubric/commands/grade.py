@@ -17,6 +17,7 @@ import click
 from attrs import evolve, fields, frozen
 
 from rubric.commands.options import (
+    ALLOW_SCRIPTS,
     COLOR,
     CONCURRENT,
     FILTER,
@@ -37,6 +38,7 @@ from rubric.engine.sources import holds_many
 from rubric.errors import LoadError, UngradedError
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
+from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean
 from rubric.internals.text import cell, shorten, table
 from rubric.suites.suite import Suite
@@ -72,6 +74,7 @@ class Inputs:
     source: str | None
     names: Sequence[str]
     base: str | None
+    allow_scripts: bool = False
 
     def is_for_candidate(self, files: Sequence[str]) -> bool:
         """
@@ -92,7 +95,9 @@ class Inputs:
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
 
     def suite(self, file: str) -> Suite:
-        suite = load_suite(file, self.source, base=self.base, environ=declared(self.names))
+        suite = load_suite(
+            file, self.source, base=self.base, environ=declared(self.names), allow_scripts=self.allow_scripts
+        )
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.unsupported is not None:
@@ -170,6 +175,7 @@ class Inputs:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @GRADING
 @FILTER
+@ALLOW_SCRIPTS
 @COLOR
 def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: Any) -> None:
     """
@@ -187,7 +193,8 @@ def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: An
         print_result(planned, form)
         return
     suites, _ = filtered(inputs.suites(files), files, patterns)
-    plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in suites]
+    with allowing(when=inputs.allow_scripts):
+        plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in suites]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
         return

@@ -118,9 +118,13 @@ COLOR = click.option(
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the totals alone.")
 VERBOSE = click.option("--verbose", "-v", is_flag=True, help="Print every criterion, its text, reason and evidence.")
 
+ALLOW_SCRIPTS = click.option(
+    "--allow-scripts", is_flag=True, help="Run the programs that a suite names: graders, prompts, tests, providers."
+)
+
 TO_RUN = options(
     click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
-    click.option("--allow-scripts", is_flag=True, help="Run the programs that a suite names as graders."),
+    ALLOW_SCRIPTS,
     click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often verdicts flip."),
     click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; tell pass@k and pass^k."),
     click.option("--fail-fast", is_flag=True, help="Start no case after the first that fails or is not graded."),

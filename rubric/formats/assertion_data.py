@@ -229,7 +229,7 @@ def _javascript(function: JavaScript) -> Said:
 def _transformed(function: Transformed) -> Said | None:
     inner = said_of(function.check)
     transform = function.transform
-    if inner is None or "transform" in inner.data or transform.context is not None:
+    if inner is None or "transform" in inner.data or transform.context is not None or transform.scripts:
         return None
     if "javascript" in inner.data["type"] and inner.own.get("variables", {}) != thaw(transform.variables):
         return None  # both are of one test, whose variables they see
@@ -238,13 +238,17 @@ def _transformed(function: Transformed) -> Said | None:
 
 
 def transform_said(transform: Transform) -> Said:
-    """Return *transform* as the keys of an assertion; in our own format also those of a criterion's `on`."""
-    codes = [_code(program) for program in transform.programs]
+    """
+    Return *transform* as the keys of an assertion; in our own format also those of a criterion's `on`.
+
+    One in Python, with `scripts`, is in no file of ours.
+    """
+    codes = [_code(program) for program in transform.programs if isinstance(program, Program)]
     plain = len(codes) == 1 and isinstance(codes[0], str)
     data: Data = {"transform": codes[0] if plain else codes} if codes else {}
     own: Data = {"variables": thaw(transform.variables)} if transform.variables else {}
     own |= {"shared": transform.shared} if transform.shared else {}
-    own |= {} if transform.context is None else {"context": _code(transform.context)}
+    own |= {"context": _code(transform.context)} if isinstance(transform.context, Program) else {}
     return Said(data, own, _PROMPTFOO if plain and transform.context is None else _NEITHER)
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
 
+from rubric.errors import RubricError
+from rubric.formats.python import PythonTransform
 from rubric.grading.code_checks import settle
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -77,7 +80,7 @@ _PROPERTY = re.compile(r"\boutput\??\.([\w$]+)")
 _LONGEST_PARSED = 1_000_000
 
 
-def output_for(program: Program, candidate: Candidate) -> Any:
+def output_for(program: Program | PythonTransform | Made, candidate: Candidate) -> Any:
     """
     Return what *program* is given as `output`: the text, or the data that it is.
 
@@ -88,6 +91,8 @@ def output_for(program: Program, candidate: Candidate) -> Any:
     if not text.strip() and candidate.tool_calls:
         functions = [{"name": c.name, "arguments": json.dumps(thaw(c.arguments))} for c in candidate.tool_calls]
         return [{"type": "function", "function": function} for function in functions]
+    if not isinstance(program, Program):
+        return text
     if not text.lstrip().startswith(("{", "[")) or len(text) > _LONGEST_PARSED or _PARSED.search(program.body):
         return text
     try:
@@ -180,6 +185,27 @@ def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | N
 
 
 @frozen
+class Made:
+    """What programs made of an output, in their place: a *value*, or the *error* that they raised."""
+
+    value: Any = field(default=None, eq=False)
+    error: RubricError | None = field(default=None, eq=False)
+
+    def run(self, output: Any, context: Mapping[str, Any]) -> Any:  # noqa: ARG002 - as a program
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def _made(work: Callable[[], Any]) -> Made:
+    try:
+        return Made(work())
+    except RubricError as error:
+        return Made(error=error)
+
+
+@frozen
 class Transform:
     """
     A function for `Criterion.on`: the candidate with what *programs*, one after the other, make of its output.
@@ -190,14 +216,30 @@ class Transform:
         context: A program that makes the candidate's context of the output as it was before them.
     """
 
-    programs: tuple[Program, ...]
+    programs: tuple[Program | PythonTransform | Made, ...]
     variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
     shared: int = field(default=0, eq=False)
-    context: Program | None = None
+    context: Program | PythonTransform | Made | None = None
 
     @property
     def __name__(self) -> str:
         return "the output after a transform" if self.programs else "a context made of the output"
+
+    @property
+    def scripts(self) -> list[str]:
+        """The programs among them that only a run which allows it may start."""
+        return [one.reference for one in (*self.programs, self.context) if isinstance(one, PythonTransform)]
+
+    def settled(self, candidate: Candidate) -> Transform:
+        """Return the transform with what its programs make of *candidate*, or the error that they raise, instead."""
+        made = _made(lambda: self.value(candidate)) if self.programs else None
+        context = None if self.context is None else _made(lambda: self._context_of(candidate))
+        return evolve(self, programs=() if made is None else (made,), shared=0, context=context)
+
+    def _context_of(self, candidate: Candidate) -> Any:
+        assert self.context is not None  # noqa: S101 - as asked before
+        given = output_for(self.context, candidate)
+        return self.context.run(given, context_of(candidate, self.variables, None))
 
     def value(self, candidate: Candidate) -> Any:
         """
@@ -220,7 +262,7 @@ class Transform:
         changed = evolve(candidate, output=as_output(self.value(candidate)))
         if self.context is None:
             return changed
-        made = self.context.run(output_for(self.context, candidate), context_of(candidate, self.variables, None))
+        made = self._context_of(candidate)
         if not isinstance(made, str) or not made:
             raise JavaScriptError("the contextTransform made no text; it must return one")
         return evolve(changed, context=made)
@@ -246,6 +288,15 @@ class Transformed:
     @property
     def __name__(self) -> str:
         return f"{self.check}, after a transform"
+
+    @property
+    def scripts(self) -> list[str]:
+        """The programs of the transform that only a run which allows it may start."""
+        return self.transform.scripts
+
+    def settled(self, candidate: Candidate) -> Transformed:
+        """Return the check of what the transform makes of *candidate*."""
+        return evolve(self, transform=self.transform.settled(candidate))
 
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the verdict of the check."""

@@ -11,14 +11,18 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript import inline
 from rubric.formats.model_names import SETTINGS, litellm_name
+from rubric.formats.python import executable, is_python_file, python_function
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import Program, is_installed
+from rubric.internals.programs import Executable, PythonFunction
 from rubric.internals.text import shorten
 from rubric.suites.providers import METHODS, HTTPRequest, Provider
 from rubric.suites.targets.http import steps_of
@@ -48,8 +52,63 @@ def runs_of(*values: Any) -> int:
 def read_provider(at: Cursor, fill: Callable[[str], str]) -> Provider:
     """Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so."""
     with at.notes.lacking() as lacks:
-        made = provider_of(at.value, fill)
+        made = _program(at, fill) or provider_of(at.value, fill)
     return Provider(made.name, missing=lacks[0]) if lacks else made
+
+
+def _program(at: Cursor, fill: Callable[[str], str]) -> Provider | None:
+    """Return the provider at the cursor if it is a program, or has a transform in Python; else None."""
+    fields = _fields(at.value)
+    id_, config = _as_text(fields.get("id")), fields.get("config")
+    config = config if isinstance(config, dict) else {}
+    name, code = _as_text(fields.get("label")) or id_, fields.get("transform") or config.get("transform")
+    is_python = id_.startswith(("file://", "python:")) and is_python_file(id_)
+    if not (is_python or id_.startswith("exec:") or is_python_file(code)):
+        return None
+    try:
+        transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code)
+        if not is_python and not id_.startswith("exec:"):
+            bare = {**fields, "transform": None, "config": {**config, "transform": None}}
+            return evolve(provider_of(bare, fill), transform=transform)
+        program: PythonFunction | Executable
+        if is_python:
+            python = _as_text(config.get("pythonExecutable") or "python")
+            program = python_function(id_, at, "call_api", python=python)
+        else:
+            program = executable(id_.removeprefix("exec:"), at)
+    except DefinitionError as problem:
+        return Provider(name, missing=problem.message)
+    milliseconds = config.get("timeout")
+    limit = milliseconds / 1000 if isinstance(milliseconds, int) and milliseconds > 0 else _SECONDS
+    program = evolve(program, timeout=limit)
+    options = {**fields, "config": {**config, "basePath": program.folder}}
+    return Provider(name, program=program, settings=FrozenMap(options), transform=transform)
+
+
+_SECONDS = 300.0
+"""The deadline of a program that answers: promptfoo's own."""
+
+
+def _javascript(code: Any) -> Program | None:
+    """
+    Return a provider's own transform, if it has one.
+
+    Raises:
+        DefinitionError: It cannot be run.
+    """
+    if code is None:
+        return None
+    if not isinstance(code, str) or is_reference(code) or not is_installed():
+        needs = "its transform is no line of JavaScript, or the extra 'javascript' is not installed"
+        raise DefinitionError("transform", needs)
+    return inline(code)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict) and len(value) == 1 and "id" not in value:  # `id: {config: ...}`
+        ((key, inner),) = value.items()
+        return {"id": key, **(inner if isinstance(inner, dict) else {})}
+    return value if isinstance(value, dict) else {"id": value}
 
 
 def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
@@ -59,24 +118,17 @@ def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
     Args:
         fill: Fills a template of a request with the prompt and the variables of the case.
     """
-    if isinstance(value, dict) and len(value) == 1 and "id" not in value:  # `id: {config: ...}`
-        ((key, inner),) = value.items()
-        value = {"id": key, **(inner if isinstance(inner, dict) else {})}
-    fields = value if isinstance(value, dict) else {"id": value}
+    fields = _fields(value)
     id_ = _as_text(fields.get("id"))
     name = _as_text(fields.get("label")) or id_
     config: dict[Any, Any] = fields["config"] if isinstance(fields.get("config"), dict) else {}
-    transform: Program | None = None
-    if (code := fields.get("transform") or config.get("transform")) is not None:
-        if not isinstance(code, str) or is_reference(code) or not is_installed():
-            needs = "its transform is no line of JavaScript, or the extra 'javascript' is not installed"
-            return Provider(name, missing=needs)
-        transform = inline(code)
     try:
+        transform = _javascript(fields.get("transform") or config.get("transform"))
         if id_ in ("http", "https") or id_.startswith(("http://", "https://")):
             return Provider(name, request=_request(id_, config, fill), transform=transform)
         if is_reference(id_) or is_code(id_):
-            return Provider(name, missing="a file describes it, or it is code; name a model, or give a target in code")
+            why = "a file describes it, or code in another language than Python"
+            return Provider(name, missing=f"{why}; name a model, or give a target in code")
         model = litellm_name(fill(id_))
     except DefinitionError as problem:
         return Provider(name, missing=problem.message)

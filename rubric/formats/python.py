@@ -1,5 +1,6 @@
 """
-Python in files of other systems: assertions of promptfoo and AgentV, as programs that a run must allow.
+Python in files of other systems, as programs that the caller must allow: assertions of promptfoo and AgentV; functions
+of promptfoo's files that make prompts, variables, tests and outputs, or change these; and commands.
 
 An assertion is an expression, a body with its own `return`, or `file://checks.py:function` (by default `get_assert`),
 of `output` and `context`. It returns a bool; a number, which passes above 0 or from the threshold; or a mapping with
@@ -11,10 +12,21 @@ allows scripts.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor, Loading
+from rubric.formats.includes import LackingFileError, bare, located_file
 from rubric.internals.frozen_map import thaw
+from rubric.internals.programs import Executable, PythonFunction
+from rubric.internals.text import shorten
 from rubric.values.checks import Script
 
 FUNCTION = "get_assert"
@@ -145,3 +157,98 @@ def python_data(script: Script) -> tuple[dict[str, Any], dict[str, Any]]:
     data |= {key: given[key] for key in ("threshold", "config") if key in given}
     told = bool(given.get("data")) and not _AS_DATA.search(value)
     return data, {"data": True} if told else {}
+
+
+# -- functions and commands --------------------------------------------------------------------------------
+
+_REFERENCE = re.compile(r"(?:file://|python:)?(.+\.py)(?::([^\W\d][\w.]*))?")
+
+
+def is_python_file(value: Any) -> bool:
+    """True if *value* names a Python file, or a function in one: `file://make.py:prompt`."""
+    return isinstance(value, str) and " " not in value.strip() and _REFERENCE.fullmatch(value.strip()) is not None
+
+
+def python_function(value: str, at: Cursor, default: str, *, python: str = "python") -> PythonFunction:
+    """
+    Return the function that *value* names, at the cursor; *default* where it names the file alone.
+
+    It works in the folder of the first file, and sees the variables that the caller declares for the load.
+
+    Raises:
+        DefinitionError: The file is not there, or may not be read.
+    """
+    match = _REFERENCE.fullmatch(value.strip())
+    if match is None:
+        raise DefinitionError("", f"expected file://NAME.py, or file://NAME.py:function, got {shorten(value, 60)!r}")
+    file, folder = _file(match[1], at.loading), _folder(at.loading)
+    return PythonFunction(file, match[2] or default, folder, at.loading.environ, python=python)
+
+
+_PARTS = re.compile(r"[^\s\"']+|\"([^\"]*)\"|'([^']*)'")
+
+
+def executable(value: str, at: Cursor) -> Executable:
+    """Return the command *value*, at the cursor: words, some of them in quotes. No shell reads it."""
+    words = [match[1] or match[2] or match[0] for match in _PARTS.finditer(value)]
+    if not words:
+        raise DefinitionError("", "exec: names no command; write it after the colon")
+    return Executable(tuple(words), _folder(at.loading), at.loading.environ)
+
+
+def python_script_file(value: str, at: Cursor) -> Executable:
+    """Return the command that runs the Python file *value*, at the cursor, as a script."""
+    return Executable(("python", _file(bare(value), at.loading)), _folder(at.loading), at.loading.environ)
+
+
+def _file(name: str, loading: Loading) -> str:
+    located = located_file(name, loading, code=True)
+    if not os.path.isfile(located.real):  # noqa: PTH113 - that of Path may raise
+        raise LackingFileError("", f"{shorten(name, 80)!r}: there is no such file")
+    return str(located.real)
+
+
+def _folder(loading: Loading) -> str | None:
+    first = loading.first or loading.folder
+    return None if first is None else os.path.abspath(first)  # noqa: PTH100 - links stay as they are
+
+
+@frozen
+class PythonTransform:
+    """
+    A transform in Python, in the place of a `Program` in JavaScript.
+
+    Args:
+        function: Is given the output, or the variables, and the context.
+        reference: The file's name of it.
+        data: Whether an output that is JSON is given as data.
+    """
+
+    function: PythonFunction
+    reference: str
+    data: bool = False
+
+    def run(self, output: Any, context: Mapping[str, Any]) -> Any:
+        """
+        Return what the function makes of *output*; None where it makes nothing.
+
+        Raises:
+            ProgramError: It may not be run, or failed.
+        """
+        if self.data and isinstance(output, str) and output.lstrip().startswith(("{", "[")):
+            with suppress(ValueError, RecursionError):
+                output = json.loads(output)
+        return self.function.call(output, dict(context))
+
+
+def python_transform(value: str, at: Cursor) -> PythonTransform:
+    """
+    Return the transform that *value* names, at the cursor: `get_transform`, unless it names another function.
+
+    Raises:
+        DefinitionError: The file is not there, or may not be read.
+    """
+    function = python_function(value, at, "get_transform")
+    with open(function.file, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - as its name is
+        source = file.read(1_000_000)
+    return PythonTransform(function, value.strip(), _AS_DATA.search(source) is not None)

@@ -23,6 +23,7 @@ from rubric.formats.registry import Guess, case_files, format_called, format_nam
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
+from rubric.internals.programs import allowing
 from rubric.internals.text import shorten
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
@@ -47,6 +48,7 @@ def load_suite(
     environ: Mapping[str, str] | None = None,
     required: bool | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    allow_scripts: bool = False,
 ) -> Suite:
     """
     Return the suite in the file at *path*; `suite.format` names its format.
@@ -64,6 +66,8 @@ def load_suite(
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
             True: as AgentV's code takes it.
         functions: The Python functions that assertions of the type `python` may name, or AgentV's by their type.
+        allow_scripts: Whether to run the programs that make prompts, variables and tests of a promptfoo file. They
+            run with your rights, and see the variables in *environ*. Those that grade need the leave of the run too.
 
     Raises:
         LoadError: With all problems of the file, each with its line and column.
@@ -77,7 +81,8 @@ def load_suite(
         required=required,
         functions=dict(functions or {}),
     )
-    suite = _read(document, format, loading, file.stem)
+    with allowing(when=allow_scripts):
+        suite = _read(document, format, loading, file.stem)
     criteria = [criterion for case in suite for criterion in case.rubric.judged]
     if file.suffix.lower() in _TABLES and suite.format == "promptfoo" and all(c.answer == NOTHING for c in criteria):
         raise refused(str(file), WHOLE, _ungradable_table(file, "rows without assertions (no column `__expected`)"))

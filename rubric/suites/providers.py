@@ -17,6 +17,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import as_map, check_name
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import Program
+from rubric.internals.programs import Executable, PythonFunction
 from rubric.internals.secrets import Settings
 
 METHODS = ("GET", "POST", "PUT", "PATCH")
@@ -82,7 +83,9 @@ class Provider:
         model: LiteLLM's name of the model.
         settings: The parameters that are sent, such as `temperature`; never an endpoint or a key.
         request: The request to an address, in place of a model.
-        transform: JavaScript that makes the output of the answer.
+        program: A function or a command, in place of a model; it is given the prompt, *settings*, and the case.
+        variables: For *program*: those of the case, with lists and mappings as the file has them.
+        transform: JavaScript, or a function in Python, that makes the output of the answer.
         missing: Why it cannot be asked; empty if it can.
         unsent: The parameters of the file that are not sent.
     """
@@ -91,6 +94,8 @@ class Provider:
     model: str = ""
     settings: FrozenMap = field(factory=FrozenMap)
     request: HTTPRequest | None = None
-    transform: Program | None = None
+    program: PythonFunction | Executable | None = None
+    variables: FrozenMap = field(factory=FrozenMap)
+    transform: Program | PythonFunction | None = None
     missing: str = ""
     unsent: tuple[str, ...] = ()

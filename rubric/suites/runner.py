@@ -18,6 +18,7 @@ from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
 from rubric.errors import DefinitionError, ModelError, StoreError
 from rubric.grading.turns import asked_parts
 from rubric.internals.fields import check_count, check_number
+from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
 from rubric.suites.assignment import Assigned, assign, graded, is_cell_of_judges, merged_with, side_by_side
@@ -36,7 +37,7 @@ from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import RUN, named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
-from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts, scripts_of, unsupported_of
+from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts, scripts_in, unsupported_of
 from rubric.suites.suite_plan import plan_case, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
@@ -89,7 +90,10 @@ async def run_suite(
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)
     suite = suite.expanded(maker, runs)
-    with pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened:
+    with (
+        allowing(when=allow_scripts),
+        pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened,
+    ):
         run = Run(suite, given, maker, allow_scripts, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
@@ -271,7 +275,7 @@ class Run:
             return Failure("auth", assigned.missing), "", Usage()
         candidates = [half.response.candidate for half in halves]
         if callable(criterion.on):
-            parts = [asked_parts(criterion, candidate) for candidate in candidates]
+            parts = [await asyncio.to_thread(asked_parts, criterion, candidate) for candidate in candidates]
             lost = [part for part in parts if isinstance(part, Unjudged)]  # their transform failed
             if lost:
                 return lost[0].failure, "", Usage()
@@ -477,7 +481,7 @@ def _hopeless(rubric: Rubric) -> str:
     lacking = [*dict.fromkeys(unsupported_of(rubric))]
     cures = [f"{one.type}: {one.cure}" for one in lacking if one.cure]
     cures += ["nothing is asserted: give it an assertion or a rubric"] if NOTHING in lacking else []
-    cures += ["allow_scripts=True runs its scripts"] if scripts_of(rubric) else []
+    cures += ["allow_scripts=True runs its scripts"] if scripts_in(rubric) else []
     what = "graders that this library does not have, or scripts that are not allowed"
     return "; ".join([f"nothing in the rubric can be judged ({what}), so the target was not asked", *cures])
 

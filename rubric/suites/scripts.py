@@ -31,22 +31,17 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
-import shutil
-import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from rubric.errors import RubricError
 from rubric.grading.code_checks import applies, settle
 from rubric.grading.turns import asked_parts, over_parts
 from rubric.internals.frozen_map import thaw
+from rubric.internals.programs import ProgramError, allowing, program_error, run_program
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded
@@ -61,18 +56,7 @@ from rubric.values.rubrics import Rubric
 MAX_STDOUT = 1 << 20
 """Bytes; a script that writes more is stopped."""
 
-_MAX_STDERR = 1 << 14
-"""Bytes that are kept."""
-
-_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT", "PATHEXT")
-"""The variables that a script sees: no keys, no home."""
-
-_SECONDS_TO_END = 5.0
 _LONGEST_REASON = 2_000
-
-
-class ScriptError(RubricError):
-    """A script gave no verdict; the message has no secrets in it."""
 
 
 @frozen
@@ -93,20 +77,13 @@ async def run_script(script: Script, case: Case, candidate: Candidate, criteria:
         criteria: The text of what it judges.
 
     Raises:
-        ScriptError: It did not start, ran too long, failed, or wrote no verdict.
+        ProgramError: It did not start, ran too long, failed, or wrote no verdict.
     """
     beside = Path(case.place.source).parent if case.place is not None else Path()
     folder = str(beside / script.folder) if script.folder else str(beside) if beside.is_dir() else None
     given = json.dumps(payload(script, case, candidate, criteria), default=str).encode()
-    stdout, stderr, code = await _run(script, folder, given)
-    if code:
-        ended = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        raise _error(f"{ended}{': ' if stderr.strip() else ''}{stderr}")
-    return _read(stdout)
-
-
-def _error(message: str) -> ScriptError:
-    return ScriptError(shorten(redact(message), 400))
+    with allowing():
+        return _read(await run_program(script.command, given, folder=folder, seconds=script.timeout, most=MAX_STDOUT))
 
 
 def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> dict[str, Any]:
@@ -135,113 +112,6 @@ def payload(script: Script, case: Case, candidate: Candidate, criteria: str) -> 
     }
 
 
-# -- its process -----------------------------------------------------------------------------------------
-
-
-def _found(command: Sequence[str]) -> list[str]:
-    """Return *command*; a `python` that is not on the path is the one that runs here."""
-    program, *arguments = command
-    if program in ("python", "python3") and shutil.which(program) is None:
-        program = sys.executable
-    return [program, *arguments]
-
-
-async def _run(script: Script, folder: str | None, given: bytes) -> tuple[bytes, str, int]:
-    """Return standard output, the start of standard error, and the exit code."""
-    environ = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    try:
-        _, process = await asyncio.get_running_loop().subprocess_exec(
-            _Process, *_found(script.command), cwd=folder, env=environ, start_new_session=True
-        )
-    except (OSError, ValueError) as error:
-        raise _error(f"could not be started: {error}") from None
-    try:
-        async with asyncio.timeout(script.timeout):
-            process.write(given)
-            await process.over.wait()
-        await process.drain()
-    except TimeoutError:
-        raise _error(f"did not end within {script.timeout:g} seconds, and was stopped") from None
-    finally:
-        await process.end()
-    if len(process.stdout) > MAX_STDOUT:
-        raise _error(f"wrote more than {MAX_STDOUT >> 10} KiB, and was stopped")
-    return bytes(process.stdout), process.stderr.decode(errors="replace"), process.code
-
-
-class _Process(asyncio.SubprocessProtocol):
-    """The process of a script and its pipes; `over` is set when it has ended or written too much."""
-
-    def __init__(self) -> None:
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self.over = asyncio.Event()
-        self._open = {1, 2}
-        self._killed = False
-        self._all_read = asyncio.Event()
-        self._closed = asyncio.Event()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        self._stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept, most = (self.stdout, MAX_STDOUT + 1) if fd == 1 else (self.stderr, _MAX_STDERR)
-        kept += data[: most - len(kept)]
-        if len(self.stdout) > MAX_STDOUT:
-            self.over.set()
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - a pipe may break
-        self._open.discard(fd)
-        if not self._open:
-            self._all_read.set()
-
-    def process_exited(self) -> None:
-        self.over.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self._closed.set()
-
-    @property
-    def code(self) -> int:
-        """The exit code; a negative one is the signal that ended the process."""
-        code = self._transport.get_returncode()
-        return -signal.SIGKILL if code is None else code
-
-    def write(self, given: bytes) -> None:
-        """Write *given* to standard input and close it. A script need not read."""
-        self._stdin.write(given)
-        self._stdin.write_eof()
-
-    async def drain(self) -> None:
-        """Read the rest of the pipes, without the processes that the script has left running."""
-        self._kill_group()
-        await _briefly(self._all_read)
-
-    async def end(self) -> None:
-        """End the script and all that it has started, and close the pipes."""
-        self._kill_group()
-        if self._stdin.get_write_buffer_size():  # else closing waits for a reader, and there may be none any more
-            self._stdin.abort()
-        self._transport.close()
-        await _briefly(self._closed)
-
-    def _kill_group(self) -> None:
-        # A grandchild keeps the pipes open and would outlive the run, so the whole group goes, also after a good end.
-        # Only once: when the group is empty, its number may belong to another one.
-        if hasattr(os, "killpg") and not self._killed:
-            self._killed = True
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
-
-
-async def _briefly(event: asyncio.Event) -> None:
-    """Wait a few seconds for *event*: a grandchild that has left the group may hold the pipes open for ever."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_SECONDS_TO_END):
-            await event.wait()
-
-
 # -- its output ------------------------------------------------------------------------------------------
 
 
@@ -253,9 +123,9 @@ def _read(written: bytes) -> ScriptResult:
         data = json.loads(written.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         shown = shorten(redact(written.decode(errors="replace")), 120)
-        raise _error(f"expected one JSON object on standard output, got {shown!r} ({error})") from None
+        raise program_error(f"expected one JSON object on standard output, got {shown!r} ({error})") from None
     if not isinstance(data, dict):
-        raise _error(f"expected a JSON object on standard output, got {type(data).__name__}")
+        raise program_error(f"expected a JSON object on standard output, got {type(data).__name__}")
     cost = data.get("cost_usd")
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
         cost = 0.0
@@ -267,11 +137,11 @@ def _score(data: Mapping[str, Any]) -> float:
     if "score" not in data:
         passed = _own_verdict(data)
         if passed is None:
-            raise _error("expected a 'score' from 0 to 1 on standard output, got none")
+            raise program_error("expected a 'score' from 0 to 1 on standard output, got none")
         return float(passed)
     score = data["score"]
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-        raise _error(f"expected a score from 0 to 1, got {shorten(redact(repr(score)), 60)}")
+        raise program_error(f"expected a score from 0 to 1, got {shorten(redact(repr(score)), 60)}")
     return float(score)
 
 
@@ -326,6 +196,28 @@ def scripts_of(rubric: Rubric) -> list[Script]:
     return [each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Script)]
 
 
+def programs_of(criterion: Criterion) -> list[str]:
+    """Return the programs by which a file changes the output before *criterion* is asked, such as a transform."""
+    return [*_of_function(criterion.on), *_of_function(getattr(criterion.answer, "function", None))]
+
+
+def _of_function(function: object) -> Sequence[str]:
+    return cast("Sequence[str]", getattr(function, "scripts", ()))
+
+
+def scripts_in(rubric: Rubric) -> list[str]:
+    """Return the names of all programs that grading by *rubric* starts where that is allowed."""
+    programs = [name for criterion in _every(rubric) for name in programs_of(criterion)]
+    return [*dict.fromkeys([*map(str, scripts_of(rubric)), *programs])]
+
+
+def _every(rubric: Rubric) -> Iterator[Criterion]:
+    for criterion in rubric.criteria:
+        yield criterion
+        if isinstance(criterion.answer, Rubric):
+            yield from _every(criterion.answer)
+
+
 def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
     """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
     return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
@@ -366,6 +258,8 @@ def can_be_judged(rubric: Rubric, *, allow_scripts: bool) -> bool:
     """True if anything in *rubric* can be judged; else a target would be paid for a candidate in vain."""
 
     def possible(criterion: Criterion) -> bool:
+        if not allow_scripts and programs_of(criterion):
+            return False
         match criterion.answer:
             case Rubric() as inner:
                 return can_be_judged(inner, allow_scripts=allow_scripts)
@@ -383,7 +277,7 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
 
     A script that failed leaves its criterion unjudged, with the failure.
     """
-    if not scripts_of(case.rubric) or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
+    if not scripts_in(case.rubric) or (case.rubric.degenerate != "judge" and why_degenerate(candidate)):
         return Decisions(case.rubric)
     # A script judges by a text of the case (for AgentV, its criteria or its context), or by that of the criterion.
     criteria = case.metadata.get("criteria")
@@ -392,6 +286,8 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
 
     async def decided(criterion: Criterion, candidate: Candidate) -> Criterion:
         nonlocal usage
+        if programs_of(criterion):
+            criterion = await asyncio.to_thread(_settled, criterion, candidate)
         answer = criterion.answer
         has_scripts = isinstance(answer, Script) or (isinstance(answer, Rubric) and bool(scripts_of(answer)))
         if not has_scripts or not applies(criterion.when, candidate):
@@ -401,7 +297,9 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
             return criterion
         if isinstance(answer, Rubric):
             if len(parts) > 1:
-                error = _error(f"is not run for each turn within the rubric {criterion.id!r}; ask it of one turn")
+                error = program_error(
+                    f"is not run for each turn within the rubric {criterion.id!r}; ask it of one turn"
+                )
                 return _each_failing(criterion, error)
             (part,) = parts.values()
             inner = [await decided(each, part) for each in answer.criteria]
@@ -413,7 +311,7 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
                 result = await run_script(answer, case, part, stated or criterion.text)
                 usage += result.usage
                 found[name] = settle(criterion, result.verdict, part)
-        except ScriptError as error:
+        except ProgramError as error:
             return evolve(criterion, answer=_failing(answer, error), on="conversation")
         whole = over_parts(case.rubric, criterion, found)
         assert isinstance(whole, Scored)  # noqa: S101 - each of them is
@@ -423,7 +321,17 @@ async def run_scripts(case: Case, candidate: Candidate) -> Decisions:
     return Decisions(rubric, usage)
 
 
-def _each_failing(criterion: Criterion, error: ScriptError) -> Criterion:
+def _settled(criterion: Criterion, candidate: Candidate) -> Criterion:
+    """Return *criterion* with what its programs make of *candidate* in the place of these."""
+    if _of_function(criterion.on):
+        criterion = evolve(criterion, on=cast("Any", criterion.on).settled(candidate))
+    if isinstance(criterion.answer, Holds) and _of_function(criterion.answer.function):
+        function = cast("Any", criterion.answer.function).settled(candidate)
+        criterion = evolve(criterion, answer=Holds(function))
+    return criterion
+
+
+def _each_failing(criterion: Criterion, error: ProgramError) -> Criterion:
     """Return *criterion* with each script in it raising *error*."""
     match criterion.answer:
         case Script() as script:
@@ -435,7 +343,7 @@ def _each_failing(criterion: Criterion, error: ScriptError) -> Criterion:
             return criterion
 
 
-def _failing(script: Script, error: ScriptError) -> Holds:
+def _failing(script: Script, error: ProgramError) -> Holds:
     """Return a check that raises *error*, so that grading reports it as it reports any check that fails."""
 
     def fail(_: Candidate) -> bool:

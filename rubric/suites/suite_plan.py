@@ -16,7 +16,7 @@ from rubric.rendering import html
 from rubric.suites.assignment import Assigned, assign, share
 from rubric.suites.cases import Case
 from rubric.suites.row_builder import row_id
-from rubric.suites.scripts import scripts_of, unsupported_of
+from rubric.suites.scripts import scripts_in, unsupported_of
 from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.providers import Providers, as_target
 from rubric.values.candidates import Candidate
@@ -169,7 +169,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
         clean(why_deferred(case, assigned, case.candidate, target)),
-        tuple(clean(str(script)) for script in scripts_of(case.rubric)),
+        tuple(map(clean, scripts_in(case.rubric))),
         tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
     )
 

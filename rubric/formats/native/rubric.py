@@ -281,7 +281,7 @@ def _on(on: Any) -> Any:
     from rubric.formats.assertion_data import transform_said  # noqa: PLC0415 - as for reading
     from rubric.formats.javascript import Transform  # noqa: PLC0415 - as above
 
-    if not isinstance(on, Transform):
+    if not isinstance(on, Transform) or on.scripts:
         raise DumpError(f"it is on a function, {on!r}, which no file can hold")
     said = transform_said(on)
     return fields.free({**said.data, **said.own})

@@ -39,7 +39,7 @@ from rubric.formats.promptfoo.texts import (
     listed,
     template_of,
 )
-from rubric.formats.python import named_file, python_script
+from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
 from rubric.internals.frozen_map import FrozenMap
@@ -136,15 +136,26 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
     return f"{kind} by {program}" if isinstance(program, str) else program
 
 
+def transform_of(at: Cursor, context: Context, kind: str) -> Program | PythonTransform | str:
+    """Return the transform that the cursor holds or names, in JavaScript or Python; or what is lacking, as above."""
+    if not is_reference(at.value) or not is_python_file(at.value):
+        return program_of(at, context, kind)
+    try:
+        return python_transform(at.value, at)
+    except DefinitionError as problem:
+        at.warn(problem.message)
+        return f"{kind} by a file that is not within reach"
+
+
 def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:
     """Return *made* of what the test's transforms, then the assertion's own, make of the output."""
     programs, shared = [*context.transforms], len(context.transforms)
     asked = isinstance(made.answer, Rubric) and kind.removeprefix("not-").startswith("context-")
     of_context = at["contextTransform"] if asked and at.has("contextTransform") else None
-    found: dict[str, Program] = {}
+    found: dict[str, Program | PythonTransform] = {}
     for name, source in (("transform", at.find("transform")), ("contextTransform", of_context)):
         if source is not None:
-            program = program_of(source, context, name)
+            program = transform_of(source, context, name)
             if isinstance(program, str):
                 return unsupported(program, "", at)
             found[name] = program

@@ -18,7 +18,7 @@ from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.images import Attached, image_in, is_address
-from rubric.formats.includes import expand_at, is_code, is_reference, read_document_at, read_text_at
+from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
@@ -31,16 +31,17 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
+from rubric.formats.python import executable, is_python_file, python_function, python_script_file
 from rubric.formats.templates.render import is_template, names_in
+from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
 
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
 _YAML_CHAT = re.compile(r"\s*-\s+role:")
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template"})
+_OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template", "config"})
 _PROMPT_FATES = {
-    "config": "the configuration of a prompt is not used",
     "function": "a prompt that a function makes is not read; the input of its cases is empty",
 }
 
@@ -53,7 +54,8 @@ class Prompt:
     *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
     code makes is empty: what answers it is graded all the same. One that *is_continued* shows the turns before, under
     the name `CONVERSATION`. *names* are what a provider's `prompts` may call it,
-    besides its label: the label of all that its file has, and its id.
+    besides its label: the label of all that its file has, and its id. A *program* makes the template of a case, and
+    is given *config*, see `made_for`.
     """
 
     template: str
@@ -62,6 +64,8 @@ class Prompt:
     missing: str = ""
     names: tuple[str, ...] = ()
     is_continued: bool = False
+    program: PythonFunction | Executable | None = None
+    config: Mapping[str, Any] = {}
 
 
 CONVERSATION = "promptfoo_conversation"
@@ -96,7 +100,13 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
     elif isinstance(at.value, dict):
         found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
-        found = [evolve(p, names=_names(item)) for item in listed(at, "prompts") for p in _of_item(item)]
+        items = [
+            (item, config if isinstance(config := item.value.get("config"), dict) else {})
+            if isinstance(item.value, dict)
+            else (item, {})
+            for item in listed(at, "prompts")
+        ]
+        found = [evolve(p, names=_names(item), config=config) for item, config in items for p in _of_item(item)]
     return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
 
 
@@ -149,12 +159,13 @@ def _of_item(at: Cursor) -> list[Prompt]:
 def _of_text(at: Cursor, label: str) -> list[Prompt]:
     """Return the prompts of a text: itself, or those in the files that it names."""
     text = at.value
+    if text.startswith("exec:"):
+        return [_of_code(at, text, label)]
     if not is_reference(text) and not _PROMPT_FILE.fullmatch(text):
         return [Prompt(text, label, at)]
     name = text.removeprefix("file://")
-    if is_code(name):
-        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
-        return [Prompt("", label or name, at)]
+    if is_code(name) and not is_pattern(name):
+        return [_of_code(at, name, label)]
     references = expand_at(text, at, ("**/*.*",))
     return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
 
@@ -163,13 +174,54 @@ def _of_file(at: Cursor, label: str) -> list[Prompt]:
     name = PurePosixPath(at.value.removeprefix("file://"))
     label = label or name.name
     if is_code(name.name):
-        at.warn(f"{shorten(str(name), 80)} is code, which is not run; the input of its cases is empty")
-        return [Prompt("", label, at)]
+        return [_of_code(at, str(name), label)]
     before = at.notes.failures
     found = _read_file(at, name, label)
     if found is not None or at.notes.failures > before:
         return found or []
     return [Prompt("", label, at, f"a prompt in a file ({shorten(str(name), 80)}) that is not within reach")]
+
+
+_COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
+
+
+def _of_code(at: Cursor, name: str, label: str) -> Prompt:
+    """Return the prompt that a program makes: a function in Python, a Python file that prints it, or a command."""
+    label, is_command = label or name, name.startswith("exec:")
+    program: PythonFunction | Executable | None = None
+    try:
+        if is_command or _COMMANDS.search(name):
+            program = executable(name.removeprefix("exec:") if is_command else f"./{name}", at)
+        elif is_python_file(name):
+            alone = name.endswith(".py")
+            program = python_script_file(name, at) if alone else python_function(name, at, "")
+    except DefinitionError as problem:
+        at.warn(problem.message)
+        return Prompt("", label, at, f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
+    if program is None:
+        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
+    elif not is_allowed():
+        at.warn(f"{shorten(name, 80)} is a program, so the input of its cases is empty: {CURE}")
+        program = None
+    return Prompt("", label, at, program=program)
+
+
+def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Prompt:
+    """
+    Return *prompt* with the template that its program makes of *variables*; it is *missing* where it fails.
+
+    As in promptfoo, that is a text, `{"prompt": ...}`, or any other data as JSON, and may have slots of its own.
+    """
+    if prompt.program is None:
+        return prompt
+    given = {"vars": dict(variables), "provider": {"id": provider, "label": provider}, "config": dict(prompt.config)}
+    try:
+        said = prompt.program.call(given)
+    except ProgramError as problem:
+        return evolve(prompt, missing=f"a prompt that a program makes, which failed ({shorten(str(problem), 160)})")
+    if isinstance(said, dict) and "prompt" in said:
+        said = said["prompt"]
+    return evolve(_known(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)
 
 
 def _read_file(at: Cursor, name: PurePosixPath, label: str) -> list[Prompt] | None:
@@ -378,12 +430,13 @@ _ATTACHED = "only its texts and images are"
 
 @frozen
 class Cell:
-    """One column of promptfoo's table: a prompt and a provider, and their names where there are several."""
+    """One column of promptfoo's table: a prompt and a provider, their names where there are several, and its number."""
 
     prompt: Prompt | None
     provider: str
     names: dict[str, str]
     at: Cursor | None = None
+    number: int | None = None
 
 
 _OF_PROVIDERS = frozenset({"id", "config", "label", "prompts", "transform", "delay", "env", "inputs"})
@@ -413,7 +466,7 @@ def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
                 continue
             names = {"prompt": prompt.label} if prompt is not None and len(prompts) > 1 else {}
             names |= {"provider": name} if len(providers) > 1 else {}
-            found.append(Cell(prompt, name, names, provider))
+            found.append(Cell(prompt, name, names, provider, len(found)))
     return found
 
 

@@ -14,6 +14,7 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
+from rubric.internals.programs import CURE
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
 from rubric.values.checks import Check, Unsupported
@@ -46,7 +47,10 @@ _CURES = {
     r"environment variable": "give its value: `environ={name: value}`, or --env NAME",
     r"a template with": "write into the file what the template makes",
     r"assertScoringFunction": "give the assertions weights, and the test a threshold",
-    r"^vars$|transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
+    r"which failed \(": "mend the program",
+    r"^vars$": f"in Python, {CURE}; else write the values into the file, as YAML, JSON or CSV",
+    r"tests that a program makes": f"in Python, {CURE}; else write them as YAML, JSON, JSONL or CSV",
+    r"transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
     r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
     r"only JavaScript and TypeScript|only a compiler": "compile it to JavaScript, or write it inline",
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",

@@ -15,10 +15,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from attrs import evolve, frozen
 
+from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
-from rubric.formats.promptfoo.assertions import Graded, graded, program_of
+from rubric.formats.promptfoo.assertions import Graded, graded, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
     SIMULATED,
@@ -31,6 +32,7 @@ from rubric.formats.promptfoo.columns import (
     cells_of,
     continued,
     lacks_of,
+    made_for,
     name_of,
     prompts_of,
     providers_of,
@@ -43,6 +45,7 @@ from rubric.formats.promptfoo.tests import (
     Test,
     combinations,
     is_test,
+    nested,
     scenarios_of,
     test_of,
     tests_of,
@@ -58,7 +61,10 @@ from rubric.formats.promptfoo.texts import (
     named,
 )
 from rubric.formats.providers import read_provider, runs_of
-from rubric.internals.javascript import JavaScriptError, Program, ThrownError
+from rubric.formats.python import is_python_file, python_function
+from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.javascript import JavaScriptError, ThrownError
+from rubric.internals.programs import ProgramError, is_allowed
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case, History
 from rubric.suites.providers import Provider
@@ -190,21 +196,59 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
     for row, variables in enumerate(found, 1):
-        slots = Slots(variables)
-        alike = {_likeness(cell): cell for cell in columns}
-        rubrics = {key: _graded(test, slots, cell, f"{number}.{row}") for key, cell in alike.items()}
+        rubrics, shared = dict[Any, Graded | None](), Slots(variables)
         name = _name(test, number, variables, several=len(found) > 1)
         for cell in columns:
-            rubric = rubrics[_likeness(cell)]
-            case = None if rubric is None else _case(test, name, cell, rubric, slots)
-            if case is not None and cell.prompt is not None and cell.prompt.is_continued:
-                column = cells.index(cell) if cell in cells else cell.provider
-                conversation = f"{column} / {cell.prompt.label} / {test.conversation}"
-                turns[conversation] += 1
-                shown = None if _is_apart(test) else _Continued(test, cell, slots, case.output)
-                case = evolve(case, history=History(conversation, turns[conversation], shown))
+            # As in promptfoo, a program makes variables for each prompt anew: it is shown it.
+            one, slots = _with_made(test, shared, cell)
+            key = (*_likeness(cell), id(cell) if one is not test else 0)
+            if key not in rubrics:
+                rubrics[key] = _graded(one, slots, cell, f"{number}.{row}")
+            rubric = rubrics[key]
+            case = None if rubric is None else _case(one, name, cell, rubric, slots)
             if case is not None:
-                yield case
+                shows = cell.prompt is not None and cell.prompt.is_continued
+                yield evolve(case, history=_history(case, one, cell, slots, turns)) if shows else case
+
+
+def _history(case: Case, test: Test, cell: Cell, slots: Slots, turns: Counter[str]) -> History:
+    """Return the place of *case* in the conversation of its prompt and provider, whose turns *turns* counts."""
+    assert cell.prompt is not None  # noqa: S101 - it shows the turns
+    column = cell.provider if cell.number is None else cell.number
+    conversation = f"{column} / {cell.prompt.label} / {test.conversation}"
+    turns[conversation] += 1
+    shown = None if _is_apart(test) else _Continued(test, cell, slots, case.output)
+    return History(conversation, turns[conversation], shown)
+
+
+def _made_names(test: Test) -> list[str]:
+    """Return the names of the variables of *test* that a program in Python makes, where that is allowed."""
+    named = test.variables.items() if is_allowed() else ()
+    return [name for name, at in named if is_reference(at.value) and is_python_file(at.value)]
+
+
+def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
+    """Return *test*, and its variables in *slots*, with those that programs make for *cell*."""
+    names = _made_names(test)
+    if not names:
+        return test, slots
+    variables, places = dict(slots.variables), dict(test.variables)
+    for name in names:
+        at, shown = places[name], cell.prompt.template if cell.prompt is not None else ""
+        why = f"expected {{'output': a text}} of {shorten(at.value, 80)}"
+        try:
+            said = python_function(at.value, at, "get_var").call(name, shown, variables)
+        except (DefinitionError, ProgramError) as problem:
+            said, why = None, str(problem)
+        made = said if isinstance(said, dict) else {}
+        if not isinstance(made.get("output"), str) or made.get("error"):
+            told = shorten(str(made.get("error") or why), 160)
+            return evolve(test, lacks=test.lacks or f"variables that a program makes, which failed ({told})"), Slots(
+                variables
+            )
+        variables[name] = made["output"].strip()
+        places[name] = at.holding(variables[name])
+    return evolve(test, variables=places), Slots(nested(variables))
 
 
 def _with_transformed(test: Test, number: int) -> Test:
@@ -214,14 +258,14 @@ def _with_transformed(test: Test, number: int) -> Test:
         return test
     given = {name: one.value for name, one in test.variables.items()}
     with at.notes.lacking() as needed:
-        program = program_of(at, Context(Slots({})), "transformVars")
+        program = transform_of(at, Context(Slots({})), "transformVars")
     why = program if isinstance(program, str) else f"transformVars with {needed[0]}" if needed else ""
-    if isinstance(program, Program) and not why:
+    if not isinstance(program, str) and not why:
         # The same at each load: a store answers a case by its texts.
         unique = str(uuid5(NAMESPACE_URL, f"{test.at.notes.document.source}#{number}"))
         try:
             made = program.run(given, {"vars": given, "prompt": {}, "uuid": unique})
-        except (JavaScriptError, ThrownError) as problem:
+        except (JavaScriptError, ThrownError, ProgramError) as problem:
             why = f"transformVars that failed ({shorten(str(problem), 80)})"
         else:
             if isinstance(made, dict):
@@ -243,12 +287,14 @@ def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded 
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
     context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=tools_of(cell))
     with test.at.notes.lacking() as needed:
-        transforms = [program_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
+        transforms = [transform_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     transforms += [f"a transform with {lack}" for lack in needed[:1]]
-    programs = tuple(one for one in transforms if isinstance(one, Program))
+    programs = tuple(one for one in transforms if not isinstance(one, str))
     context = evolve(context, transforms=programs, test=compared)
     # What would change the variables or the score by code.
-    changing = [("vars", at) for at in test.variables.values() if is_reference(at.value) and is_code(at.value)]
+    made = _made_names(test)  # what becomes of these is known
+    coded = [(key, at) for key, at in test.variables.items() if is_reference(at.value) and is_code(at.value)]
+    changing = [("vars", at) for key, at in coded if key not in made]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
         changing.append(("assertScoringFunction", scoring))
     more = [unsupported(name, as_text(at.value), at) for name, at in changing]
@@ -279,9 +325,12 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     prompt, asked = cell.prompt, Asked()
     if prompt is not None and not lacks_of(cell):
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
+        prompt = made_for(prompt, slots.variables, cell.provider)
+        cell = evolve(cell, prompt=prompt)
         with prompt.at.notes.lacking() as lacks:
             asked = ask(prompt, known, *_around(test), places=test.variables)
-        asked = evolve(asked, lacks=f"a prompt with {lacks[0]}") if lacks else asked
+        why = f"a prompt with {lacks[0]}" if lacks else prompt.missing
+        asked = evolve(asked, lacks=why) if why else asked
     if asked.lacks:
         rubric = _graded(evolve(test, lacks=test.lacks or asked.lacks), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
@@ -370,7 +419,7 @@ def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
     provider = read_provider(at, lambda template: filled(at, template, values))
     if asked.images and provider.request is not None:
         at.once("an address is sent the texts of a prompt, not its images")
-    return [provider]
+    return [provider if provider.program is None else evolve(provider, variables=FrozenMap(slots.variables))]
 
 
 def _output(test: Test, cell: Cell, asked: Asked) -> str | None:

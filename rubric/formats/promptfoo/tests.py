@@ -16,6 +16,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.images import is_image
@@ -30,6 +31,8 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
+from rubric.formats.python import is_python_file, python_function
+from rubric.internals.programs import CURE, ProgramError, is_allowed
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -228,11 +231,17 @@ def tests_of(at: Cursor | None) -> list[Test]:
     if isinstance(at.value, str):
         return _named(at)
     if isinstance(at.value, dict) and at.has("path"):
-        return [_elsewhere(at, as_text(at.value["path"]))]
-    found = listed(at, "tests")
-    return [
-        test for item in found for test in (_named(item, listed=True) if isinstance(item.value, str) else test_of(item))
-    ]
+        name = as_text(at.value["path"])
+        if not is_code(name):
+            return _named(at["path"])
+        return _generated(at, name, at.value.get("config")) or [_elsewhere(at, name)]
+    return [test for item in listed(at, "tests") for test in _of_item(item)]
+
+
+def _of_item(at: Cursor) -> list[Test]:
+    if isinstance(at.value, str):
+        return _named(at, listed=True)
+    return tests_of(at) if isinstance(at.value, dict) and is_reference(at.value.get("path")) else test_of(at)
 
 
 _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
@@ -242,7 +251,7 @@ _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
 def _named(at: Cursor, *, listed: bool = False) -> list[Test]:
     name = at.value.removeprefix("file://")
     if is_code(name) or "://" in name:
-        return [_elsewhere(at, name)]
+        return _generated(at, name) or [_elsewhere(at, name)]
     with at.notes.lacking() as lacks:
         references = expand_at(at.value, at, _FOLDERS)
     if lacks:
@@ -250,10 +259,27 @@ def _named(at: Cursor, *, listed: bool = False) -> list[Test]:
     return [test for reference in references for test in _of_file(at.holding(reference), listed=listed)]
 
 
+def _generated(at: Cursor, name: str, config: Any = None) -> list[Test]:
+    """Return the tests that the function *name* in Python makes, of *config* if there is one; none if it may not."""
+    if not is_python_file(name) or not is_allowed():
+        return []
+    try:
+        made = python_function(name, at, "generate_tests").call(*([] if config is None else [config]))
+    except (DefinitionError, ProgramError) as problem:
+        made, why = None, str(problem)
+    else:
+        why = f"expected a list of tests, got {shorten(repr(made), 60)}"
+    if not isinstance(made, list):
+        lacks = f"tests that a program makes, which failed ({shorten(why, 160)})"
+        return [Test(at.holding({}), description=f"tests of {name}", lacks=lacks)]
+    return [test for one in at.holding(made) for test in test_of(one)]
+
+
 def _elsewhere(at: Cursor, name: str) -> Test:
     """Return a test that stands for those that a program makes, or that are on another machine: it is ungraded."""
     if is_code(name):
-        what, cure = "a program makes", "write them as YAML, JSON, JSONL or CSV"
+        cure = CURE if is_python_file(name) else "write them as YAML, JSON, JSONL or CSV"
+        what = "a program makes"
     else:
         what, cure = "are on another machine", "download them, and name the file"
     at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case stands for them; {cure}")

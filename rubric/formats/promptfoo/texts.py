@@ -19,6 +19,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
+from rubric.formats.python import PythonTransform
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
 from rubric.internals.fields import suggest
 from rubric.internals.javascript import Program
@@ -347,7 +348,7 @@ class Context:
     slots: Slots
     provider: Cursor | None = None
     prompt: Cursor | None = None
-    transforms: tuple[Program, ...] = ()
+    transforms: tuple[Program | PythonTransform, ...] = ()
     factuality: Mapping[str, Any] = {}
     tools: Mapping[str, Cursor] = {}
     test: str = ""

@@ -155,7 +155,8 @@ _WITH_THRESHOLDS = frozenset({
 
 def _transform(criterion: Criterion) -> dict[str, Any]:
     """Return the keys for the transform that *criterion* is on; none where promptfoo does not have it so."""
-    said = transform_said(criterion.on) if isinstance(criterion.on, Transform) else None
+    on = criterion.on
+    said = transform_said(on) if isinstance(on, Transform) and not on.scripts else None
     keys = {} if said is None or "promptfoo" not in said.systems else said.data
     return {key: escaped(code) for key, code in keys.items()}
 

@@ -7,21 +7,24 @@ Targets by name, and the providers that a file names as targets of its cases.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError, ModelError
-from rubric.internals.fields import Shown, as_tuple, refuse
+from rubric.internals.fields import Shown, as_tuple, plain_number, refuse
 from rubric.internals.frozen_map import thaw
 from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
+from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
+from rubric.suites.providers import Provider
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
-from rubric.suites.targets.http import ask, text_of
+from rubric.suites.targets.http import ask, prompt_of, text_of
 from rubric.suites.targets.models import ModelTarget
-from rubric.values.requests import Failure
+from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -62,7 +65,7 @@ class Providers(Shown):
 
     A model is asked by its LiteLLM name with the file's settings, never with an endpoint or a key of the file. An
     address is asked only if its host is among *hosts*: a file that others wrote could name any address that this
-    machine can reach.
+    machine can reach. A program (Python, or a command) is run only where scripts are allowed.
 
     Args:
         hosts: Hosts that may be asked, such as `"api.example.com"` or `"localhost:8000"`; without a port, any port.
@@ -79,6 +82,10 @@ class Providers(Shown):
             return "its file names no provider for it, and target='providers' asks no other"
         if provider.missing:
             return f"the provider {shorten(provider.name, 80)!r}: {provider.missing}"
+        if not is_allowed() and any(
+            isinstance(one, PythonFunction | Executable) for one in (provider.program, provider.transform)
+        ):
+            return f"the provider {shorten(provider.name, 80)!r} is a program of the file: {CURE}"
         if provider.request is not None and not self._allows(provider.request.host):
             host = provider.request.host
             cure = f"allow it with --allow-host {host}, or in code with Providers([{host!r}])"
@@ -99,29 +106,75 @@ class Providers(Shown):
         if why := self.why_not(case):
             raise DeferError(why)
         provider = case.providers[0]
-        if provider.request is not None:
+        if provider.program is not None:
+            response = await _called(provider, case)
+        elif provider.request is not None:
             response = await ask(provider.request, case)
         else:
             own = {name: value for name, value in provider.settings.items() if name in ("temperature", "max_tokens")}
             rest = {name: value for name, value in provider.settings.items() if name not in own}
             response = await ModelTarget(provider.model, params=rest, **own).respond(case)
         if provider.transform is not None:
-            response = _transformed(response, provider.transform, case)
+            response = await _transformed(response, provider.transform, case)
         notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
         return evolve(response, warnings=(*response.warnings, *notes))
 
 
-def _transformed(response: Response, program: Program, case: Case) -> Response:
-    output = response.candidate.output
+async def _transformed(response: Response, transform: Program | PythonFunction, case: Case) -> Response:
+    output, context = response.candidate.output, {"vars": thaw(case.variables), "prompt": {"raw": case.input}}
     try:
-        made = program.run(output, {"vars": thaw(case.variables), "prompt": {"raw": case.input}})
-    except (JavaScriptError, ThrownError) as problem:
+        if isinstance(transform, PythonFunction):
+            made = await transform.acall(output, context)
+        else:
+            made = transform.run(output, context)
+    except (JavaScriptError, ThrownError, ProgramError) as problem:
         message = f"the provider's transform: {problem}"
         raise ModelError(Failure("bad_response", message, usage=response.usage)) from None
     if made is UNDEFINED or made is None:
         message = "the provider's transform returned nothing"
         raise ModelError(Failure("bad_response", message, usage=response.usage))
     return evolve(response, candidate=evolve(response.candidate, output=text_of(made)))
+
+
+async def _called(provider: Provider, case: Case) -> Response:
+    """
+    Return what the program of *provider* answers: what it prints, or promptfoo's `{output, error, tokenUsage, cost}`.
+
+    Raises:
+        DeferError: The case asks nothing.
+        ModelError: It failed, or says that it did.
+    """
+    assert provider.program is not None  # noqa: S101 - as asked before
+    prompt, name = prompt_of(case), shorten(provider.name, 80)
+    variables = {**thaw(case.variables), **thaw(provider.variables)}
+    context = {"vars": variables, "prompt": {"raw": prompt, "label": case.cell.get("prompt", prompt)}}
+    try:
+        said = await provider.program.acall(prompt, thaw(provider.settings), {**context, "test": {"vars": variables}})
+    except ProgramError as problem:
+        raise ModelError(Failure("exception", f"the provider {name!r}: {problem}")) from None
+    if isinstance(provider.program, Executable):
+        return Response(case.responding(said))
+    found = said if isinstance(said, dict) else {}
+    usage = _usage(found)
+    if found.get("error"):
+        why = shorten(redact(text_of(found["error"])), 300)
+        raise ModelError(Failure("exception", f"the provider {name!r} returned an error: {why}", usage=usage))
+    if found.get("output") is None:
+        what = f"expected a mapping with output or error, got {shorten(redact(repr(said)), 120)}"
+        raise ModelError(Failure("bad_response", f"the provider {name!r}: {what}", usage=usage))
+    return Response(case.responding(text_of(found["output"])), usage)
+
+
+def _usage(said: Mapping[str, Any]) -> Usage:
+    given, cost = said.get("tokenUsage"), plain_number(said.get("cost"))
+    tokens = {key: n for key, n in (given if isinstance(given, dict) else {}).items() if isinstance(n, int) and n >= 0}
+    return Usage(
+        calls=1,
+        prompt_tokens=tokens.get("prompt", tokens.get("total", 0)),
+        completion_tokens=tokens.get("completion", 0),
+        cost=cost if isinstance(cost, int | float) and cost >= 0 else None,
+        unmetered=int(not tokens),
+    )
 
 
 def over_providers(suite: Suite, target: object) -> Suite:
