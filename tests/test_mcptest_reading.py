@@ -266,7 +266,10 @@ def test_a_block_that_is_nearly_evals_is_a_slip() -> None:
     """Anything else that is not about rubrics is left out with a warning."""
     assert "did you mean 'evals'" in problems("eval: []\n")[0]
     _, warnings = loaded("servers: {a: {}}\nsecurity: {x: 1}\nevals: []\n")
-    assert [warning.partition(": this")[0] for warning in warnings] == ["e.yml:1:1: servers", "e.yml:2:1: security"]
+    assert [": ".join(warning.split(": ")[:2]) for warning in warnings] == [
+        "e.yml:1:1: servers",
+        "e.yml:2:1: security",
+    ]
 
 
 def test_a_threshold_that_gates_nothing_is_told() -> None:

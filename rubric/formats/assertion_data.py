@@ -28,6 +28,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
 from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
+from rubric.formats.mcptest.agents import RunExpectation, run_expectation
 from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import THRESHOLDS, TextMetric
@@ -307,6 +308,10 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
     SkillTriggered: lambda found: Said(
         _row("skill-trigger", skill=found.skill, should_trigger=None if found.wanted else False), systems=_AGENTV
     ),
+    RunExpectation: lambda found: Said(
+        {"type": "run-expectation", "target": found.target, "matcher": found.matcher, "value": thaw(found.value)},
+        systems=_NEITHER,
+    ),
     FieldAccuracy: _fields,
     Form: lambda found: Said(_row(found.kind, value=(found.value or {}).get("count", found.value)), systems=_PROMPTFOO),
     FinishReason: lambda found: Said(_row("finish-reason", value=found.expected), systems=_PROMPTFOO),
@@ -451,6 +456,11 @@ _READERS = {
     **_read_by(_read_fields, ["field-accuracy"], "fields", "aggregation"),
     **_read_by(read_tool_trajectory, ["tool-trajectory"], *KEYS),
     **_read_by(read_skill_trigger, ["skill-trigger"], *SKILL_KEYS),
+    **_read_by(
+        lambda given: run_expectation(given.get("target"), given.get("matcher"), given.get("value")),
+        ["run-expectation"],
+        *("target", "matcher", "value"),
+    ),
     **_read_by(_read_javascript, ["javascript", "not-javascript"], "value", "threshold", "config", "source"),
     **_read_by(_read_python, ["python", "not-python"], "value", "threshold", "config", "data", "folder"),
 }

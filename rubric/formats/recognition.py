@@ -291,6 +291,12 @@ def _servers(seen: Seen) -> str:
     return "it names MCP servers" if fits else ""
 
 
+def _expectations(seen: Seen) -> Iterator[Any]:
+    """Yield what mcptest's tests expect: a path, and a mapping of matchers."""
+    found = _mappings_in(seen.keys)
+    return (one for one in found if isinstance(one.get("target"), str) and isinstance(one.get("matcher"), Mapping))
+
+
 def _skill(seen: Seen) -> str:
     """The `evals.json` of an agent skill lists evals without rubrics and servers: texts are asserted, if anything."""
     evals = seen.keys.get("evals")
@@ -394,6 +400,7 @@ MCPTEST: Evidence = (
         STRONG,
         _in_any(lambda seen: _mappings_in(seen.keys), "it has the matcher", ("llm-judge", "llm-jury", "eval.rubric")),
     ),
+    (STRONG, finds("what it expects has a target and a matcher", _expectations)),
     (LIKELY, lambda seen: has("evals")(seen) if not _skill(seen) else ""),
     (LIKELY, has("rubrics", kind=Mapping)),
     (LIKELY, named("*mcptest*.y*ml")),

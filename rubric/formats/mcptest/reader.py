@@ -12,6 +12,7 @@ mcptest files: their evals as cases, and the matchers of other blocks that grade
 | matchers `llm-judge`, `llm-jury`,    | cases too, without an output: no tool is called, so a target     |
 | `eval.rubric`                        | has to bring the text                                            |
 | `scorers`                            | a case for each eval, which the program decides alone            |
+| `agents`: `expect`, `runs`, `servers`| a case for each test: see `agents.py`                             |
 | everything else                      | a warning for each block                                         |
 
 See "Rubric scoring" and the reference of the `evals` block in mcptest's documentation.
@@ -26,6 +27,7 @@ from attrs import evolve, fields, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric.formats.mcptest.agents import read_expectations, unread
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
 from rubric.formats.mcptest.scorers import read_scorers, scored
 from rubric.formats.model_names import litellm_name
@@ -35,6 +37,7 @@ from rubric.suites.cases import Case
 from rubric.suites.cases import cells as fanned_out
 from rubric.suites.suite import Suite
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
+from rubric.values.rubrics import Rubric
 
 # -- judges ------------------------------------------------------------------------------------------------
 
@@ -246,7 +249,15 @@ def _read_other(block: Cursor, shared: Shared) -> list[Found]:
     if misspelt(block.step, _BLOCKS):
         block.unknown("", _BLOCKS)
         return []
+    if block.step == "servers":
+        block.warn("a file starts and reaches no server: give those of a live run, --server NAME=COMMAND", key=True)
+        return []
     found = [*_read_matchers(block, shared)]
+    if block.step == "agents" and found:
+        if keys := unread(block):
+            said = f"not read of these tests: {', '.join(keys)}"
+            block.warn(f"{said}; the target that you give plays the agent", key=True)
+        return found
     what = "only its rubrics are read" if found else "this is not about rubrics, and is left out"
     block.warn(f"{what}; mcptest itself runs the rest", key=True)
     return found
@@ -263,6 +274,20 @@ def _read_matchers(block: Cursor, shared: Shared) -> Iterator[Found]:
             name = f"{called} [{matcher.step} {number}]" if len(matchers) > 1 else called
             if case is not None and test.fits(Case, {"id": name, "rubric": case.rubric}, {"id": "name"}):
                 yield test["name"], evolve(case, id=name)
+        if block.step == "agents" and (criteria := read_expectations(test, _KEYS)):
+            name = f"{called} [expect]" if matchers else called
+            values = {**_of_test(test), "id": name, "rubric": Rubric(criteria=criteria), "place": test.place}
+            yield test["name"], test.made(Case, values, {"id": "name", "runs": "runs"})
+
+
+def _of_test(test: Cursor) -> dict[str, Any]:
+    """Return the fields of a case that a test of another block says."""
+    servers = test["servers"].value
+    one = servers[0] if isinstance(servers, list) and len(servers) == 1 else test["server"].value
+    texts = {"server": one, "input": test["prompt"].value}
+    values: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
+    runs = test["runs"].value
+    return values if runs is None else {**values, "runs": runs or 1}
 
 
 def _matchers(test: Cursor) -> Iterator[tuple[Cursor, dict[Any, Any]]]:
@@ -309,9 +334,7 @@ def _read_matcher(at: Cursor, kept: dict[Any, Any], test: Cursor, shared: Shared
     judge = _read_judge(at)
     if rubric is None:
         return None
-    texts = {"server": test["server"].value, "input": test["prompt"].value}
-    values: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
-    values |= {"id": "unnamed", "rubric": overridden(at, rubric), "judge": judge, "place": at.place}
+    values = {**_of_test(test), "id": "unnamed", "rubric": overridden(at, rubric), "judge": judge, "place": at.place}
     return at.made(Case, {**values, "metadata": kept})
 
 
