@@ -51,14 +51,11 @@ class Proof(Listed[Changed]):
     """
 
     _kind = "change"
+    _items = "changes"
 
     changes: tuple[Changed, ...] = ()
     same: int = 0
     unproven: tuple[str, ...] = field(default=())
-
-    @property
-    def _listed(self) -> tuple[Changed, ...]:
-        return self.changes
 
     def __repr__(self) -> str:
         return f"<Proof: {self.same} cases as before, {len(self.changes)} changed, {len(self.unproven)} not stored>"

@@ -30,14 +30,20 @@ class NoTruth(Guided):
 
 
 class Listed(Generic[T]):
-    """Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice."""
+    """
+    Holds items in order, each with an `id`: iterated, counted, and taken by id, by place or as a slice.
+
+    They are in the field `_items`, and errors call each a `_kind`.
+    """
 
     __slots__ = ()
-    _kind: ClassVar[str] = "item"
+    _kind: ClassVar[str] = "criterion"
+    _items: ClassVar[str] = "criteria"
 
     @property
     def _listed(self) -> Sequence[T]:
-        raise NotImplementedError
+        items: Sequence[T] = getattr(self, self._items)
+        return items
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._listed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,6 @@ class Generation(Presented, Listed[GeneratedCriterion]):
         failures: Why some were not judged, each reason once.
     """
 
-    _kind = "criterion"
     _truth = ".ok"
 
     rubric: Rubric | None
@@ -102,10 +101,6 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     failures: tuple[str, ...] = ()
     groups: int = field(default=0, repr=False)
     units: int = field(default=0, repr=False)
-
-    @property
-    def _listed(self) -> Sequence[GeneratedCriterion]:
-        return self.criteria
 
     @property
     def kept(self) -> tuple[GeneratedCriterion, ...]:

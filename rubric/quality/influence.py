@@ -96,16 +96,10 @@ class Influences(Listed[Influence]):
         grades: How many grades `flip` was observed in; None if it was worked out.
     """
 
-    _kind = "criterion"
-
     rubric: Rubric
     criteria: tuple[Influence, ...]
     method: Literal["exact", "sampled"] = "exact"
     grades: int | None = None
-
-    @property
-    def _listed(self) -> Sequence[Influence]:
-        return self.criteria
 
     def explain(self) -> str:
         """Return what decides, in sentences: "Passes only if all 3 hold; ..."."""

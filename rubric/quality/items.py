@@ -93,7 +93,7 @@ class Items(Presented, Listed[Item]):
         baseline: What later items are compared with.
     """
 
-    _kind = "criterion"
+    _items = "items"
     _truth = "its figures"
 
     items: tuple[Item, ...]
@@ -102,10 +102,6 @@ class Items(Presented, Listed[Item]):
     ungraded: int
     digest: str
     baseline: Baseline = field(eq=False)
-
-    @property
-    def _listed(self) -> Sequence[Item]:
-        return self.items
 
     @property
     def sentence(self) -> str:

@@ -60,14 +60,11 @@ class RubricDiff(Listed[RubricChange]):
     """
 
     _kind = "change"
+    _items = "changes"
 
     before: str
     after: str
     changes: tuple[RubricChange, ...] = ()
-
-    @property
-    def _listed(self) -> Sequence[RubricChange]:
-        return self.changes
 
     def of(self, affects: For) -> tuple[RubricChange, ...]:
         """Return the changes for the `judge`, the `score` or `people`."""

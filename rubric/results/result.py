@@ -107,6 +107,7 @@ class Result(NoTruth, Listed[Finding]):
     """
 
     _kind = "finding"
+    _items = "findings"
 
     rubric: Rubric
     judge: AnyJudge
@@ -145,10 +146,6 @@ class Result(NoTruth, Listed[Finding]):
         """The walk, where the rubric is one tree."""
         only = self.findings[0] if self.rubric.tree is not None and self.findings else None
         return only.path if isinstance(only, Scored | Unjudged) else ()
-
-    @property
-    def _listed(self) -> Sequence[Finding]:
-        return self.findings
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any

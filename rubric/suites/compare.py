@@ -19,7 +19,7 @@ from rubric.scoring.aggregation import TOLERANCE, mean
 from rubric.scoring.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from rubric.results.rows import Entry, Row, Status
     from rubric.suites.report import Deferred, Report
@@ -109,6 +109,7 @@ class Comparison(NoTruth, Listed[Change]):
     """
 
     _kind = "case"
+    _items = "changes"
 
     suite: str
     changes: tuple[Change, ...]
@@ -216,10 +217,6 @@ class Comparison(NoTruth, Listed[Change]):
     def passed(self) -> bool:
         """True if the report is no worse than is allowed."""
         return self.exit_code == PASSED
-
-    @property
-    def _listed(self) -> Sequence[Change]:
-        return self.changes
 
     def __repr__(self) -> str:
         return f"<Comparison {self.suite!r}: {self._summary()}>"

@@ -107,13 +107,7 @@ class Flip(NoTruth):
 class Flips(Listed[Flip]):
     """The flip rate of each criterion of a report, the least stable first; the verdicts on whole cases come first."""
 
-    _kind = "criterion"
-
     criteria: tuple[Flip, ...] = ()
-
-    @property
-    def _listed(self) -> Sequence[Flip]:
-        return self.criteria
 
     def to_dict(self) -> dict[str, Any]:
         """Return the flip rates as plain JSON-able data."""
@@ -209,15 +203,12 @@ class PassRates(Listed[PassRate]):
     """
 
     _kind = "rate"
+    _items = "rates"
 
     rates: tuple[PassRate, ...] = ()
     runs: int = 0
     ungraded: int = 0
     flip_rate: float = 0.0
-
-    @property
-    def _listed(self) -> Sequence[PassRate]:
-        return self.rates
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pass rates as plain JSON-able data."""

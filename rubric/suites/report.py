@@ -28,7 +28,7 @@ from rubric.results.rows import Row, Status
 from rubric.values.requests import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from os import PathLike
 
     from rubric.suites.compare import Comparison
@@ -60,6 +60,7 @@ class Report(NoTruth, Listed[Row]):
     """
 
     _kind = "case"
+    _items = "rows"
 
     suite: str
     rows: tuple[Row, ...] = ()
@@ -113,10 +114,6 @@ class Report(NoTruth, Listed[Row]):
     def passed(self) -> bool:
         """True if there are cases, and every one passed (or was deferred, if that counts as a pass)."""
         return self.exit_code == PASSED
-
-    @property
-    def _listed(self) -> Sequence[Row]:
-        return self.rows
 
     def __repr__(self) -> str:
         return f"<Report {self.suite!r}: {tally(self.counts)}, {self.usage}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -101,6 +101,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
     """
 
     _kind = "case"
+    _items = "cases"
 
     name: str = field(default="", validator=string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
@@ -109,10 +110,6 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
-
-    @property
-    def _listed(self) -> Sequence[Case]:
-        return self.cases
 
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {counted(len(self.cases), 'case')}, {self.format}>"

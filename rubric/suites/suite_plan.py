@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
@@ -88,6 +87,7 @@ class SuitePlan(Listed[CasePlan]):
     """The plan of a suite's run, case by case; nothing has been sent or run."""
 
     _kind = "case"
+    _items = "cases"
 
     suite: str
     cases: tuple[CasePlan, ...] = ()
@@ -111,10 +111,6 @@ class SuitePlan(Listed[CasePlan]):
     def deferred(self) -> tuple[str, ...]:
         """The ids of the cases that would be deferred now."""
         return tuple(case.id for case in self.cases if case.deferred)
-
-    @property
-    def _listed(self) -> Sequence[CasePlan]:
-        return self.cases
 
     def __repr__(self) -> str:
         deferred = f", {len(self.deferred)} deferred" if self.deferred else ""

@@ -16,6 +16,7 @@ from attrs import asdict, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed
+from rubric.rendering.plots import altair, forest, row_of
 from rubric.rendering.presenting import Presented
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import percent
@@ -25,7 +26,6 @@ from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import CriterionAgreement, agreement_of
-from rubric.trust.plotting import of_agreement
 from rubric.trust.ratings import Judged, Ratings, Scale, beside, items_of, judged, matched
 
 
@@ -47,7 +47,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         ratings: What the figures rest on.
     """
 
-    _kind = "criterion"
     _truth = "its figures"
 
     criteria: tuple[CriterionAgreement, ...]
@@ -60,10 +59,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     votes: tuple[Votes, ...] = ()
     alt_tests: tuple[AltTest, ...] = ()
     ratings: tuple[Ratings, ...] = field(default=(), eq=False)
-
-    @property
-    def _listed(self) -> Sequence[CriterionAgreement]:
-        return self.criteria
 
     @property
     def overall(self) -> CriterionAgreement | None:
@@ -136,7 +131,33 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
     def plot(self) -> Any:
         """Return the confusion of each criterion, or judge against people for numbers, as an Altair chart."""
-        return of_agreement(self)
+        alt = altair()
+        if not self.criteria:
+            rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in self.votes]
+            return forest(rows, "flip rate", self.sentence)
+        charts = []
+        for one in self.criteria:
+            if one.confusion:
+                cells = [
+                    {"people": person, "judge": said, "count": count}
+                    for person, counts in zip(one.categories, one.confusion, strict=True)
+                    for said, count in zip(one.categories, counts, strict=True)
+                ]
+                base = alt.Chart(alt.Data(values=cells), title=one.title).encode(
+                    x=alt.X("judge:N", sort=None), y=alt.Y("people:N", sort=None)
+                )
+                shown = base.mark_rect().encode(color=alt.Color("count:Q", scale=alt.Scale(scheme="blues")))
+                charts.append(alt.layer(shown, base.mark_text().encode(text="count:Q")))
+                continue
+            ratings = next((r for r in self.ratings if r.criterion == one.id), None)
+            if ratings is not None:
+                both = np.flatnonzero(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))[
+                    :4_000
+                ]  # Altair takes 5,000
+                points = [{"judge": float(ratings.judge[n]), "people": float(ratings.target[n])} for n in both]
+                data = alt.Chart(alt.Data(values=points), title=one.title)
+                charts.append(data.mark_circle(opacity=0.4).encode(x="judge:Q", y="people:Q"))
+        return alt.vconcat(*charts).properties(title=self.sentence)
 
     def dump(self, path: str | PathLike[str]) -> None:
         """Write it to *path* as YAML, as a baseline for `against`."""

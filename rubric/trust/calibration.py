@@ -8,7 +8,6 @@ JASA 113, 2018). A map that is no better than always saying the mean shows that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
@@ -21,12 +20,12 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name
 from rubric.internals.frozen_map import FrozenMap
+from rubric.rendering.plots import altair
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Calibrated, Grade, Ungraded
 from rubric.trust.drift import Baseline, read
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.plotting import of_calibration
 from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
 
 Floats = NDArray[np.float64]
@@ -91,17 +90,12 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         baseline: What it rests on, for `agreement(...).against`.
     """
 
-    _kind = "criterion"
     _truth = "its figures"
 
     criteria: tuple[CriterionCalibration, ...]
     rubric: str
     judge: str
     baseline: Baseline = field(eq=False)
-
-    @property
-    def _listed(self) -> Sequence[CriterionCalibration]:
-        return self.criteria
 
     @property
     def sentence(self) -> str:
@@ -172,7 +166,17 @@ class Calibration(Presented, Listed[CriterionCalibration]):
 
     def plot(self) -> Any:
         """Return the map of each criterion as an Altair chart."""
-        return of_calibration(self)
+        alt = altair()
+        charts = []
+        for one in self.criteria:
+            points = [
+                {"judge": x, "people": y, "low": max(one.low, y - one.margin), "high": min(one.high, y + one.margin)}
+                for x, y in one.points
+            ]
+            base = alt.Chart(alt.Data(values=points), title=one.id or "score").encode(x="judge:Q")
+            band = base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q")
+            charts.append(alt.layer(band, base.mark_line(point=True).encode(y="people:Q")))
+        return alt.vconcat(*charts).properties(title=self.sentence)
 
 
 def from_dict(data: dict[str, Any], source: str) -> Calibration:

@@ -7,7 +7,6 @@ corrected by PPI++ like an estimate: people's differences, moved by the judge's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -20,13 +19,13 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_number
 from rubric.internals.text import counted
+from rubric.rendering.plots import forest, row_of
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval, few_groups
 from rubric.suites.report import Report
 from rubric.trust.inference import Contrast, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.plotting import of_difference
 from rubric.trust.ratings import Judged, judged, matched, together
 
 Floats = NDArray[np.float64]
@@ -103,7 +102,6 @@ class Difference(Presented, Listed[CriterionDifference]):
         notes: What to know before it is trusted.
     """
 
-    _kind = "criterion"
     _truth = "its figures"
 
     criteria: tuple[CriterionDifference, ...]
@@ -113,10 +111,6 @@ class Difference(Presented, Listed[CriterionDifference]):
     unpaired_old: tuple[str, ...] = ()
     ungraded: int = 0
     notes: tuple[str, ...] = ()
-
-    @property
-    def _listed(self) -> Sequence[CriterionDifference]:
-        return self.criteria
 
     @property
     def sentence(self) -> str:
@@ -163,7 +157,11 @@ class Difference(Presented, Listed[CriterionDifference]):
 
     def plot(self) -> Any:
         """Return each difference with its interval and the band that cannot be told from 0, as an Altair chart."""
-        return of_difference(self)
+        rows = [
+            row_of(c.id, c.difference, c.interval, unseen_low=-c.detectable, unseen_high=c.detectable)
+            for c in self.criteria
+        ]
+        return forest(rows, "difference, new less old", self.sentence, zero=True)
 
 
 def compare(

@@ -22,9 +22,9 @@ from rubric.formats.yaml import to_yaml
 from rubric.internals.atomic_write import replacing
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import check_number
+from rubric.rendering.plots import forest, row_of
 from rubric.rendering.presenting import Presented, Table
 from rubric.trust.inference import Contrast, holm, paired, unpaired
-from rubric.trust.plotting import of_drift
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""
@@ -159,7 +159,11 @@ class Drift(Presented):
 
     def plot(self) -> Any:
         """Return each change with its interval as an Altair chart."""
-        return of_drift(self)
+        rows = [
+            row_of(f"{c.criterion or 'the whole'}: {c.what}", c.now - c.before, c.interval, unseen_low=0, unseen_high=0)
+            for c in self.changes
+        ]
+        return forest(rows, "change since the baseline", self.sentence, zero=True)
 
 
 def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05) -> Drift:

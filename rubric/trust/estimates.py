@@ -2,9 +2,9 @@
 Corrected estimates: what people would say of all candidates, from a few labels and many grades.
 
 PPI++ (A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453): the mean of the labels, moved by what the judge
-says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of
-a rate is Wilson's at the number of labels that the estimate is worth; near 0 and 1, where a small sample shows too few
-errors, pseudo-labels at each end, with the judge at its mean, keep its variance from being too small.
+says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of a rate is Wilson's at
+the number of labels that the estimate is worth; near 0 and 1, where a small sample shows too few errors, pseudo-labels
+at each end, with the judge at its mean, keep its variance from being too small.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from scipy import stats
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, suggest
+from rubric.rendering.plots import forest, row_of
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import Interval, Statistic, few_groups, percent
 from rubric.suites.report import Report
 from rubric.trust.inference import mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.plotting import of_estimate
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
 
 Floats = NDArray[np.float64]
@@ -124,7 +124,12 @@ class Estimate(Presented):
 
     def plot(self) -> Any:
         """Return the estimate beside labels only and the judge only, as an Altair chart."""
-        return of_estimate(self)
+        rows = [
+            row_of("corrected", self.value, self.interval),
+            row_of("labels only", self.labels_only.value, self.labels_only.interval),
+            row_of("judge only", self.judge_only.value, self.judge_only.interval),
+        ]
+        return forest(rows, self.measure, self.sentence)
 
 
 def estimate(

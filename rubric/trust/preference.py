@@ -100,7 +100,6 @@ class Preference(Presented, Listed[CriterionPreference]):
         results: The grade with `a` shown first, then with `b` shown first, as `grade` returns it.
     """
 
-    _kind = "criterion"
     _truth = ".outcome"
 
     criteria: tuple[CriterionPreference, ...]
@@ -111,10 +110,6 @@ class Preference(Presented, Listed[CriterionPreference]):
     lengths: tuple[int, int] = (0, 0)
     usage: Usage = field(factory=Usage)
     results: tuple[Grade | Ungraded, ...] = field(default=(), eq=False)
-
-    @property
-    def _listed(self) -> Sequence[CriterionPreference]:
-        return self.criteria
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -18,12 +18,12 @@ from scipy import stats
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_number
+from rubric.rendering.plots import altair
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import percent
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.plotting import of_trusted
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import matched
 
@@ -124,7 +124,15 @@ class Trusted(Presented):
 
     def plot(self) -> Any:
         """Return the kept and the wrong verdicts as an Altair chart."""
-        return of_trusted(self)
+        alt = altair()
+        counts = {
+            "kept, right": self.kept_labels - self.wrong,
+            "kept, wrong": self.wrong,
+            "not kept": self.labels - self.kept_labels,
+        }
+        rows = [{"verdicts": name, "labels": count} for name, count in counts.items()]
+        bars = alt.Chart(alt.Data(values=rows), title=self.sentence).mark_bar()
+        return bars.encode(x="labels:Q", y=alt.Y("verdicts:N", sort=None))
 
 
 def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:

@@ -90,6 +90,7 @@ class Preferences(Presented, Listed["Preference"]):
     """
 
     _kind = "pair"
+    _items = "preferences"
     _truth = ".win_rate"
 
     preferences: tuple[Preference, ...]
@@ -97,10 +98,6 @@ class Preferences(Presented, Listed["Preference"]):
     def __attrs_post_init__(self) -> None:
         if not self.preferences:
             raise DefinitionError("pairs", "there are no pairs, so nothing can be preferred")
-
-    @property
-    def _listed(self) -> Sequence[Preference]:
-        return self.preferences
 
     def swapped(self) -> Preferences:
         """Return the same preferences with `a` and `b` exchanged."""

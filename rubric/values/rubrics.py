@@ -170,7 +170,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         DefinitionError: A value that no rubric can have; the message names the field and the cure.
     """
 
-    _kind = "criterion"
+    _items = "judged"
 
     _positional = ("name",)
 
@@ -280,10 +280,6 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
                 kept.pop(next(iter(kept)), None)
             made = kept[key] = make()
         return made
-
-    @property
-    def _listed(self) -> Sequence[Criterion]:
-        return self.judged
 
     def __bool__(self) -> bool:
         """True, also without criteria: a rubric to begin with is a rubric."""
