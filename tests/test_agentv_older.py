@@ -52,6 +52,18 @@ def test_a_conversation_of_generation_1_5_comes_back_as_it_was(case: Case) -> No
     assert loads(data, "agentv-1.5") == suite
 
 
+def test_a_composite_has_the_weights_of_its_graders_by_their_names() -> None:
+    """AgentV leaves out graders of a composite without a name, and takes no notice of their own weights."""
+    members = [Criterion("contains 'a'", id="contains", weight=3, answer=Contains("a"))]
+    members += [Criterion("contains 'b'", id="contains-2", answer=Contains("b"))]
+    checks = Rubric("set", criteria=members, threshold=0.5)
+    case = Case("t", Rubric(threshold=0.8).includes(checks).checks(Contains("c")), input="Q")
+    data, _ = write_between(Suite("s", [case]))
+    panel = data["tests"][0]["assertions"][0]
+    assert [row["name"] for row in panel["assertions"]] == ["contains", "contains-2"]
+    assert panel["aggregator"] == {"type": "weighted_average", "weights": {"contains": 3}}
+
+
 PLAIN = Rubric(
     "rubric",
     criteria=[

@@ -368,6 +368,40 @@ def test_a_composite_with_a_mean_is_a_set(rule: dict[str, Any], supported: bool)
         assert [(c.id, c.weight) for c in answer.criteria] == [("a", 3), ("b", 1)]
 
 
+def _panel(aggregator: dict[str, Any], *members: Any, **options: Any) -> Rubric:
+    entry = {"name": "panel", "type": "composite", "assertions": [*members], "aggregator": aggregator}
+    return loads({"tests": [{"id": "t", "input": "Q", "assertions": [entry], **options}]})["t"].rubric
+
+
+def test_a_composite_with_a_threshold_counts_the_graders_that_pass() -> None:
+    """A grader passes from 0.8, whatever the case's threshold is; how far it is from that does not count."""
+    members = [{"name": name, "type": "llm-grader", "prompt": f"Is {name}"} for name in ("a", "b", "c")]
+    rubric = _panel({"type": "threshold", "threshold": 0.6}, *members, execution={"threshold": 0.5})
+    one = grade("x", rubric, Judge(ScriptedModel({"a": 0.79, "b": 0.79, "c": 1.0})))
+    assert one.score == pytest.approx(1 / 3)
+    assert not one.passed
+    two = grade("x", rubric, Judge(ScriptedModel({"a": 0.8, "b": 0.8, "c": 0.0})))
+    assert two.score == pytest.approx(2 / 3)
+    assert two.passed
+    checks = [{"name": n, "type": "contains", "value": n, "weight": w} for n, w in (("x", 1), ("y", 9))]
+    assert grade("x", _panel({"type": "threshold", "threshold": 0.5}, *checks), "offline").score == 0.5
+
+
+def test_a_composite_weighs_its_graders_by_its_aggregator_alone() -> None:
+    """The `weight` of a grader in it has no effect in AgentV, which the file is told."""
+    members = [{"name": name, "type": "contains", "value": name, "weight": 3} for name in ("a", "b")]
+    entry = {
+        "type": "composite",
+        "assertions": members,
+        "aggregator": {"type": "weighted_average", "weights": {"b": 3}},
+    }
+    suite = loads({"tests": [{"id": "t", "input": "Q", "assertions": [entry]}]})
+    answer = suite["t"].rubric.criteria[0].answer
+    assert isinstance(answer, Rubric)
+    assert [(c.id, c.weight) for c in answer.criteria] == [("a", 1), ("b", 3)]
+    assert [warning.message for warning in suite.warnings if "`weight` of a itself is not used" in warning.message]
+
+
 def test_providers_are_judges() -> None:
     """An id of a vendor's model is a judge; a name that only AgentV knows is a warning."""
     entries = [

@@ -62,6 +62,7 @@ def rubrics(draw: st.DrawFn, depth: int = 0, most: int = 6, kinds: tuple[str, ..
         strict=draw(st.integers(0, 9)) == 0,
         negate=draw(st.integers(0, 6)) == 0,
         binding=depth > 0 and draw(st.booleans()),
+        all_or_nothing=depth > 0 and draw(st.booleans()),
     )
     try:
         check_weights(rubric)

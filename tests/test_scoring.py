@@ -594,6 +594,21 @@ def test_a_rubric_in_which_nothing_counts_cannot_grade() -> None:
     assert grade("x", start.expects("b"), "offline").coverage == 1
 
 
+def test_an_all_or_nothing_rubric_counts_outside_by_its_verdict() -> None:
+    """What it needs to pass is not known yet: the outer score may be all or nothing of its weight."""
+    inner = Rubric("inner", threshold=0.6, all_or_nothing=True).scores("a").scores("b")
+    outer = Rubric().includes(inner).expects("c", weight=3)
+    scored = [Scored("inner", 0.5, parts=(Scored("a", 0.4), Scored("b", 0.6))), Scored("c", 1.0)]
+    assert outcome(outer, scored).score == 0.75
+    better = [Scored("inner", 0.6, parts=(Scored("a", 0.6), Scored("b", 0.6))), Scored("c", 1.0)]
+    assert outcome(outer, better).score == 1.0
+    assert outcome(outer, better).passed is True
+    half = [Scored("inner", 0.6, parts=(Scored("a", 0.6), Unjudged("b", GONE))), Scored("c", 1.0)]
+    assert outcome(outer, half).bounds == (0.75, 1.0)
+    guard = Criterion("x", id="inner", polarity="guard", answer=inner)
+    assert outcome(Rubric(criteria=[guard]), scored[:1]).score == 1.0
+
+
 INNER = Rubric("inner").scores("a", required=True).scores("b", weight=9)
 OUTER_PARTS = (Scored("inner", 0.9, parts=(Scored("a", 0.0), Scored("b", 1.0))),)
 

@@ -22,8 +22,9 @@ from rubric.values.trees import DecisionTree, Leaf
 For = Literal["judge", "score", "people"]
 
 _FOR_SCORE = frozenset(
-    {"threshold", "borderline", "strict", "aggregation", "negate", "binding", "weight", "required", "min_score"}
-)
+    {"threshold", "borderline", "strict", "aggregation", "negate", "binding", "all_or_nothing", "weight", "required",
+     "min_score"}
+)  # fmt: skip
 _FOR_PEOPLE = frozenset({"name", "scale", "tags", "metadata", "tests", "reviewed", "provenance"})
 """Fields of rubrics and criteria; the judge reads all others, or they decide whether it is asked."""
 

@@ -381,7 +381,8 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
 def _nested(rule: _Rule, rubric: Rubric, inner: Outcome, *, best: bool) -> Part:
     criterion, unwanted = rule.criterion, rule.unwanted
     extreme = inner.best if best != unwanted else inner.worst
-    contribution = 1 - extreme.score if unwanted else extreme.score
+    score = float(extreme.passed) if rubric.all_or_nothing else extreme.score
+    contribution = 1 - score if unwanted else score
     holds = extreme.passed != unwanted
     too_low = criterion.min_score is not None and contribution < criterion.min_score - TOLERANCE
     # To an unwanted rubric a gate that fails in it is not its worst: that is to be met, and is neither extreme of it.

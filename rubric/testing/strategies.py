@@ -232,6 +232,7 @@ _rubric_options = _some(
     negate=st.booleans(),
     degenerate=st.sampled_from(["fail", "judge", "error"]),
     binding=st.booleans(),
+    all_or_nothing=st.booleans(),
     max_steps=st.integers(0, 20),
     reviewed=st.booleans(),
     provenance=free_maps,

@@ -157,6 +157,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         degenerate: The treatment of an empty, punctuation-only or "master key" candidate (arXiv 2507.08794): `fail`
             (score 0, no call), `judge` (like any other), `error` (ungraded).
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
+        all_or_nothing: Where the rubric is nested in another: count there as 1 if it passes, else as 0.
         tests: Replies with what a good judge says of them, for `check`: each a `RubricTest`, or a mapping of its
             fields as in a file. No judge sees them, and they change neither the digest nor what a store holds.
         max_steps: How many times a judge may call tools that read what the candidate made (its files, its diff, the
@@ -194,6 +195,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     negate: bool = field(default=False, kw_only=True, validator=flag)
     degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
     binding: bool = field(default=False, kw_only=True, validator=flag)
+    all_or_nothing: bool = field(default=False, kw_only=True, validator=flag)
     tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=_as_tests)
     max_steps: int = field(default=0, kw_only=True, validator=count(0))
     reviewed: bool | None = field(default=None, kw_only=True, validator=optional(flag))

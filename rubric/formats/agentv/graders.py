@@ -33,7 +33,7 @@ from attrs import evolve, frozen
 from rubric.errors import DefinitionError
 from rubric.formats.agentv.checks import CHECKS, unknown
 from rubric.formats.agentv.prompts import Prompt, read_prompt
-from rubric.formats.agentv.scope import Entry, Scope, Task
+from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
 from rubric.formats.assertion_types import UnsupportedPatternError, check_of
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
@@ -379,26 +379,32 @@ _KNOWN = frozenset(
 
 
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
-    """Return the set *entry* of the graders *children*: all must pass, or their mean must meet a threshold."""
+    """
+    Return the set *entry* of the graders *children*.
+
+    Of an `assert-set`, all must pass, or their mean by their weights must meet its threshold. A `composite` has an
+    aggregator: the mean by the weights that are given there, or the share of the graders that pass.
+    """
     entry.check_keys(_KNOWN)
     if not children:
         entry.warn("there is no grader in it; it is left out")
         return None
-    own, weights = entry.at.find("threshold"), {}
-    threshold = None if entry.kind != "composite" else entry.task.threshold
-    if entry.kind == "composite" and entry.at["aggregator"].value:
-        aggregator = entry.at["aggregator"]
-        kind = aggregator["type"].value if isinstance(aggregator.value, Mapping) else aggregator.value
-        if kind not in ("weighted_average", "threshold") or not isinstance(aggregator.value, Mapping):
+    children, own, threshold = [*renamed(children)], entry.at.find("threshold"), None
+    if entry.kind == "composite":
+        aggregator, threshold = entry.at["aggregator"], THRESHOLD
+        named = isinstance(aggregator.value, Mapping)
+        kind = aggregator["type"].value if named else aggregator.value
+        if aggregator.value and not (named and kind in ("weighted_average", "threshold")):
             why = f"composite with the aggregator {shorten(str(kind), 60)}"
             entry.warn(f"{why} is not supported: the case is ungraded")
             return Grader(entry.name, Unsupported(why))
         own = aggregator.find("threshold") or own
-        if aggregator.has("weights") and aggregator["weights"].mapping("a weight for each name"):
-            weights = {str(name): weight.number(0) for name, weight in aggregator["weights"].items()}
+        children = [_member(child, aggregator, entry) for child in children]
+        if kind == "threshold":
+            children = [_by_verdict(child) for child in children]
     if own is not None:
         threshold = own.number(0, 1)
-    criteria = [as_criterion(child, weights.get(child.name)) for child in renamed(children)]
+    criteria = [as_criterion(child) for child in children]
     judges = {child.judge for child in children}
     if len(judges) > 1:
         entry.warn("its graders name several judges; the case's judge takes them all")
@@ -406,9 +412,27 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
         entry.name,
         Rubric(entry.name, criteria=criteria, threshold=threshold, binding=binds(criteria)),
         judge=next(iter(judges)) if len(judges) == 1 else None,
-        decides=True,
+        decides=entry.kind != "composite" or own is not None,
         variables={name: text for child in children for name, text in child.variables.items()},
     )
+
+
+def _member(child: Grader, aggregator: Cursor, entry: Entry) -> Grader:
+    """Return *child* of a composite with the weight that the aggregator gives it; its own has no effect there."""
+    weights = aggregator.under("weights")
+    weight = weights[child.name].number(0) if weights.has(child.name) else 1
+    if child.weight not in (1, weight):
+        entry.warn(f"a composite has `weights` under `aggregator`; the `weight` of {child.name} itself is not used")
+    return evolve(child, weight=1 if weight is None else weight)
+
+
+def _by_verdict(child: Grader) -> Grader:
+    """Return *child* with a score of 1 if it passes, else of 0; AgentV's usual threshold decides, not the case's."""
+    answer = child.answer
+    if not isinstance(answer, Rubric):
+        answer = Rubric(child.name, criteria=[Criterion(str(answer), answer=answer)])
+    threshold = answer.threshold if child.decides else THRESHOLD
+    return evolve(child, answer=evolve(answer, all_or_nothing=True, threshold=threshold), weight=1)
 
 
 # -- one grader --------------------------------------------------------------------------------------------

@@ -18,11 +18,12 @@ conversations, and calls a failed case borderline from a score of 0.6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
 
+from rubric.formats.agentv.graders import Grader, renamed
 from rubric.formats.agentv.prompts import is_file
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.agentv.tests import BORDERLINE
@@ -31,6 +32,7 @@ from rubric.formats.losses import Losses
 from rubric.formats.rubric_items import HIGHEST
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values.checks import NOTHING
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
@@ -177,13 +179,22 @@ def _row(row: Mapping[str, Any], threshold: float, dialect: Dialect, losses: Los
     if kind in _JUDGED:
         made = _judged(rest, row.get("min_score", threshold), dialect, losses)
     elif kind == "assert-set":
-        made = {"type": "composite", dialect.graders: _rows(rest.pop("assert"), threshold, dialect, losses)}
+        members = [*_members(_rows(rest.pop("assert"), threshold, dialect, losses))]
+        weights = {member["name"]: member.pop("weight") for member in members if "weight" in member}
         if "threshold" not in rest:
             losses.add(f"{name}.threshold", "a composite has one; 1.0 is written for `all must pass`")
-        made |= {"aggregator": {"type": "weighted_average"}, "threshold": 1.0} | rest
+        aggregator = {"type": "weighted_average", **({"weights": weights} if weights else {})}
+        made = {"type": "composite", dialect.graders: members, "aggregator": aggregator, "threshold": 1.0} | rest
     else:
         made = {"type": dialect.script if kind == "script" else kind, **rest}
     return made if made["type"] == name else {"name": name, **made}
+
+
+def _members(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the graders of a composite, each with a name of its own, by which the composite weighs it."""
+    graders = renamed([Grader(row.get("name", row["type"]), NOTHING) for row in rows])
+    for row, grader in zip(rows, graders, strict=True):
+        yield {**row, "name": grader.name}
 
 
 def _judged(rest: dict[str, Any], threshold: float, dialect: Dialect, losses: Losses) -> dict[str, Any]:

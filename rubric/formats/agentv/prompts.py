@@ -91,9 +91,7 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
             else Prompt(missing=f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
         )
     if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
-        at.warn(
-            "the file shows no answer, and AgentV skips it; here the answer stands at its end, as {{ output }} would"
-        )
+        at.warn("the file shows no answer, and AgentV skips it; here {{ output }} is added to its end")
         text = f"{text.rstrip()}{_ANSWER}"
     return _translated(text, at, scope)
 
@@ -117,7 +115,7 @@ def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
             return f"{{{{ {SLOTS[name]} }}}}"
         found = scope.look_up(name)
         if found is None:
-            at.warn(f"{match[0]} is no variable of a prompt; it is left as it stands")
+            at.warn(f"{match[0]} is no variable of a prompt; it is left as it is")
             found = match[0]
         name = f"vars.{name.removeprefix('vars.')}"
         variables[name] = found
