@@ -12,6 +12,7 @@ from rubric.errors import LoadError
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
+from tests.agentv import written
 
 NEEDS_X = {
     "a check": "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ env.X }}'}]}, {PLAIN}]",
@@ -256,3 +257,48 @@ def test_checks_of_calls_are_read_in_older_spellings_too(kind: str) -> None:
     text = "tests: [{id: a, input: b, assertions: [{type: '%s', value: c}]}]\n"
     older, newer = (loads_suite(text % name, "agentv-1.5")[0].rubric for name in (kind, kind.replace("_", "-")))
     assert repr(older.criteria[0].answer) == repr(newer.criteria[0].answer)
+
+
+def test_templates_include_files_below_the_base(tmp_path: Path) -> None:
+    """In prompts, in values and in the prompts of judges; from the configuration's folder, and one within another."""
+    written(tmp_path / "project" / "parts" / "inner.txt", "to {{ name }}")
+    written(tmp_path / "project" / "part.txt", "\n{%- include './parts/inner.txt' -%}\n!")
+    data = {
+        "prompts": ["Say hello {% include \"part.txt\" %}{% include 'none.txt' ignore missing %} {% raw %}{% include 'x' %}{% endraw %}"],
+        "tests": [{"vars": {"name": "Ann"}, "assert": [
+            {"type": "contains", "value": "{% include 'part.txt' %}"},
+            {"type": "llm-rubric", "value": "Polite", "rubricPrompt": "{% include 'part.txt' %} {{ output }} {{ rubric }}"},
+        ]}],
+    }  # fmt: skip
+    (case,) = load_suite(written(tmp_path / "project" / "promptfooconfig.yaml", json.dumps(data)))
+    assert case.input == "Say hello to Ann! {% include 'x' %}"
+    assert "to Ann!" in str(case.rubric.criteria[0].answer)
+    assert "to {{ name }}! {{ output }}" in repr(case.rubric)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "why"),
+    [
+        ("{% include '../secret.txt' %}", "a prompt with a template with include"),
+        ("{% include 'none.txt' %}", "a prompt with a template with include"),
+        ("{% include name %}", "a prompt with a template with include"),
+        ("{% include 'circle.txt' %}", "a prompt with a template with include"),
+        ("{% import 'circle.txt' as m %}{{ m.x }}", "a prompt with a template with import"),
+        ("{{ name | replace(r/a+/g, 'o') }}", "a regular expression (r/.../)"),
+        ("{% if r/^A/i.test(name) %}a{% endif %}", "a regular expression (r/.../)"),
+    ],
+)
+def test_a_template_that_needs_more_leaves_its_cases_ungraded(prompt: str, why: str, tmp_path: Path) -> None:
+    """A file elsewhere or nowhere, a circle, a name that a variable holds, macros, and patterns of Nunjucks."""
+    written(tmp_path / "secret.txt", "CANARY")
+    written(tmp_path / "project" / "circle.txt", "{% include 'circle.txt' %}" * 3)
+    data = {"prompts": [prompt], "tests": [{"vars": {"name": "Ann"}, "assert": [{"type": "contains", "value": "b"}]}]}
+    suite = load_suite(written(tmp_path / "project" / "promptfooconfig.yaml", json.dumps(data)))
+    assert why in ungraded(suite)[0]
+    assert "CANARY" not in str(suite)
+
+
+def test_a_division_is_no_regular_expression() -> None:
+    """Only what Nunjucks reads as one: `r/` at the start of an expression's part."""
+    data = {"prompts": ["{{ n / 2 / m }} {{ 4/2 }} r/x/ {{ vr/2/m }}"], "tests": [{"vars": {"n": 8, "m": 2, "vr": 4}}]}
+    assert loads_suite(json.dumps(data), "promptfoo").cases[0].input == "2 2 r/x/ 1"

@@ -27,6 +27,7 @@ from rubric.formats.promptfoo.texts import (
     compact,
     each_text,
     filled,
+    included,
     listed,
     named,
     with_environment,
@@ -121,7 +122,7 @@ def _known(prompt: Prompt) -> Prompt:
     prompt, at = evolve(prompt, template=template, is_continued=template != prompt.template), prompt.at
 
     def look(text: str) -> None:
-        shown = with_environment(at, text)
+        shown = with_environment(at, included(at, text))
         try:
             names_in(shown)
         except LackingError as lack:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
@@ -88,6 +89,38 @@ def check_keys(
             part.unknown(what, known | (fates or {}).keys(), elsewhere)
 
 
+_INCLUDE = re.compile(
+    r"(?P<raw>\{%-?\s*raw\b.*?\bendraw\s*-?%\})"
+    r"|\{%(?P<left>-?)\s*include\s+(['\"])(?P<name>[^'\"\n]+)\3(?P<missing>\s+ignore\s+missing)?\s*(?P<right>-?)%\}",
+    re.DOTALL,
+)
+_MOST_INCLUDED, _DEEPEST = 100, 8
+
+
+def included(at: Cursor, text: str) -> str:
+    """
+    Return the template *text*, found at the cursor, with the texts of the files that it includes by their names.
+
+    promptfoo looks for them in its working folder, which is that of the configuration here. A tag whose file is not
+    within reach stays: what needs the template is ungraded.
+    """
+    return _with_included(at, text, count(), 0) if "include" in text else text
+
+
+def _with_included(at: Cursor, text: str, taken: Iterator[int], depth: int) -> str:
+    def show(tag: re.Match[str]) -> str:
+        if tag["raw"] or depth >= _DEEPEST or next(taken) >= _MOST_INCLUDED:
+            return tag[0]
+        found = read_text_at(f"file://{tag['name']}", at, code=True, lacking=at.warn)
+        if found is None and not tag["missing"]:
+            return tag[0]
+        # A condition that always holds leaves the white space around the tag as it was.
+        inner = _with_included(at, found or "", taken, depth + 1)
+        return f"{{%{tag['left']} if true %}}{inner}{{% endif {tag['right']}%}}"
+
+    return _INCLUDE.sub(show, text)
+
+
 def with_environment(at: Cursor, text: str) -> str:
     """Return *text*, found at the cursor, with declared environment variables in their places."""
     return show_environment(text, at.loading, at.notes, at.path) if _ENVIRONMENT.search(text) else text
@@ -100,7 +133,7 @@ def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     Raises:
         DefinitionError: It is no template.
     """
-    text = with_environment(at, text)
+    text = with_environment(at, included(at, text))
     if not is_template(text):
         return text
     if (plain := _slots_filled(text, variables)) is not None:
@@ -258,9 +291,13 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
     if found is None:
         return None
     messages = as_json_list(found.value) if isinstance(found.value, str) else found.value
+
+    def whole(text: str) -> str:
+        return with_environment(found, included(found, text))
+
     if messages is None and isinstance(found.value, str):
-        return found.built(slots.filled, with_environment(found, found.value))
-    return found.built(_of_messages, each_text(messages, lambda text: with_environment(found, text)), slots)
+        return found.built(slots.filled, whole(found.value))
+    return found.built(_of_messages, each_text(messages, whole), slots)
 
 
 _MENU = re.compile(r"category\W{1,20}A\s*[/|,]\s*B\s*[/|,]\s*C\s*[/|,]\s*D\s*[/|,]\s*E\b")

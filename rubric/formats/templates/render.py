@@ -84,6 +84,9 @@ class _Prepared:
     parts: int
 
 
+_REGEX = re.compile(r"\{[{%](?:(?![%}]\}).)*?[\s(\[,=|~!]r/(?:\\.|[^/\\\n])+/", re.DOTALL)
+"""A regular expression of Nunjucks in a tag, `r/.../`; Jinja would divide."""
+
 _NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
 """A tag of Nunjucks that Jinja does not have: no slip of the author."""
 
@@ -92,6 +95,9 @@ _NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
 def _prepared(template: str) -> _Prepared:
     if len(template) > LONGEST:
         raise DefinitionError("", f"a template has at most {LONGEST} characters; shorten it")
+    if _REGEX.search(template):
+        lack = "a template with a regular expression (r/.../), which is not carried out (write what it makes)"
+        raise LackingError(lack, lack)
     sandbox = Sandbox()
     try:
         root = sandbox.parse(template)
