@@ -220,7 +220,6 @@ def test_a_test_without_assertions_converts() -> None:
 
 WRONG_KEYS = [
     ("tests: [{asert: []}]", "1:10: tests[0].asert: unknown key 'asert'; did you mean 'assert'?"),
-    ("tests: [{assertions: []}]", "1:10: tests[0].assertions: unknown key 'assertions'; did you mean 'assert'?"),
     ("tests: [{var: {a: b}}]", "did you mean 'vars'?"),
     ("test: []\nprompts: [a]", "1:1: test: unknown key 'test'; did you mean 'tests'?"),
     ("default_test: {assert: []}\ntests: [{vars: {}}]", "did you mean 'defaultTest'?"),
@@ -249,6 +248,7 @@ STRAY_KEYS = [
     ("tests: [{options: {assert: [{type: is-json}]}}]", "it belongs to the test, beside `options`"),
     ("tests: [{assert: [{type: is-json, vars: {}}]}]", "it belongs to the test"),
     ("tests: [{assert: [{type: llm-rubric, value: a, assert: []}]}]", "only a set has assertions"),
+    ("tests: [{vars: {a: b}, assertions: [{type: is-json}]}]", "'assertions' has no effect here; promptfoo reads"),
 ]
 
 
@@ -257,6 +257,45 @@ def test_a_key_at_the_place_of_another_leaves_its_test_ungraded(text: str, messa
     """Promptfoo reads over it, so the file is valid; graded without it, the test would be another one."""
     assert message in warned(text)
     assert [entry.unsupported for entry in loads(text).plan("openai/gpt-5")] != [()]
+
+
+def test_the_prompt_of_a_test_is_not_asked_and_the_test_is_graded() -> None:
+    """Promptfoo asks each test every prompt, whatever the test itself says."""
+    text = "prompts: ['1 {{q}}', '2 {{q}}']\ntests: [{prompt: one, vars: {q: a}, assert: [{type: is-json}]}]"
+    assert "tests[0].prompt: the prompt of a test is not asked" in warned(text)
+    assert [case.input for case in loads(text)] == ["1 a", "2 a"]
+    assert [entry.unsupported for entry in loads(text).plan("openai/gpt-5")] == [(), ()]
+
+
+def test_a_broken_prompt_leaves_its_own_cases_ungraded() -> None:
+    """Promptfoo finds it when it asks, and the other prompts are asked."""
+    text = "prompts: ['1 {{q}}', '2 {{\"q\": 1}}']\ntests: [{vars: {q: a}, assert: [{type: is-json}]}]"
+    whole, broken = loads(text).plan("openai/gpt-5")
+    assert (whole.unsupported, "is broken" in str(broken.unsupported)) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("v.json", '{"a": [1, 2]}\n', '{"a": [1, 2]}'),
+        ("v.yaml", "a: [1, 2]\nb: ü\n", '{"a":[1,2],"b":"ü"}'),
+        ("v.yml", "plain\n", '"plain"'),
+    ],
+)
+def test_a_variable_of_a_file_is_a_text(name: str, text: str, shown: str, tmp_path: Path) -> None:
+    """As in promptfoo: JSON as it is written, YAML as JSON, also for code that parses it."""
+    (tmp_path / name).write_text(text, "utf-8")
+    code = "\"typeof context.vars.v === 'string' && JSON.parse(context.vars.v) !== null\""
+    test = f"{{vars: {{v: 'file://{name}'}}, assert: [{{type: javascript, value: {code}}}]}}"
+    (case,) = loads(f"prompts: ['{{{{v}}}}']\ntests: [{test}]", folder=tmp_path)
+    assert (case.input, case.variables["v"]) == (shown, shown)
+    assert grade("x", case.rubric, judge="offline").passed
+
+
+def test_a_threshold_above_every_score_leaves_its_test_ungraded() -> None:
+    text = "tests: [{vars: {a: b}, assert: [{type: llm-rubric, value: kind, threshold: 3.5}, {type: is-json}]}]"
+    (entry,) = loads(text).plan("openai/gpt-5")
+    assert "a threshold of 3.5, above every score" in str(entry.unsupported)
 
 
 STRAY_FIELDS = [

@@ -66,6 +66,13 @@ SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, v
         ("[{id: a, vars: {question: x, expected_output: z}, assert: [{type: llm-rubric, value: y}]}]", "promptfoo"),
         ("tests: [{id: a, vars: {question: [x, z]}, assert: [{type: not-contains, value: y}]}]", "promptfoo"),
         ("tests: [{id: a, input: Q, assert: [{type: contains, value: y}]}]", "agentv-2"),
+        (
+            (
+                "prompts: [Who won?]\nproviders: ['deepseek:deepseek-chat']\ndefaultTest: {assert: []}\n"
+                "tests: [{input: Q, assert: [{type: contains, value: y}]}]"
+            ),
+            "promptfoo",
+        ),
         ("prompts: ['{{ input }}']\n" + SHARED_WORDS.replace("question", "input"), "agentv-2"),
         ("tests: [{vars: {q: x}, assert: [{type: llm-rubric, value: [{outcome: y}]}]}]", "agentv-2"),
         (
@@ -100,6 +107,15 @@ def test_included_cases_count_too(name: str, reference: str, tmp_path: Path) -> 
     (tmp_path / name).write_text(case.replace("criteria", "description").replace("input", "question"))
     if name.endswith("jsonl"):
         assert load_suite(tmp_path / "suite.yaml").format == "promptfoo"
+
+
+@pytest.mark.parametrize("name", ["promptfoo.yaml", "promptfooconfig.ci.yml", "promptfoo.json"])
+def test_the_name_of_a_file_tells_what_its_words_leave_open(name: str, tmp_path: Path) -> None:
+    """AgentV names its providers by one word, and promptfoo has no such providers."""
+    text = '{"prompts": ["Say hello."], "providers": [{"id": "mistral"}]}'
+    (tmp_path / name).write_text(text)
+    suite = load_suite(tmp_path / name)
+    assert (suite.format, [case.input for case in suite]) == ("promptfoo", ["Say hello."])
 
 
 def test_a_file_of_two_systems_is_refused_with_the_choice() -> None:

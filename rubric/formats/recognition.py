@@ -253,8 +253,14 @@ def _prompts(seen: Seen) -> Iterator[str]:
 
 
 def _bare_inputs(seen: Seen) -> Iterator[Any]:
-    """Yield the tests with an input beside assertions and without variables: promptfoo would ask nothing."""
-    return (one for one in seen.tests if "input" in one and "vars" not in one and set(GRADERS) & one.keys())
+    """
+    Yield the tests with an input beside assertions and without variables: promptfoo would ask nothing.
+
+    It asks a prompt that shows no variables.
+    """
+    if any("{{" not in prompt for prompt in _prompts(seen)):
+        return
+    yield from (one for one in seen.tests if "input" in one and "vars" not in one and set(GRADERS) & one.keys())
 
 
 def _variable(name: str, *, with_id: bool) -> Rule:
@@ -434,7 +440,7 @@ PROMPTFOO: Evidence = (
     (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
     (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
-    (STRONG, named("promptfooconfig*")),
+    (SURE, named("promptfoo*.y*ml", "promptfoo*.json*")),
     (NEAR, stands_by(*CONFIGS)),
     (LIKELY, finds("the variable {!r} lists texts", _lists_of_texts)),
     (HINT, uses_negation),

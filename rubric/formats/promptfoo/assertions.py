@@ -210,6 +210,8 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
         template = _RUBRIC_SLOT.sub("", template)
     if content is None or (prompt is not None and template is None) or (at.has("threshold") and bar is None):
         return None
+    if bar is not None and bar > 1:  # promptfoo takes it, and fails whatever is answered
+        return unsupported(f"{kind} with a threshold of {bar:g}, above every score; write one from 0 to 1", "", at)
     rubric = (at.find("threshold") or at).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
     if rubric is None or not rubric.judged:
         return None  # why it has no items has been noted

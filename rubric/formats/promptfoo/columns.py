@@ -265,9 +265,11 @@ def ask(
     """Return the input that *prompt* makes of *variables*, see `asked`; a broken template asks nothing."""
     try:
         return asked(prompt, variables, prefix, suffix, places=places)
-    except DefinitionError as problem:
-        prompt.at.error(problem)
-        return Asked()
+    except LackingError as lack:
+        prompt.at.error(lack)
+    except DefinitionError as problem:  # promptfoo finds that out when it asks, and other prompts are asked
+        prompt.at.error(LackingError("a template that is broken", problem.message))
+    return Asked()
 
 
 def asked(

@@ -24,6 +24,7 @@ from rubric.formats.includes import expand_at, is_code, is_outside, is_reference
 from rubric.formats.promptfoo.texts import (
     as_text,
     check_keys,
+    compact,
     each_text,
     fields,
     followed,
@@ -101,6 +102,9 @@ _KNOWN_KEYS = frozenset({
     "providerOutput", "assertScoringFunction",
 })  # fmt: skip
 _QUIET_KEYS = frozenset({"id", "author"})
+_FATES = {
+    "prompt": "the prompt of a test is not asked, in promptfoo either; put its text into a variable that a prompt shows"
+}
 
 OPTIONS = frozenset({
     "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "runSerially", "delay", "repeat",
@@ -115,6 +119,7 @@ _ELSEWHERE = (
     dict.fromkeys(_ASSERTED, "it belongs to an assertion, under `assert`")
     | dict.fromkeys(OPTIONS, "it belongs under `options`")
     | dict.fromkeys(("defaultTest", "tests", "scenarios"), "it belongs to the file, not to a test")
+    | {"assertions": "promptfoo reads `assert`"}
 )
 
 OF_A_SCENARIO = frozenset({"description", "config", "tests"})
@@ -183,7 +188,7 @@ def test_of(at: Cursor) -> list[Test]:
     if found is None or not found.mapping("a test (a mapping)"):
         return []
     with found.notes.lacking() as lacks:
-        check_keys(found, _KNOWN_KEYS, None, _ELSEWHERE, _QUIET_KEYS)
+        check_keys(found, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
         variables = _variables(found.find("vars"))
     metadata = found.find("metadata")
     given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
@@ -394,9 +399,9 @@ def _read(at: Cursor) -> Any:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
     lacking = None if is_outside(at.value, at.loading) else partial(_lacking, at)
-    if suffix in (".yaml", ".yml", ".json"):
+    if suffix in (".yaml", ".yml"):  # promptfoo shows the file as JSON; a file of JSON is a text like any other
         found = read_document_at(at.value, at, lacking=lacking)
-        return None if found is None else found.value
+        return None if found is None else compact(found.value)
     text = read_text_at(at.value, at, lacking=lacking)
     return None if text is None else text.strip()
 
