@@ -27,9 +27,15 @@ from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
 from rubric.formats.text_metrics import TextMetric
-from rubric.formats.tool_trajectory import ExpectedCall, SkillTriggered, ToolTrajectory
-from rubric.formats.trajectories import ArgumentsMatch, ToolCallF1, Used
-from rubric.formats.valid_calls import ValidCalls
+from rubric.formats.tool_calls import (
+    ArgumentsMatch,
+    ExpectedCall,
+    SkillTriggered,
+    ToolCallF1,
+    ToolTrajectory,
+    Used,
+    ValidCalls,
+)
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import Program
 from rubric.suites.cases import Case

@@ -25,6 +25,7 @@ import attrs
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats import tool_calls
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
 from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
@@ -32,17 +33,7 @@ from rubric.formats.mcptest.agents import RunExpectation, run_expectation
 from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import THRESHOLDS, TextMetric
-from rubric.formats.tool_trajectory import (
-    KEYS,
-    SKILL_KEYS,
-    SkillTriggered,
-    ToolTrajectory,
-    read_skill_trigger,
-    read_tool_trajectory,
-    tool_trajectory_data,
-)
-from rubric.formats.trajectories import KINDS, ArgumentsMatch, ToolCallF1, Used, trajectory_check
-from rubric.formats.valid_calls import SOURCES, ValidCalls
+from rubric.formats.tool_calls import Used
 from rubric.internals.fields import refuse, suggest
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.javascript import Program
@@ -161,7 +152,7 @@ def _used(function: Used) -> Said | None:
     return Said(_row(kind, value={**typed, **step}))
 
 
-def _arguments(function: ArgumentsMatch) -> Said:
+def _arguments(function: tool_calls.ArgumentsMatch) -> Said:
     value: Data = {"name": function.name, "args": thaw(function.expected)}
     value |= {"mode": "exact"} if function.exact else {}
     value |= {"ignore": [*function.ignore]} if function.ignore else {}
@@ -169,7 +160,7 @@ def _arguments(function: ArgumentsMatch) -> Said:
     return Said(_row("trajectory:tool-args-match", value=value))
 
 
-def _f1(function: ToolCallF1) -> Said:
+def _f1(function: tool_calls.ToolCallF1) -> Said:
     bar = _bar(function, 1)
     data = _row("tool-call-f1", value=[*function.expected], threshold=bar)
     return Said(data, systems=_PROMPTFOO | _AGENTV if bar is None else _PROMPTFOO)
@@ -302,10 +293,12 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
         systems=_PROMPTFOO,
     ),
     Used: _used,
-    ArgumentsMatch: _arguments,
-    ToolCallF1: _f1,
-    ToolTrajectory: lambda found: Said(_row("tool-trajectory", **tool_trajectory_data(found)), systems=_AGENTV),
-    SkillTriggered: lambda found: Said(
+    tool_calls.ArgumentsMatch: _arguments,
+    tool_calls.ToolCallF1: _f1,
+    tool_calls.ToolTrajectory: lambda found: Said(
+        _row("tool-trajectory", **tool_calls.trajectory_data(found)), systems=_AGENTV
+    ),
+    tool_calls.SkillTriggered: lambda found: Said(
         _row("skill-trigger", skill=found.skill, should_trigger=None if found.wanted else False), systems=_AGENTV
     ),
     RunExpectation: lambda found: Said(
@@ -316,7 +309,7 @@ FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
     Form: lambda found: Said(_row(found.kind, value=(found.value or {}).get("count", found.value)), systems=_PROMPTFOO),
     FinishReason: lambda found: Said(_row("finish-reason", value=found.expected), systems=_PROMPTFOO),
     PerplexityScore: lambda found: Said(_row("perplexity-score", threshold=found.threshold), systems=_PROMPTFOO),
-    ValidCalls: lambda found: Said({"type": found.kind}, {"schemas": thaw(found.schemas)}, _NEITHER),
+    tool_calls.ValidCalls: lambda found: Said({"type": found.kind}, {"schemas": thaw(found.schemas)}, _NEITHER),
     JavaScript: _javascript,
     Transformed: _transformed,
     SelectBest: _comparison,
@@ -376,7 +369,7 @@ def _read_metric(given: Data) -> Check:
 
 def _read_calls(given: Data) -> Check:
     one, bar = given.get("any") is True, _number(given, "threshold")
-    return trajectory_check(given["type"], given.get("value"), negate=one, threshold=bar)
+    return tool_calls.trajectory_check(given["type"], given.get("value"), negate=one, threshold=bar)
 
 
 def _read_fields(given: Data) -> Check:
@@ -402,11 +395,15 @@ def _read_comparison(given: Data) -> Check:
     return Holds(kind(**fields_))
 
 
-def _schemas(given: Data) -> Data:
+def _read_valid(given: Data) -> Check:
     schemas = given.get("schemas")
     if not isinstance(schemas, dict):
         raise refuse("schemas", schemas, "a JSON Schema for each tool, by its name")
-    return schemas
+    return Holds(tool_calls.ValidCalls(given["type"], schemas))
+
+
+def _read_expectation(given: Data) -> Check:
+    return run_expectation(given.get("target"), given.get("matcher"), given.get("value"))
 
 
 def _read_javascript(given: Data) -> Check:
@@ -449,18 +446,14 @@ _READERS = {
     **_read_by(lambda given: Holds(form_of(given["type"], given.get("value"))), FORMS, "value"),
     **_read_by(lambda given: Holds(FinishReason(_text(given, "value"))), ["finish-reason"], "value"),
     **_read_by(lambda given: Holds(PerplexityScore(_number(given, "threshold"))), ["perplexity-score"], "threshold"),
-    **_read_by(_read_calls, KINDS, "value", "threshold", "any"),
-    **_read_by(lambda given: Holds(ValidCalls(given["type"], _schemas(given))), SOURCES, "schemas"),
+    **_read_by(_read_calls, tool_calls.KINDS, "value", "threshold", "any"),
+    **_read_by(_read_valid, tool_calls.SOURCES, "schemas"),
     **_read_by(_read_comparison, ["select-best"], *(one.name for one in attrs.fields(SelectBest))),
     **_read_by(_read_comparison, ["max-score"], *(one.name for one in attrs.fields(MaxScore))),
     **_read_by(_read_fields, ["field-accuracy"], "fields", "aggregation"),
-    **_read_by(read_tool_trajectory, ["tool-trajectory"], *KEYS),
-    **_read_by(read_skill_trigger, ["skill-trigger"], *SKILL_KEYS),
-    **_read_by(
-        lambda given: run_expectation(given.get("target"), given.get("matcher"), given.get("value")),
-        ["run-expectation"],
-        *("target", "matcher", "value"),
-    ),
+    **_read_by(tool_calls.read_tool_trajectory, ["tool-trajectory"], *tool_calls.KEYS),
+    **_read_by(tool_calls.read_skill_trigger, ["skill-trigger"], *tool_calls.SKILL_KEYS),
+    **_read_by(_read_expectation, ["run-expectation"], "target", "matcher", "value"),
     **_read_by(_read_javascript, ["javascript", "not-javascript"], "value", "threshold", "config", "source"),
     **_read_by(_read_python, ["python", "not-python"], "value", "threshold", "config", "data", "folder"),
 }

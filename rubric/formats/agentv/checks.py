@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rubric.errors import DefinitionError
+from rubric.formats import tool_calls
 from rubric.formats.agentv.scope import Entry
 from rubric.formats.cursor import Cursor
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
 from rubric.formats.javascript import RETURNS, JavaScript, inline
-from rubric.formats.tool_trajectory import KEYS, SKILL_KEYS, read_skill_trigger, read_tool_trajectory
-from rubric.formats.trajectories import KINDS, trajectory_check
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import EXTRA, Program, is_installed
 from rubric.internals.text import shorten
@@ -60,7 +59,9 @@ def of_tool_calls(entry: Entry) -> Check:
     """Return the check of the run's tool calls that *entry* is."""
     said = str(entry.at.value.get("type"))
     negate = said.startswith("not-") != (entry.at.value.get("negate") is True)
-    return trajectory_check(entry.kind.replace("_", "-"), entry.scope.filled(entry.at["value"]), negate=negate)
+    return tool_calls.trajectory_check(
+        entry.kind.replace("_", "-"), entry.scope.filled(entry.at["value"]), negate=negate
+    )
 
 
 _OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
@@ -109,7 +110,7 @@ def tool_trajectory(entry: Entry) -> Check:
             if isinstance(call.value, Mapping) and call.has(key):
                 call[key].once(f"`{key}` does not count: how long a call took is not known here")
     usual = "superset" if entry.scope.generation == "agentv-1" else "exact"
-    return read_tool_trajectory(entry.scope.filled(entry.at), usual)
+    return tool_calls.read_tool_trajectory(entry.scope.filled(entry.at), usual)
 
 
 def skill_trigger(entry: Entry) -> Check:
@@ -119,7 +120,7 @@ def skill_trigger(entry: Entry) -> Check:
     Raises:
         DefinitionError: It names no skill.
     """
-    return read_skill_trigger(entry.scope.filled(entry.at))
+    return tool_calls.read_skill_trigger(entry.scope.filled(entry.at))
 
 
 def scripted(entry: Entry) -> Check:
@@ -172,10 +173,10 @@ def unknown(entry: Entry) -> Check:
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
 }
-CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in KINDS}
+CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in tool_calls.KINDS}
 CHECKS["field-accuracy"] = (field_accuracy, frozenset({"fields", "aggregation"}))
-CHECKS["tool-trajectory"] = (tool_trajectory, KEYS)
-CHECKS["skill-trigger"] = (skill_trigger, SKILL_KEYS)
+CHECKS["tool-trajectory"] = (tool_trajectory, tool_calls.KEYS)
+CHECKS["skill-trigger"] = (skill_trigger, tool_calls.SKILL_KEYS)
 CHECKS["javascript"] = (scripted, frozenset({"value", "threshold", "config"}))
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

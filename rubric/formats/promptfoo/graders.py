@@ -51,8 +51,7 @@ from rubric.formats.promptfoo.texts import (
     template_of,
 )
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
-from rubric.formats.trajectories import KINDS, trajectory_check
-from rubric.formats.valid_calls import SOURCES, ValidCalls, schemas_of
+from rubric.formats.tool_calls import KINDS, SOURCES, ValidCalls, schemas_of, trajectory_check
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.suites.comparisons import MaxScore, SelectBest

@@ -1,0 +1,550 @@
+"""
+Graders of a run's calls of tools, in three families.
+
+promptfoo and AgentV share `trajectory:*`, `skill-used` and `tool-call-f1`:
+
+| type | value | holds if |
+|---|---|---|
+| `trajectory:tool-used` | a name, names, or `{name or pattern, min, max}` | each was called; as often as it says |
+| `trajectory:tool-sequence` | steps, or `{mode: in_order or exact, steps}` | they were called in this order, alone |
+| `trajectory:tool-args-match` | `{name, args, mode: partial or exact, ignore, defaults}` | a call had these arguments |
+| `trajectory:step-count` | `{name or pattern, type: tool or command, min, max}` | so many calls were made |
+| `skill-used` | as `tool-used` | the tool `Skill` was called with its name |
+| `tool-call-f1` | names | its score is the F1 of the sets of names, 1 unless a threshold says less |
+
+Names may have `*` and `?`, and case does not matter in them. A call of a shell (`shell`, `exec_command`,
+`local_shell`) with a command is a step, and no tool. Turned over, several names must all be missing. A case without
+calls of tools has called none: nobody can tell it from one whose calls were not recorded.
+
+AgentV alone has `tool-trajectory` and `skill-trigger`, which compare the calls with those that are expected:
+
+| mode | the score is the share of |
+|---|---|
+| `any_order` | the tools in `minimums` that were called as often |
+| `in_order` | the `expected` calls that were found one after the other; others may be between them |
+| `exact` | the `expected` calls that were made in their place |
+| `superset` | the `expected` calls that were made at all, each call counted once |
+| `subset` | the calls made that are among the `expected` ones |
+
+The arguments of an expected call are compared by `args_match`: `exact` (the default, before 1.5 `superset`), `superset`
+(others may be there), `subset` (some may lack), `ignore`, or a list of paths. The rules are those of AgentV's
+`graders/tool-trajectory.ts` and `graders/skill-trigger.ts`. How long a call took is not known here, and as in AgentV
+such a limit does not count then.
+
+promptfoo alone compares the calls with the tools' schemas:
+
+| type | the calls | the tools |
+|---|---|---|
+| `is-valid-openai-tools-call` | `tool_calls`, of the candidate or in an output that is JSON | `tools` of the provider |
+| `is-valid-openai-function-call` | `function_call` in an output that is JSON | `functions` of the provider |
+| `is-valid-function-call` | either | both |
+
+It holds if there is a call, and each names a tool that there is, with arguments that fit the tool's JSON Schema. An
+output in which MCP servers' results are shown holds unless one is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import refuse
+from rubric.internals.frozen_map import FrozenMap, freeze, thaw
+from rubric.internals.text import shorten
+from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.checks import Check, Decided, Holds, Trajectory, Unsupported, matches_name
+from rubric.values.matching import check_schema, misfit
+
+# -- of both systems ---------------------------------------------------------------------------------------
+
+_SHELLS = frozenset({"exec_command", "local_shell", "shell"})
+_COMMANDS = frozenset({"cmd", "command", "commands"})
+
+
+def _is_tool(call: ToolCall) -> bool:
+    return not (call.name.lower() in _SHELLS and any(call.arguments.get(key) for key in _COMMANDS))
+
+
+_SKILL = ("skill", "name", "command")
+
+
+def _skills(candidate: Candidate) -> list[str]:
+    calls = [call for call in candidate.tool_calls if call.name.lower() == "skill"]
+    found = (next((call.arguments[key] for key in _SKILL if call.arguments.get(key)), None) for call in calls)
+    return [skill for skill in found if isinstance(skill, str)]
+
+
+_WHAT: dict[str, Callable[[Candidate], list[str]]] = {
+    "tool": lambda candidate: [call.name for call in candidate.tool_calls if _is_tool(call)],
+    "command": lambda candidate: [call.name for call in candidate.tool_calls if not _is_tool(call)],
+    "step": lambda candidate: [call.name for call in candidate.tool_calls],
+    "skill": _skills,
+}
+
+
+@frozen
+class Used:
+    """
+    A function for `Holds`: each of *names* was used from *least* to *most* times.
+
+    Args:
+        what: `tool`, `command`, `step` or `skill`.
+        one: Whether one of them is enough.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    least: int = 1
+    most: int | None = None
+    one: bool = False
+
+    @property
+    def __name__(self) -> str:
+        times = f" {self.least} to {self.most} times" if self.most is not None else ""
+        times = f" at least {self.least} times" if not times and self.least != 1 else times
+        return shorten(f"uses the {self.what} {(' or ' if self.one else ', ').join(self.names)}{times}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[bool, str]:
+        """Return whether it holds for *candidate*, and what was used."""
+        used = _WHAT[self.what](candidate)
+        counts = [sum(matches_name(name, one) for one in used) for name in self.names]
+        held = [self.least <= count and (self.most is None or count <= self.most) for count in counts]
+        return (any if self.one else all)(held), f"used: {shorten(', '.join(used), 200) or 'none'}"
+
+
+@frozen
+class ArgumentsMatch:
+    """A function for `Holds`: a call of the tool *name* had the *expected* arguments."""
+
+    name: str
+    expected: Any = field(converter=freeze)
+    exact: bool = False
+    ignore: tuple[str, ...] = ()
+    defaults: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"calls {self.name} with {thaw(self.expected)!r}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[bool, str]:
+        """Return whether it holds for *candidate*, and which arguments there were."""
+        calls = [call for call in candidate.tool_calls if _is_tool(call) and matches_name(self.name, call.name)]
+        given = [thaw(call.arguments) for call in calls]
+        wanted = self._kept(thaw(self.expected))
+        defaults = thaw(self.defaults)
+        found = [self._kept({k: v for k, v in one.items() if k not in defaults or v != defaults[k]}) for one in given]
+        holds = any(one == wanted if self.exact else _fits(one, wanted) for one in found)
+        return holds, f"arguments: {shorten(repr(given), 200)}"
+
+    def _kept(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {key: one for key, one in value.items() if not any(matches_name(name, key) for name in self.ignore)}
+
+
+def _fits(actual: Any, wanted: Any) -> bool:
+    """True if *actual* has all that is in *wanted*; lists have the same length."""
+    if isinstance(wanted, Mapping):
+        return isinstance(actual, Mapping) and all(k in actual and _fits(actual[k], v) for k, v in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(actual, list) and len(actual) == len(wanted) and all(map(_fits, actual, wanted))
+    return type(actual) is type(wanted) and bool(actual == wanted)
+
+
+@frozen
+class ToolCallF1:
+    """A function for `Holds`: the F1 of the names of the tools that were called and of those *expected*."""
+
+    expected: tuple[str, ...]
+    threshold: float = 1.0
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"tool-call-f1: {', '.join(self.expected)}", 80)
+
+    def __call__(self, candidate: Candidate) -> Decided:
+        """Return the score of *candidate*."""
+        called, expected = {call.name for call in candidate.tool_calls}, set(self.expected)
+        shared = len(called & expected)
+        score = 2 * shared / (len(called) + len(expected))
+        reason = f"called: {', '.join(sorted(called)) or 'none'}; expected: {', '.join(sorted(expected))}"
+        return Decided(score, reason=shorten(reason), passed=score >= self.threshold)
+
+
+def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: float | None = None) -> Check:
+    """
+    Return the check for the type *kind* (without `not-`) with *value*.
+
+    Args:
+        negate: Whether the check will be turned over: several names must then all be missing.
+        threshold: Of `tool-call-f1`.
+
+    Raises:
+        DefinitionError: A value that the type cannot have; its field is `value`.
+    """
+    if kind == "tool-call-f1":
+        names = value.split(",") if isinstance(value, str) else value
+        return Holds(ToolCallF1(_names(names), 1.0 if threshold is None else threshold))
+    if kind == "trajectory:tool-sequence":
+        return _sequence(value)
+    if kind == "trajectory:tool-args-match":
+        return _arguments(value)
+    what = {"trajectory:tool-used": "tool", "skill-used": "skill", "trajectory:step-count": "step"}[kind]
+    if not isinstance(value, Mapping):
+        if what == "step":
+            raise refuse("value", value, "a mapping with min or max")
+        names = _names(value)
+        return Holds(Used(what, names, one=negate and len(names) > 1))
+    step = value.get("type") if what == "step" else None
+    if step not in (None, "tool", "command"):
+        return Unsupported(f"{kind} of the type {shorten(str(step), 40)}: only calls of tools and commands are known")
+    least, most = value.get("min"), value.get("max")
+    for count in (least, most):
+        if count is not None and (type(count) is not int or count < 0):
+            raise refuse("value", count, "a whole number from 0 as min and max")
+    if what == "step" and least is None and most is None:
+        raise refuse("value", dict(value), "a mapping with min or max")
+    name = _name(value) if what != "step" else value.get("pattern") or value.get("name") or "*"
+    first = 0 if what == "step" or (what == "skill" and most is not None) else 1
+    return Holds(Used(step or what, (str(name),), first if least is None else least, most))
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not given or not all(isinstance(one, str) and one.strip() for one in given):
+        raise refuse("value", value, "a name, or a list of names")
+    return tuple(one.strip() for one in given)
+
+
+def _name(value: Any) -> str:
+    found = value if isinstance(value, str) else value.get("pattern") or value.get("name")
+    if not isinstance(found, str) or not found.strip():
+        raise refuse("value", value, "a name, or a mapping with name or pattern")
+    return found.strip()
+
+
+def _sequence(value: Any) -> Check:
+    steps = value.get("steps") if isinstance(value, Mapping) else value
+    if not isinstance(steps, list) or not steps or not all(isinstance(one, str | Mapping) for one in steps):
+        raise refuse("value", value, "a list of steps, or a mapping with steps")
+    exact = isinstance(value, Mapping) and value.get("mode") == "exact"
+    return Trajectory([_name(step) for step in steps], order="exact" if exact else "in_order")
+
+
+def _arguments(value: Any) -> Check:
+    if not isinstance(value, Mapping) or not {"args", "arguments"} & value.keys():
+        raise refuse("value", value, "a mapping with name and args")
+    mode, ignore, defaults = value.get("mode", "partial"), value.get("ignore") or [], value.get("defaults") or {}
+    if mode not in ("partial", "exact"):
+        raise refuse("value", mode, "partial or exact as mode")
+    if not isinstance(defaults, Mapping):
+        raise refuse("value", defaults, "a mapping of arguments as defaults")
+    expected = value["args"] if "args" in value else value["arguments"]
+    return Holds(ArgumentsMatch(_name(value), expected, mode == "exact", _names(ignore) if ignore else (), defaults))
+
+
+KINDS = (
+    "trajectory:tool-used", "trajectory:tool-sequence", "trajectory:tool-args-match", "trajectory:step-count",
+    "skill-used", "tool-call-f1",
+)  # fmt: skip
+"""The types that are read here."""
+
+
+# -- tool-trajectory ---------------------------------------------------------------------------------------
+
+_MODES = ("any_order", "in_order", "exact", "superset", "subset")
+_MATCHES = ("exact", "superset", "subset", "ignore")
+
+KEYS = frozenset({"mode", "minimums", "expected", "args_match", "argsMatch"})
+"""The keys of a `tool-trajectory` beside those of all graders."""
+
+
+@frozen
+class ExpectedCall:
+    """
+    One call that is expected.
+
+    Args:
+        tool: The name of the tool.
+        arguments: As they should be; None: whatever they are.
+        match: How they are compared: one of `args_match`, or the paths that alone are compared.
+    """
+
+    tool: str
+    arguments: Any = field(default=None, converter=freeze)
+    match: str | tuple[str, ...] = "exact"
+
+    def fits(self, call: ToolCall) -> bool:
+        """True if *call* is the one that is expected."""
+        if call.name != self.tool:
+            return False
+        if self.arguments is None or self.match == "ignore":
+            return True
+        wanted, given = thaw(self.arguments), thaw(call.arguments)
+        if isinstance(self.match, tuple):
+            found = [(_at(wanted, path), _at(given, path)) for path in self.match]
+            return all(want is None or want == got for want, got in found)
+        keys = {"superset": wanted, "subset": given}.get(self.match, {*wanted, *given})
+        return all(key in wanted and key in given and wanted[key] == given[key] for key in keys)
+
+
+def _at(value: Any, path: str) -> Any:
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+@frozen
+class ToolTrajectory:
+    """A function for `Holds`: the share of *expected* calls, or of the tools in *minimums*, that a run made."""
+
+    mode: str
+    expected: tuple[ExpectedCall, ...] = ()
+    minimums: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
+
+    @property
+    def __name__(self) -> str:
+        names = [*self.minimums] if self.mode == "any_order" else [call.tool for call in self.expected]
+        return shorten(f"tool-trajectory, {self.mode}: {', '.join(names)}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[float, str]:
+        """Return the score of *candidate*, and what was called."""
+        calls = candidate.tool_calls
+        match self.mode:
+            case "any_order":
+                counts = {name: sum(call.name == name for call in calls) for name in self.minimums}
+                held = [counts[name] >= least for name, least in self.minimums.items()]
+            case "in_order":
+                held = self._in_order(calls)
+            case "exact":
+                held = [n < len(calls) and one.fits(calls[n]) for n, one in enumerate(self.expected)]
+            case "superset":
+                held = self._somewhere([*calls])
+            case _:
+                held = [any(one.fits(call) for one in self.expected) for call in calls]
+        called = shorten(", ".join(call.name for call in calls), 200) or "none"
+        return sum(held) / len(held) if held else 1.0, f"called: {called}"
+
+    def _in_order(self, calls: Sequence[ToolCall]) -> list[bool]:
+        held, rest = [], iter(calls)
+        for one in self.expected:
+            # A call of the tool with other arguments is used up too: it was meant to be this one.
+            found = next((call for call in rest if call.name == one.tool), None)
+            held.append(found is not None and one.fits(found))
+        return held
+
+    def _somewhere(self, calls: list[ToolCall]) -> list[bool]:
+        held = []
+        for one in self.expected:
+            found = next((n for n, call in enumerate(calls) if one.fits(call)), None)
+            held.append(found is not None)
+            if found is not None:
+                del calls[found]
+        return held
+
+
+def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Holds:
+    """
+    Return the check that the keys *given* say.
+
+    Args:
+        usual: How arguments are compared where nothing says it.
+
+    Raises:
+        DefinitionError: A mode, or what it needs, is missing or wrong.
+    """
+    mode = given.get("mode")
+    if mode not in _MODES:
+        raise refuse("mode", mode, f"one of {', '.join(_MODES)}")
+    if mode == "any_order":
+        least = given.get("minimums")
+        if not isinstance(least, Mapping) or not all(type(n) is int and n >= 0 for n in least.values()):
+            raise refuse("minimums", least, "a whole number from 0 for each tool")
+        return Holds(ToolTrajectory(mode, minimums=FrozenMap({str(name): count for name, count in least.items()})))
+    expected, match = given.get("expected"), _match(given, usual)
+    if not isinstance(expected, list | tuple) or not (expected or mode == "subset"):
+        raise refuse("expected", expected, "a list of calls, each with `tool`")
+    return Holds(ToolTrajectory(mode, tuple(_expected(call, match) for call in expected)))
+
+
+def _match(given: Mapping[str, Any], usual: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    found = given.get("args_match", given.get("argsMatch"))
+    if isinstance(found, list | tuple) and found and all(isinstance(path, str) and path for path in found):
+        return tuple(found)
+    if found is not None and found not in _MATCHES:
+        raise refuse("args_match", found, f"one of {', '.join(_MATCHES)}, or a list of paths")
+    return usual if found is None else str(found)
+
+
+def _expected(call: Any, usual: str | tuple[str, ...]) -> ExpectedCall:
+    if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str) or not call["tool"].strip():
+        raise refuse("expected", call, "calls with `tool`, the name of one")
+    arguments = call.get("args")
+    if isinstance(arguments, Mapping):
+        return ExpectedCall(call["tool"], arguments, _match(call, usual))
+    if arguments not in (None, "any"):
+        raise refuse("expected", arguments, "a mapping, or any, as `args`")
+    return ExpectedCall(call["tool"])
+
+
+def trajectory_data(function: ToolTrajectory) -> dict[str, Any]:
+    """Return the keys that `read_tool_trajectory` reads *function* of."""
+    if function.mode == "any_order":
+        return {"mode": function.mode, "minimums": thaw(function.minimums)}
+    return {"mode": function.mode, "expected": [_call_data(call) for call in function.expected]}
+
+
+def _call_data(call: ExpectedCall) -> dict[str, Any]:
+    if call.arguments is None:
+        return {"tool": call.tool}
+    match = [*call.match] if isinstance(call.match, tuple) else call.match
+    return {"tool": call.tool, "args": thaw(call.arguments), **({} if match == "exact" else {"args_match": match})}
+
+
+# -- skills --------------------------------------------------------------------------------------------------
+
+SKILL_KEYS = frozenset({"skill", "should_trigger"})
+"""The keys of a `skill-trigger` beside those of all graders."""
+
+
+@frozen
+class SkillTriggered:
+    """A function for `Holds`: the run used the *skill* by its tool or read one of its files; or did not (*wanted*)."""
+
+    skill: str
+    wanted: bool = True
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"{'uses' if self.wanted else 'does not use'} the skill {self.skill}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[bool, str]:
+        """Return whether it holds for *candidate*, and the call that shows it."""
+        found = next((call for call in candidate.tool_calls if self._shows(call)), None)
+        return (found is not None) is self.wanted, f"used by {found.name}" if found else "not used"
+
+    def _shows(self, call: ToolCall) -> bool:
+        given, folder = thaw(call.arguments), f"skills/{self.skill}/"
+        if call.name.lower() == "skill" and self.skill in str(given.get("skill", "")):
+            return True
+        if call.name.lower() == "read" and folder in str(given.get("file_path") or given.get("path") or ""):
+            return True
+        result = thaw(call.result)
+        return folder in (result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))
+
+
+def read_skill_trigger(given: Mapping[str, Any]) -> Holds:
+    """
+    Return the check that the keys *given* say.
+
+    Raises:
+        DefinitionError: It names no skill.
+    """
+    skill = given.get("skill")
+    if not isinstance(skill, str) or not skill.strip():
+        raise DefinitionError("skill" if "skill" in given else "type", "expected the name of a skill as `skill`")
+    return Holds(SkillTriggered(skill.strip(), given.get("should_trigger") is not False))
+
+
+# -- schemas of tools --------------------------------------------------------------------------------------
+
+SOURCES = {
+    "is-valid-openai-tools-call": ("tools",),
+    "is-valid-openai-function-call": ("functions",),
+    "is-valid-function-call": ("tools", "functions"),
+}
+"""The types that are read here, and the keys of a provider's configuration that list what can be called."""
+
+_RESULT, _ERROR = "MCP Tool Result", "MCP Tool Error"
+"""What promptfoo writes into an output before the results of MCP servers."""
+
+
+@frozen
+class ValidCalls:
+    """
+    A function for `Holds`: the candidate calls tools, by their names and within their schemas.
+
+    Args:
+        kind: One of `SOURCES`.
+        schemas: The JSON Schema of each tool's arguments, by its name.
+    """
+
+    kind: str
+    schemas: FrozenMap = field(converter=FrozenMap)
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"{self.kind}: {', '.join(self.schemas)}", 80)
+
+    def __call__(self, candidate: Candidate) -> tuple[bool, str]:
+        """Return whether it holds for *candidate*, and why not."""
+        calls = [*_calls(candidate, SOURCES[self.kind])]
+        if not calls and "tools" in SOURCES[self.kind] and (_ERROR in candidate.output or _RESULT in candidate.output):
+            failed = _ERROR in candidate.output
+            return not failed, "a call of an MCP server failed" if failed else "the calls of MCP servers have results"
+        wrong = next((why for call in calls if (why := self._wrong(call))), "")
+        return bool(calls) and not wrong, wrong or (f"{len(calls)} valid" if calls else "nothing is called")
+
+    def _wrong(self, call: Any) -> str:
+        """Return why *call* is not valid; '' if it is."""
+        name, arguments = (call.get("name"), call.get("arguments")) if isinstance(call, Mapping) else (None, None)
+        if not isinstance(name, str):
+            return f"no call: {shorten(repr(call), 100)}"
+        if name not in self.schemas:
+            return f"there is no tool {shorten(name, 60)!r}"
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                return f"the arguments of {shorten(name, 60)} are no JSON"
+        why = misfit(thaw(self.schemas[name]), arguments)
+        return f"{shorten(name, 60)}: {why}" if why else ""
+
+
+def _calls(candidate: Candidate, sources: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the calls of *candidate*: those that were recorded, else those in an output that is JSON."""
+    if "tools" in sources and candidate.tool_calls:
+        yield from ({"name": call.name, "arguments": thaw(call.arguments)} for call in candidate.tool_calls)
+        return
+    try:
+        output = json.loads(candidate.output)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(output, dict) and "functions" in sources and ("function_call" in output or "name" in output):
+        yield output.get("function_call", output)
+    elif "tools" in sources:
+        calls = output.get("tool_calls") if isinstance(output, dict) else output
+        for call in calls if isinstance(calls, list) else ():
+            yield call.get("function", call) if isinstance(call, dict) else call
+
+
+def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
+    """
+    Return the schemas of *tools*, a list as OpenAI or Anthropic has it, by the tools' names.
+
+    A tool without a name, such as an MCP server, has none; one without a schema takes any arguments.
+
+    Raises:
+        DefinitionError: It is no list of tools, or a schema is none; its field is `tools`.
+    """
+    if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
+        raise refuse("tools", tools, "a list of tools")
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        if declared := {"functionDeclarations", "function_declarations"} & tool.keys():
+            cure = "give them in OpenAI's form: {type: function, function: {name, parameters}}"
+            raise DefinitionError(
+                "tools", f"Google's {declared.pop()} are not read, as their types are its own; {cure}"
+            )
+        one = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
+        if isinstance(one.get("name"), str):
+            schema = one.get("parameters", one.get("input_schema", {}))
+            if not isinstance(schema, Mapping):
+                raise refuse("tools", schema, "a JSON Schema (a mapping)")
+            check_schema("tools", schema)
+            found[one["name"]] = schema
+    return found
