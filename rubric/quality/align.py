@@ -38,7 +38,8 @@ from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.trust.labels import Labels
-from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge, judge_digest
+from rubric.values.judge_digest import judge_digest
+from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
 

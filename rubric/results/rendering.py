@@ -12,7 +12,8 @@ from rubric.internals.text import cell, shorten, table, visible
 from rubric.results.rows import label
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import Judge, judge_digest
+from rubric.values.judge_digest import judge_digest
+from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from rubric.internals.fields import refuse
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge, judge_digest, members_of
+from rubric.values.judge_digest import judge_digest
+from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge, members_of
 from rubric.values.requests import Failure, Usage
 from rubric.values.rubrics import Rubric
 

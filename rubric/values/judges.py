@@ -23,11 +23,10 @@ from rubric.internals.fields import (
     optional,
     plain_number,
     refuse,
-    shown_fields,
     string,
     wording,
 )
-from rubric.internals.frozen_map import FrozenMap, Memo, thaw
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
@@ -599,39 +598,3 @@ def unhurried(judge: AnyJudge) -> AnyJudge:
             return evolve(judge, first=unhurried(judge.first), then=unhurried(judge.then))
         case never:
             assert_never(never)
-
-
-def judge_digest(judge: AnyJudge) -> str:
-    """
-    Return 16 hexadecimal digits of what *judge* is asked with: another one may answer differently.
-
-    Keys, addresses and what concerns the transport alone (timeout, retries, threads) do not count.
-    """
-    return _digest(judge)
-
-
-_TRANSPORT = frozenset({"timeout", "retries", "threads", "prime", "via", "params", "model"})
-_ADDRESSES = frozenset({"api_base", "base_url", "api_version"})
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, Judge):
-        params = {name: each for name, each in masked(thaw(value.params)).items() if name not in _ADDRESSES}
-        fields = {f.name: getattr(value, f.name) for f in shown_fields(value) if f.name not in _TRANSPORT}
-        return {"model": value.name, **fields, **({"params": params} if params else {})}
-    if isinstance(value, Jury | Panel | Cascade):
-        return [type(value).__name__, {f.name: _told(getattr(value, f.name)) for f in shown_fields(value)}]
-    if isinstance(value, tuple):
-        return [_told(each) for each in value]
-    return getattr(value, "__qualname__", value)
-
-
-def _digest_of(judge: AnyJudge) -> str:
-    import json  # noqa: PLC0415 - building a judge needs neither
-    from hashlib import sha256  # noqa: PLC0415 - likewise
-
-    plain = json.dumps(_told(judge), sort_keys=True, default=str)
-    return sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-_digest: Memo[AnyJudge, [], str] = Memo(_digest_of)
