@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rubric import Judge, LoadError, Suite
+from rubric import DefinitionError, Judge, LoadError, Suite
 from rubric.formats.suites import loads_suite
 from rubric.suites.report import Report
 from rubric.testing import ScriptedModel
@@ -125,8 +125,54 @@ def test_a_prompt_of_its_own_shows_outputs_and_criteria() -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["{% for o in outputs %}{{ o }}{% endfor %}", "Pick {{outputs[0]}} or {{outputs[1]}}", "By {{criteria}}"]
+    ("prompt", "shown"),
+    [
+        (
+            "{% for o in outputs %}{{ loop.index0 }}={{ o }};{% endfor %} {{criteria}}",
+            "0=A first answer;1=A {{ x }} answer; choose the funniest tweet",
+        ),
+        ("Pick {{outputs[0]}} or {{outputs[1]}} on {{topic}}", "Pick A first answer or A {{ x }} answer on t0"),
+        ("{{ outputs | length }}: {{ outputs | join(' / ') }}", "2: A first answer / A {{ x }} answer"),
+        (json.dumps([{"role": "user", "content": "Of {{outputs[1]}}"}]), "Of A {{ x }} answer"),
+    ],
 )
+def test_a_prompt_of_its_own_may_go_through_the_outputs(prompt: str, shown: str) -> None:
+    """Nothing in an output is read as a template."""
+    judge = model("1")
+    suite = suite_of(BEST, options={"rubricPrompt": prompt}).answered(["A first answer", "A {{ x }} answer"])
+    assert outcomes(suite.run(Judge(judge))) == [("failed", 0.0), ("passed", 1.0)]
+    assert [message["content"] for message in judge.asks[0].chat()] == [shown]
+
+
+def test_the_comparison_is_a_call_of_the_plan_and_of_the_budget() -> None:
+    suite = suite_of(RUBRIC, BEST)
+    assert suite.plan("openai/gpt-5-mini", target=answer).calls == 3
+    alone = suite_of(BEST).plan("openai/gpt-5-mini", target=answer)
+    assert [case.plan.most for case in alone] == [1, 0]
+    assert alone[0].judge == "openai/gpt-5-mini"
+    needed = alone.cost
+    assert needed is not None
+    report = suite_of(BEST).run("openai/gpt-5-mini", target=answer, max_cost=needed[1] / 2)
+    assert {row.status for row in report} == {"ungraded"}
+    assert report.usage.calls == 0
+
+
+def test_an_output_of_another_provider_is_no_answer_of_the_only_one() -> None:
+    providers = ["openai:chat:gpt-5", "openai:gpt-5-mini"]
+    test = {"vars": {"topic": "t"}, "providers": ["openai:chat:gpt-5"], "assert": [{"type": "contains", "value": "x"}]}
+    suite = loads_suite(json.dumps({"prompts": ["{{topic}}"], "providers": providers, "tests": [test]}), "promptfoo")
+
+    def result(provider: str) -> dict[str, Any]:
+        return {"vars": {"topic": "t"}, "promptIdx": 0, "provider": {"id": provider}, "response": {"output": provider}}
+
+    with pytest.raises(DefinitionError, match="belongs to one"):
+        suite.answered([result("openai:gpt-5-mini")])
+    assert [case.output for case in suite.answered([result("openai:gpt-5"), result("openai:gpt-5-mini")])] == [
+        "openai:gpt-5"
+    ]
+
+
+@pytest.mark.parametrize("prompt", ["By {{criteria}}", "Pick one."])
 def test_a_prompt_that_would_show_no_outputs_leaves_the_test_ungraded(prompt: str) -> None:
     """The judge would pick blindly; no model is asked."""
     judge = model("0")

@@ -15,8 +15,9 @@ An output without a grade (its target failed, or it is empty) takes no part.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from math import fsum
 
@@ -68,10 +69,12 @@ class SelectBest(Comparison):
     Args:
         text: By what it picks.
         prompt: In place of ours; `{{ output }}` shows the outputs, `{{ rubric }}` the text.
+        shown: In place of both: makes the whole prompt, text or a JSON list of messages, of the outputs and the text.
     """
 
     text: str = ""
     prompt: str | None = None
+    shown: Callable[[Sequence[str], str], str] | None = None
 
     @property
     def __name__(self) -> str:
@@ -114,19 +117,33 @@ _QUESTION = (
 
 def question(check: SelectBest, outputs: Sequence[Candidate]) -> tuple[Candidate, Rubric]:
     """Return the candidate and the rubric by which a judge picks one of *outputs*."""
+    prompt, variables = check.prompt, outputs[0].variables
+    if check.shown is not None:
+        prompt, texts = _slotted(check.shown([one.output for one in outputs], check.text))
+        variables = FrozenMap({**variables, **texts})
     inputs = {(one.input, one.messages) for one in outputs}
     # No response can write the line of another: the mark depends on all of them, and is the same in every process.
     mark = sha256("\0".join(one.output for one in outputs).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     shown = "\n\n".join(f"=== Response {number} {mark} ===\n{one.output}" for number, one in enumerate(outputs))
-    first = outputs[0]
     asked, messages = next(iter(inputs)) if len(inputs) == 1 else ("", ())
     # A label per output: what a choice scores does not matter, since its label is read.
     menu = Choices({str(number): float(not number) for number in range(len(outputs))})
-    text = check.text if check.prompt else _QUESTION.format(count=len(outputs), mark=mark, text=check.text)
-    rubric = Rubric(
-        criteria=[Criterion(text, id="best", answer=menu)], threshold=0, degenerate="judge", prompt=check.prompt
-    )
-    return Candidate(shown, input=asked, messages=messages, variables=first.variables), rubric
+    text = check.text if prompt else _QUESTION.format(count=len(outputs), mark=mark, text=check.text)
+    rubric = Rubric(criteria=[Criterion(text, id="best", answer=menu)], threshold=0, degenerate="judge", prompt=prompt)
+    return Candidate(shown, input=asked, messages=messages, variables=variables), rubric
+
+
+def _slotted(prompt: str) -> tuple[str, dict[str, str]]:
+    """Return *prompt* with a slot for each of its texts, and these texts: nothing in an output is read as a slot."""
+    if not prompt.lstrip().startswith("["):
+        return "{{ shown.0 }}", {"shown.0": prompt}
+    try:
+        messages = json.loads(prompt)
+        texts = {f"shown.{number}": message["content"] for number, message in enumerate(messages)}
+        slotted = [{**message, "content": f"{{{{ {name} }}}}"} for message, name in zip(messages, texts, strict=True)]
+    except (ValueError, TypeError, KeyError):
+        return "{{ shown.0 }}", {"shown.0": prompt}
+    return json.dumps(slotted), texts
 
 
 def picked(result: Grade | Ungraded) -> int | Failure:

@@ -283,6 +283,7 @@ class _ByVariables:
 
 def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[int]:
     """Return the places among *found* whose cell has the names that *reply* has; without cells, all of them."""
+    found = [n for n in found if _may_answer(cases[n], reply)]
     if len(found) < 2:  # noqa: PLR2004
         return found
     in_cell = [n for n in found if cases[n].cell and all(str(v) in reply.names for v in cases[n].cell.values())]
@@ -291,6 +292,18 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
     # A case with more of the variables is the closer one: another may have a part of them.
     most = max(len(cases[n].variables) for n in found)
     return [n for n in found if len(cases[n].variables) == most]
+
+
+def _may_answer(case: Case, reply: Reply) -> bool:
+    """True unless *reply* is that of another provider than the one of *case*."""
+    own = case.cell.get("provider")
+    return own is None or "target" not in reply.cell or any(_alike(str(own), name) for name in reply.names)
+
+
+def _alike(one: str, other: str) -> bool:
+    """True if two names of a provider are the same but for a kind, as `openai:chat:gpt-5` and `openai:gpt-5`."""
+    ends = {(name.partition(":")[0], name.rpartition(":")[2]) for name in (one, other)}
+    return one == other or (":" in one and ":" in other and len(ends) == 1)
 
 
 def _answered(case: Case, replies: list[Reply]) -> list[Case]:

@@ -21,7 +21,7 @@ from rubric.internals.fields import check_count, check_number
 from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
-from rubric.suites.assignment import Assigned, assign, graded, is_cell_of_judges, merged_with, side_by_side
+from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import (
     MaxScore,
@@ -34,11 +34,11 @@ from rubric.suites.comparisons import (
     verdict,
 )
 from rubric.suites.histories import Conversations, chains
-from rubric.suites.repetition import RUN, named, repeated
+from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
 from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts, scripts_in, unsupported_of
-from rubric.suites.suite_plan import plan_case, why_deferred
+from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_comparisons, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values.candidates import Candidate, Message, ToolCall
@@ -182,6 +182,10 @@ class Run:
         """
         found = [self._prepared(case) for case in self.suite.cases]
         if self.cases is not None:
+            for index, plan in plan_comparisons(self.suite.cases, [one.assigned for one in found]).items():
+                own, more = found[index].worst, plan.cost
+                worst = None if own is None or more is None else own + more[1]
+                found[index] = evolve(found[index], worst=worst)
             for one in found:
                 if one.worst is None:
                     for judge, _ in one.assigned.groups(one.case.rubric):
@@ -215,7 +219,7 @@ class Run:
         done: dict[int, list[Row]] = {}
         waiting = iter(chains(one.case for one in prepared))  # the workers take turns at it
         is_over = False
-        group_of = {index: group for group in _compared(prepared) for index in group}
+        group_of = {index: group for group in compared([one.case for one in prepared]) for index in group}
         finished: set[int] = set()
 
         def tell(rows: Iterable[Row]) -> bool:
@@ -280,10 +284,17 @@ class Run:
             if lost:
                 return lost[0].failure, "", Usage()
             candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
-        candidate, rubric = question(function, candidates)
         one = Assigned(judge)
         try:
-            result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
+            candidate, rubric = question(function, candidates)
+            async with AsyncExitStack() as stack:
+                commit = None
+                if self.cases is not None:
+                    cost = (await asyncio.to_thread(plan_comparison, candidates, criterion, assigned)).cost
+                    commit = await stack.enter_async_context(self.cases.holding(cost[1] if cost else 0.0))
+                result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
+                if commit is not None:
+                    commit(result.usage)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - as of any other judgement
@@ -411,18 +422,6 @@ class Run:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)
         return lambda ask: self.pipeline.send(evolve(ask, vote=ask.vote + before))
-
-
-def _compared(prepared: Sequence[Prepared]) -> list[tuple[int, ...]]:
-    """Return the places of the cases of each test whose outputs are compared, apart for each run and each judge."""
-    groups: dict[tuple[str, Any, Any], list[int]] = {}
-    for index, one in enumerate(prepared):
-        for criterion in comparisons_of(one.case.rubric)[:1]:
-            assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
-            test = getattr(criterion.answer.function, "test", "")
-            judge = one.case.cell.get("model") if is_cell_of_judges(one.case) else None
-            groups.setdefault((test, one.case.cell.get(RUN), judge), []).append(index)
-    return [tuple(group) for group in groups.values()]
 
 
 async def _response(target: Target, case: Case) -> Response:

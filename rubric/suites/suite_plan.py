@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
@@ -12,13 +13,17 @@ from rubric.internals.secrets import clean
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.rendering import html
-from rubric.suites.assignment import Assigned, assign, share
+from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.cases import Case
+from rubric.suites.comparisons import SelectBest, comparisons_of, question
+from rubric.suites.repetition import RUN
 from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import scripts_in, unsupported_of
 from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.providers import Providers, as_target
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Holds
+from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric, describe
 
@@ -152,7 +157,50 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     """Plan the run of *suite*, with *judge* and *target* as for `Suite.run`."""
     live = None if target is None else as_target(target)
     suite = suite.expanded(live)
-    return SuitePlan(suite.name, tuple(_planned(case, assign(case, judge, suite.judge), live) for case in suite.cases))
+    assigned = [assign(case, judge, suite.judge) for case in suite.cases]
+    found = [_planned(case, own, live) for case, own in zip(suite.cases, assigned, strict=True)]
+    for index, plan in plan_comparisons(suite.cases, assigned).items():
+        one, name = found[index], clean(assigned[index].name(found[index].rubric))
+        found[index] = evolve(one, plan=Plan.total([one.plan, plan]), judge=name if plan.asks else one.judge)
+    return SuitePlan(suite.name, tuple(found))
+
+
+def compared(cases: Sequence[Case]) -> list[tuple[int, ...]]:
+    """Return the places of the cases of each test whose outputs are compared, apart for each run and each judge."""
+    groups: dict[tuple[str, Any, Any], list[int]] = {}
+    for index, case in enumerate(cases):
+        for criterion in comparisons_of(case.rubric)[:1]:
+            assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
+            test = getattr(criterion.answer.function, "test", "")
+            judge = case.cell.get("model") if is_cell_of_judges(case) else None
+            groups.setdefault((test, case.cell.get(RUN), judge), []).append(index)
+    return [tuple(group) for group in groups.values()]
+
+
+def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dict[int, Plan]:
+    """Return the plan of the judges who compare the outputs of a test, by the place of its first case."""
+    found: dict[int, Plan] = {}
+    for group in compared(cases):
+        first = group[0]
+        candidates = [cases[index].candidate or _stand_in(cases[index]) for index in group]
+        plans = [
+            plan_comparison(candidates, criterion, assigned[first])
+            for criterion in comparisons_of(cases[first].rubric)
+            if len(group) > 1 and not assigned[first].missing
+        ]
+        if plans:
+            found[first] = Plan.total(plans)
+    return found
+
+
+def plan_comparison(candidates: Sequence[Candidate], criterion: Criterion, assigned: Assigned) -> Plan:
+    """Plan the comparison of *candidates* by *criterion*; it takes a request only where a judge decides it."""
+    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
+    if not isinstance(function, SelectBest):
+        return Plan.total([])
+    candidate, rubric = question(function, candidates)
+    judge = assigned.others.get(criterion.id, assigned.judge)
+    return plan_one(candidate, rubric, judge, count=count_tokens, price=price, worst=worst_cost)
 
 
 def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
@@ -186,12 +234,15 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     Without a candidate, a response of about 2,000 characters is planned, for which every condition holds.
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
-    stand_in = case.conversing([STAND_IN] * len(case.turns)) if case.turns else case.responding(STAND_IN)
-    graded = candidate if candidate is not None else stand_in
+    graded = candidate if candidate is not None else _stand_in(case)
     return Plan.total(
         plan_one(graded, share(rubric, ids), judge, count=count_tokens, price=price, worst=worst_cost)
         for judge, ids in assigned.groups(rubric)
     )
+
+
+def _stand_in(case: Case) -> Candidate:
+    return case.conversing([STAND_IN] * len(case.turns)) if case.turns else case.responding(STAND_IN)
 
 
 def _unconditional(rubric: Rubric) -> Rubric:

@@ -22,6 +22,7 @@ and `matchers/rag.ts`). promptfoo takes several calls for some of them, and embe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -43,13 +44,16 @@ from rubric.formats.output_checks import (
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
 from rubric.formats.promptfoo.texts import (
     Context,
+    OverOutputs,
     UnsupportedPromptError,
     check_keys,
     compact,
     content_of,
     fields,
+    raw_template_of,
     template_of,
 )
+from rubric.formats.templates.render import names_in
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.tool_calls import KINDS, SOURCES, ValidCalls, schemas_of, trajectory_check
 from rubric.internals.frozen_map import FrozenMap
@@ -190,20 +194,29 @@ def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
     if kind.startswith("not-"):
         return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     values = _values(at, context, several=False)
-    prompt = at.find("rubricPrompt") or context.prompt
+    prompt, template, shown = at.find("rubricPrompt") or context.prompt, None, None
     try:
-        template = None if prompt is None else template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
+        raw = None if prompt is None else raw_template_of(prompt)
+        names = names_in(raw or "")
+        if raw is not None and "outputs" in names_in(_PLAIN_OUTPUTS.sub("", raw)):
+            shown = OverOutputs(raw, FrozenMap(context.slots.variables))
+        elif prompt is not None and raw is not None:
+            template = template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with {why}", "", at)
-    if values is None or (prompt is not None and template is None):
+    except DefinitionError as problem:
+        return unsupported(f"{kind} with a rubricPrompt that is no template", problem.message, at)
+    if values is None or (prompt is not None and template is None and shown is None):
         return None
-    if template is not None and "{{ output }}" not in template:  # the judge would pick without having seen them
-        return unsupported(f"{kind} with a rubricPrompt that does not show {{{{ outputs }}}} as one text", "", at)
+    if prompt is not None and "outputs" not in names and "output" not in names:
+        # The judge would pick without having seen them.
+        return unsupported(f"{kind} with a rubricPrompt that does not show {{{{ outputs }}}}", "", at)
     judge = judge_of(at.find("provider") or context.provider)
-    check = Holds(SelectBest(context.test, values[0], template))
+    check = Holds(SelectBest(context.test, values[0], template, shown))
     return Assertion(str(check), check, kind=kind, judges=frozenset({judge}))
 
 
+_PLAIN_OUTPUTS = re.compile(r"\{\{-?\s*outputs\s*-?\}\}")
 _OF_OUTPUTS = {"outputs": "output", "criteria": "rubric"}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, get_args
@@ -23,6 +23,7 @@ from rubric.formats.includes import is_code, is_reference, read_document_at, rea
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
 from rubric.internals.fields import suggest
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.javascript import Program
 from rubric.internals.text import shorten
 from rubric.values.answers import Choices
@@ -298,6 +299,41 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
     if messages is None and isinstance(found.value, str):
         return found.built(slots.filled, whole(found.value))
     return found.built(_of_messages, each_text(messages, whole), slots)
+
+
+def raw_template_of(at: Cursor) -> str | None:
+    """
+    Return the `rubricPrompt` *at* as promptfoo's template, a list of messages as JSON; None where an error was noted.
+
+    Raises:
+        UnsupportedPromptError: It needs code.
+    """
+    found = _opened(at, is_prompt=True)
+    if found is None:
+        return None
+    text = found.value if isinstance(found.value, str) else json.dumps(found.value, ensure_ascii=False)
+    return found.built(lambda: with_environment(found, included(found, text)))
+
+
+@frozen
+class OverOutputs:
+    """The prompt of a comparison whose *template* goes through the `outputs`, which are known in the run alone."""
+
+    template: str
+    variables: FrozenMap = field(converter=FrozenMap)
+
+    def __call__(self, outputs: Sequence[str], criteria: str) -> str:
+        """
+        Return the prompt for *outputs*: a text, or messages as JSON.
+
+        Raises:
+            DefinitionError: It cannot be rendered.
+        """
+        data = {**thaw(self.variables), "outputs": [*outputs], "criteria": criteria}
+        messages = as_json_list(self.template)
+        if messages is None:
+            return render(self.template, data)
+        return json.dumps(each_text(messages, lambda text: render(text, data)), ensure_ascii=False)
 
 
 _MENU = re.compile(r"category\W{1,20}A\s*[/|,]\s*B\s*[/|,]\s*C\s*[/|,]\s*D\s*[/|,]\s*E\b")
