@@ -240,12 +240,10 @@ class Grading(_Stream):
     if not TYPE_CHECKING:  # a type checker says so without them
 
         def __len__(self) -> NoReturn:
-            message = "a stream of results has no length before it is read; write len(grade_many(...).collect())"
-            raise TypeError(message)
+            raise TypeError("a stream of results has no length before it is read; write len(grade_many(...).collect())")
 
         def __getitem__(self, _: object) -> NoReturn:
-            message = "a stream of results is read in order; write grade_many(...).collect()[0]"
-            raise TypeError(message)
+            raise TypeError("a stream of results is read in order; write grade_many(...).collect()[0]")
 
     def __iter__(self) -> Iterator[Result]:
         return self._results(self._begin())

@@ -141,7 +141,7 @@ def reader_of(
         beside: Keys of the mapping that the caller has read.
         reads: For each field that is not plain data, its reader; None for a field that no file gives.
     """
-    fields = [f for f in attrs.fields(cast("Any", cls)) if reads.get(f.name, _same)]
+    fields = [f for f in attrs.fields(cast("Any", cls)) if f.name not in reads or reads[f.name]]
     keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
     rows = {keys[f.name]: (f.name, reads.get(f.name)) for f in fields}
     needed = [keys[f.name] for f in fields if f.default is attrs.NOTHING]
@@ -170,17 +170,12 @@ def reader_of(
             _check_each(given, values, gathering, fields, keys)
         for key in given:
             if key not in rows:
-                gathering.problems.append(
-                    ((key,), UnknownKeyError(key, [*rows, *(name for name in beside if name not in rows)]))
-                )
+                allowed = [*rows, *(name for name in beside if name not in rows)]
+                gathering.problems.append(((key,), UnknownKeyError(key, allowed)))
         gathering.finish()
         return cls(**values)
 
     return read
-
-
-def _same(data: Any) -> Any:
-    return data
 
 
 def _cured(read: Read, data: Any) -> Any:

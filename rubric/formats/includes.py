@@ -457,17 +457,14 @@ def read_text_at(
     )
 
 
-def read_document_at(
-    reference: str, at: Cursor, loading: Loading | None = None, lacking: Callable[[str], object] | None = None
-) -> Cursor | None:
+def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
     """
     Return the root of the YAML, JSON, JSONL or CSV document that *reference* names; None where it cannot be read.
 
     It knows its own places, and notes into the same lists as the cursor *at*, so `Notes.finish` of either raises all.
-    *loading* replaces that of the cursor: where references start, and what may be seen. *lacking* is that of
-    `read_text_at`.
+    *lacking* is that of `read_text_at`.
     """
-    how = at.loading if loading is None else loading
+    how = at.loading
 
     def work(name: str) -> Cursor:
         located = located_file(name, how)
@@ -481,7 +478,7 @@ def read_document_at(
             documents[located.real] = _parsed(text, located.shown, name)
         return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
 
-    return read_at(reference, at, work, how, lacking)
+    return read_at(reference, at, work, None, lacking)
 
 
 def read_at(

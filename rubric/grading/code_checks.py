@@ -118,8 +118,7 @@ def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
 def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
     if not isinstance(check, checks.AnyCheck):
-        msg = f"{type(check).__name__} is no check that this library knows"
-        raise TypeError(msg)
+        raise TypeError(f"{type(check).__name__} is no check that this library knows")
     fold = str.casefold if getattr(check, "ignore_case", False) else str
     found = fold(candidate.output)
     match check:
@@ -162,8 +161,7 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
             | checks.Within()
             | checks.Similar()
         ):
-            msg = f"{type(check).__name__} is not decided by the candidate alone"
-            raise TypeError(msg)
+            raise TypeError(f"{type(check).__name__} is not decided by the candidate alone")
         case never:
             assert_never(never)
     return holds, f"{check}: {'yes' if holds else 'no'}"
@@ -180,8 +178,7 @@ def _parsed(text: str) -> tuple[Any, str]:
 
 
 def _no_constant(name: str) -> Any:
-    msg = f"{name} is not JSON"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not JSON")
 
 
 def _integer(digits: str) -> int | float:

@@ -187,8 +187,7 @@ def read(ask: Ask, text: str) -> tuple[Any, str]:
     try:
         value = reader(text)
     except Exception as error:  # noqa: BLE001 - a reader of the user's own may raise anything
-        message = f"its reader found no verdict, got {type(error).__name__}: {shorten(str(error), 80)}"
-        raise NoVerdict(message) from None
+        raise NoVerdict(f"its reader found no verdict, got {type(error).__name__}: {shorten(str(error), 80)}") from None
     if value is None:
         raise NoVerdict("its reader found no verdict")
     return value, text

@@ -72,8 +72,7 @@ class _Map:
     def _rows(self, data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
         """Return *data* as rows, and whether it is a batch, whose columns are lists: an output is none by itself."""
         if not isinstance(data, Mapping):  # what it returned would replace the columns, not add to them
-            message = "the data set has a format of frames; call map on dataset.with_format(None)"
-            raise DefinitionError("data", message)
+            raise DefinitionError("data", "the data set has a format of frames; call map on dataset.with_format(None)")
         plain = {name: data[name].tolist() if hasattr(data[name], "tolist") else data[name] for name in data}
         output = (self.columns or {}).get("output") or "output"
         first = plain.get(output, plain.get("messages"))

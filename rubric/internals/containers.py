@@ -25,8 +25,7 @@ class NoTruth(Guided):
     _truth: ClassVar[str] = ".passed"
 
     def __bool__(self) -> NoReturn:
-        msg = f"{type(self).__name__} is neither true nor false; ask for {self._truth}"
-        raise TypeError(msg)
+        raise TypeError(f"{type(self).__name__} is neither true nor false; ask for {self._truth}")
 
 
 class Listed(Generic[T]):
@@ -75,14 +74,11 @@ class Listed(Generic[T]):
                     return one
             names = [_id(one) for one in items]
             near = suggest(at, names) if len(names) <= _MOST_NAMED or nearest(at, names) else ""
-            msg = f"no {self._kind} {at!r} among {len(names)}{near}"
-            raise KeyError(msg)
+            raise KeyError(f"no {self._kind} {at!r} among {len(names)}{near}")
         if isinstance(at, slice):
             return tuple(items[at])
         if isinstance(at, bool) or not hasattr(at, "__index__"):
-            msg = f"expected an id, a place or a slice, got {at!r}"
-            raise TypeError(msg)
+            raise TypeError(f"expected an id, a place or a slice, got {at!r}")
         if not -len(items) <= index(at) < len(items):
-            msg = f"there is no {self._kind} at place {index(at)} among {len(items)}"
-            raise IndexError(msg)
+            raise IndexError(f"there is no {self._kind} at place {index(at)} among {len(items)}")
         return items[index(at)]

@@ -76,8 +76,7 @@ class GuidedType(type):
 
         def __getattr__(cls, name: str) -> object:
             if name.startswith("_"):
-                message = f"type object {cls.__name__!r} has no attribute {name!r}"
-                raise AttributeError(message)
+                raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
             raise UnknownAttributeError(cls, name)
 
 

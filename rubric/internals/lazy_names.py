@@ -29,8 +29,7 @@ def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callabl
         if name in homes:
             return getattr(import_module(homes[name], package), name)
         hint = f"; it is now called `{renamed[name]}`" if name in renamed else _hint(name, homes)
-        msg = f"module {package!r} has no attribute {name!r}{hint}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
 
     return find, dict(sorted(homes.items()))
 

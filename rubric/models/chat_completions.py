@@ -236,8 +236,7 @@ def _dumps(value: object) -> str:
 def _plain(value: object) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    msg = f"{type(value).__name__} is not JSON"
-    raise TypeError(msg)
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 # -- responses --------------------------------------------------------------------------------------------
@@ -468,6 +467,5 @@ def _logprobs(choice: Any) -> tuple[TokenLogprob, ...] | None:
 def _token(said: Any) -> tuple[str, float]:
     token, logprob = clean(at(said, "token")), float(at(said, "logprob"))
     if token is None or math.isnan(logprob):
-        msg = "no token, or no probability"
-        raise ValueError(msg)
+        raise ValueError("no token, or no probability")
     return token, min(logprob, 0.0)

@@ -68,8 +68,7 @@ def model(client: object, name: str | None = None, /) -> ClientModel:
     kind = client_kind(client)
     if kind is None:
         found = shorten(redact(repr(client)), 100)
-        message = f"got {found}; expected {CLIENTS}; or write a function from messages to text"
-        raise DefinitionError("client", message)
+        raise DefinitionError("client", f"got {found}; expected {CLIENTS}; or write a function from messages to text")
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise DefinitionError("name", f"got {name!r}; expected the name of a model")
     named = name or client_model_name(client)

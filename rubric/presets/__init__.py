@@ -56,8 +56,7 @@ def text_of(name: str) -> str:
 
 def __getattr__(name: str) -> Rubric:
     if name not in NAMES:
-        message = f"module {__name__!r} has no attribute {name!r}; the ready rubrics are {', '.join(NAMES)}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; the ready rubrics are {', '.join(NAMES)}")
     return examples(name)[0].rubric
 
 

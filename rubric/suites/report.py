@@ -291,8 +291,7 @@ def _exactly(*kinds: type) -> Any:
 
     def hook(value: Any, _: Any) -> Any:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            msg = f"expected {names}, got {shorten(repr(value), 80)}"
-            raise TypeError(msg)
+            raise TypeError(f"expected {names}, got {shorten(repr(value), 80)}")
         return value
 
     return hook

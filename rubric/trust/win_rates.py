@@ -141,11 +141,9 @@ class Preferences(Presented, Listed["Preference"]):
         """
         name = self.systems[0] if system is None else system
         if name not in self.systems:
-            msg = f"no system {name!r} among {', '.join(self.systems)}"
-            raise KeyError(msg)
+            raise KeyError(f"no system {name!r} among {', '.join(self.systems)}")
         if criterion is not None and criterion not in self.criteria:
-            msg = f"no criterion {criterion!r} among {', '.join(self.criteria)}"
-            raise KeyError(msg)
+            raise KeyError(f"no criterion {criterion!r} among {', '.join(self.criteria)}")
         said: list[tuple[Preference, float | None]] = []
         for one in self.preferences:
             outcome = one.outcome if criterion is None else next((c.outcome for c in one if c.id == criterion), None)

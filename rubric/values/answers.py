@@ -97,8 +97,7 @@ class ScoreRange(Shown):
                 raise refuse(name, given, "a whole number")
             object.__setattr__(self, name, value)
         if self.low > self.high:
-            message = f"a range starts at {self.low} and ends below that, at {self.high}; swap them"
-            raise DefinitionError("low", message)
+            raise DefinitionError("low", f"a range starts at {self.low} and ends below that, at {self.high}; swap them")
 
     @property
     def is_anchor(self) -> bool:

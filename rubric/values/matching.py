@@ -117,8 +117,7 @@ def check_schema(field: str, schema: Mapping[str, Any]) -> None:
     try:
         _kind(schema).check_schema(schema, format_checker=None)  # a format checker would refuse RE2's own patterns
     except SchemaError as problem:
-        message = f"not a JSON Schema at {problem.json_path}: {shorten(problem.message)}"
-        raise DefinitionError(field, message) from None
+        raise DefinitionError(field, f"not a JSON Schema at {problem.json_path}: {shorten(problem.message)}") from None
     except (AttributeError, ArithmeticError, RecursionError, TypeError, ValueError) as problem:  # beyond jsonschema
         raise DefinitionError(field, f"not a JSON Schema: {shorten(str(problem))}") from None
     for part in parts:

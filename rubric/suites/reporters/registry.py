@@ -61,8 +61,7 @@ class Reporter:
         except Exception as error:
             if not self.source:
                 raise
-            message = f"{self.name!r} of {self.source} failed: {describe(error)}"
-            raise DefinitionError("reporter", message) from error
+            raise DefinitionError("reporter", f"{self.name!r} of {self.source} failed: {describe(error)}") from error
         if not isinstance(text, str):
             message = f"{self.name!r} of {self.source} returned {type(text).__name__}, expected text"
             raise DefinitionError("reporter", message)

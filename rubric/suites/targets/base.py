@@ -114,8 +114,7 @@ class FunctionTarget:
         if isinstance(said, str):
             return case.responding(said)
         if not isinstance(said, Candidate | Response):
-            message = f"{self!r} returned {type(said).__name__}; expected the text of a response, or a Candidate"
-            raise TypeError(message)
+            raise TypeError(f"{self!r} returned {type(said).__name__}; expected the text of a response, or a Candidate")
         return said
 
     async def _in_a_thread(self, case: Case) -> Any:
