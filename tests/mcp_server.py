@@ -20,14 +20,22 @@ from typing import Any
 from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ListToolsResult, PaginatedRequestParams
+from mcp_types import ListResourcesResult, ListToolsResult, PaginatedRequestParams
 
 PAGE = 3
 """Tools on a page of the list."""
 
 
 class Paged(MCPServer[Any]):
-    """A server that lists its tools in pages, as servers with many of them do."""
+    """A server that lists its tools in pages, as servers with many of them do; its resources, if told to, for ever."""
+
+    endless = False
+
+    async def _handle_list_resources(
+        self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        whole = await super()._handle_list_resources(ctx, params)
+        return whole.model_copy(update={"next_cursor": "more"}) if self.endless else whole
 
     async def _handle_list_tools(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
@@ -39,6 +47,12 @@ class Paged(MCPServer[Any]):
 
 
 server = Paged("weather", log_level="CRITICAL")
+
+
+async def late() -> str:
+    """Come too late."""
+    await asyncio.sleep(3600)
+    return "late"
 
 
 @server.tool()
@@ -130,7 +144,12 @@ def main() -> None:
     parser.add_argument("--pid", type=Path)
     parser.add_argument("--child", type=Path)
     parser.add_argument("--notes", action="store_true", help="with a tool that writes, and a resource that fails")
+    parser.add_argument("--resources", choices=("late", "endless"), help="which nobody can read to the end")
     given = parser.parse_args()
+    if given.resources == "late":
+        for number in range(3):
+            server.resource(f"notes://late{number}", name=f"late{number}")(late)
+    server.endless = given.resources == "endless"
     if given.notes:
         server.tool()(note)
         server.resource("notes://broken", name="broken")(broken)

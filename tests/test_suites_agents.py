@@ -508,6 +508,26 @@ def test_resources_that_cannot_be_read_are_no_files(server: Any, why: str) -> No
         resources_of(server, timeout=20)
 
 
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (["--notes"], "notes://broken"),
+        (["--resources", "late"], "notes://late0: the resources did not come within 2 seconds"),
+        (["--resources", "endless"], "its list of resources has more than 100 pages"),
+    ],
+)
+def test_a_judge_that_cannot_look_at_all_there_is_gives_no_verdict(option: list[str], why: str) -> None:
+    """The case is ungraded and says what could not be read, in no more time than a call of a tool may take."""
+    server = evolve(started(), args=(*started().args, *option))
+    case = evolve(CASE, rubric=Rubric(criteria=["There are no notes"], max_steps=2))
+    with ToolServer(SUNNY) as model:
+        target = agent(model, server, resources=True, tool_timeout=2, start_timeout=60)
+        (row,) = Suite(cases=[case]).run(Judge(ScriptedModel([])), target=target)
+    assert row.status == "ungraded"
+    assert "the judge cannot look at all that there is" in row.reason
+    assert why in row.reason
+
+
 def test_the_resources_at_the_end_of_a_run_are_files_of_its_candidate() -> None:
     """What one cannot read is told, and the rest is kept; without the option there are none."""
     with ToolServer(wants("note", words="It rains."), SUNNY) as model:

@@ -39,6 +39,7 @@ from rubric.suites.targets.mcp_servers import Server, as_servers
 from rubric.suites.targets.models import AskedModel, left_out, opening, ready_to_ask, say
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.requests import Failure, FailureKind, Usage
+from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -119,6 +120,7 @@ class Run:
     """One run of an agent, turn by turn: the messages and the calls so far, and their usage."""
 
     target: AgentTarget
+    case: Case
     messages: list[dict[str, Any]]
     usage: Usage = field(factory=Usage)
     calls: list[ToolCall] = field(factory=list)
@@ -135,8 +137,12 @@ class Run:
             async with AsyncExitStack() as stack:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
                 outcome = await self._outcome(tools_of(connections))
-                if self.target.resources and not isinstance(outcome, Failure):
-                    await self._keep_resources(connections)
+                if not self.target.resources or isinstance(outcome, Failure):
+                    return outcome
+                lost = await self._keep_resources(connections)
+                if lost and _looks(self.case.rubric):  # a verdict on half of what was made would be none
+                    return Failure("transport", f"the judge cannot look at all that there is: {lost[0]}")
+                self.warnings |= dict.fromkeys(lost)
                 return outcome
         except ConnectionError as error:
             return self._ended("transport", str(error))
@@ -162,8 +168,9 @@ class Run:
         except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
             return self._ended("exception", describe(error))
 
-    async def _keep_resources(self, connections: Sequence[Connection]) -> None:
-        """Keep what the servers hold at the end; what cannot be read is told of."""
+    async def _keep_resources(self, connections: Sequence[Connection]) -> list[str]:
+        """Keep what the servers hold at the end; return a sentence for each resource that cannot be read."""
+        lost: list[str] = []
         for connection in connections:
             try:
                 texts, notes = await connection.resources()
@@ -171,7 +178,8 @@ class Run:
                 texts, notes = {}, [describe(error)]
             before = f"{connection.name}/" if len(connections) > 1 else ""
             self.files |= {f"{before}{uri}": text for uri, text in texts.items()}
-            self.warnings |= dict.fromkeys(f"a resource of {connection.name!r} was not kept: {note}" for note in notes)
+            lost += [f"a resource of {connection.name!r} was not kept: {note}" for note in notes]
+        return lost
 
     def _ended(self, kind: FailureKind, message: str) -> Failure:
         """Return the failure of a run that was ended from outside; a request may have been in flight."""
@@ -229,12 +237,13 @@ class Run:
         self.calls.append(ToolCall(name, arguments=arguments, result=text))
         return text
 
-    def response(self, case: Case, output: str) -> Response:
+    def response(self, output: str) -> Response:
         """
-        Return *output* as the response to *case*.
+        Return *output* as the response to the case.
 
         The conversation is the case's, then the agent's words between its calls; the results are with the calls.
         """
+        case = self.case
         messages = [*case.messages]
         if self.said:
             asked = Message("user", case.input)
@@ -243,6 +252,12 @@ class Run:
             output, tool_calls=self.calls, messages=messages, files={**case.files, **self.files}
         )
         return Response(candidate, self.usage, tuple(self.warnings))
+
+
+def _looks(rubric: Rubric) -> bool:
+    """True if a judge of *rubric*, or of one in it, has tools that read what the candidate made."""
+    inner = (criterion.answer for criterion in rubric.criteria)
+    return rubric.max_steps > 0 or any(isinstance(answer, Rubric) and _looks(answer) for answer in inner)
 
 
 def _error(text: str) -> str:
@@ -268,11 +283,12 @@ class AgentTarget(AskedModel):
         max_steps: The most turns of the model, the final reply included.
         timeout: Seconds for the whole run, from the first connection to the final reply.
         start_timeout: Seconds for a server until it has listed its tools.
-        tool_timeout: Seconds for one call of a tool.
+        tool_timeout: Seconds for one call of a tool, and for all resources of a server together.
         turn_timeout: Seconds for one attempt at one turn of the model.
         longest_result: Characters of a tool's result; a longer one is cut, with a mark.
         resources: Whether the texts of the servers' resources, as they are at the end of a run, are files of the
-            candidate, by their URIs; a judge with tools reads them.
+            candidate, by their URIs; a judge with tools reads them. If some cannot be read, the case is ungraded where
+            a judge would look at them; else a warning says so.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest turn.
         retries: How often a turn is sent again after a transient failure.
@@ -314,11 +330,11 @@ class AgentTarget(AskedModel):
                 await asyncio.to_thread(import_module, "rubric.suites.targets.mcp_sessions")
             except ImportError as error:
                 raise ImportError(f"{CURE} ({error})", name="mcp") from error
-        run = Run(self, messages)
+        run = Run(self, case, messages)
         outcome = await background_loop.on_background(whole(run.through(servers)))
         if isinstance(outcome, Failure):
             raise ModelError(evolve(outcome, usage=run.usage))
-        return run.response(case, outcome)
+        return run.response(outcome)
 
     def _servers(self, case: Case) -> dict[str, Server]:
         if not case.server:

@@ -26,7 +26,7 @@ async def aresources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMa
         try:
             async with connect("server", server, start=timeout, tool=timeout) as connection:
                 return await connection.resources()
-        except (ConnectionError, DeferError, ValueError) as error:
+        except (ConnectionError, DeferError) as error:
             return Failure("transport", str(error))
 
     found = await background_loop.on_background(whole(read()))
@@ -47,7 +47,7 @@ def resources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMap:
     own session.
 
     Args:
-        timeout: Seconds for each step: the start, the list, each resource.
+        timeout: Seconds for each step: the start, and the resources together.
 
     Raises:
         DefinitionError: The server is not there, a resource cannot be read, or they exceed the bounds of a snapshot.

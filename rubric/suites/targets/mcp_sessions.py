@@ -92,19 +92,23 @@ class Connection:
         """
         Return the texts of the server's resources by their URIs, and a sentence for each that cannot be kept.
 
-        Binary ones, and files that hold secrets by their names, are none of them.
+        Binary ones, and files that hold secrets by their names, are none of them. All together they have the seconds
+        of a call: a server with 2,000 slow resources must not keep a case waiting for hours.
 
         Raises:
-            GoneError: The server went away.
+            GoneError: The server went away, or does not list them.
         """
         found, notes, size = dict[str, str](), list[str](), 0
-        for uri in await self._uris():
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        uris = await self._uris(deadline)
+        for number, uri in enumerate(uris):
             try:
-                async with asyncio.timeout(self._seconds):
+                async with asyncio.timeout_at(deadline):
                     said = await self._client.read_resource(uri)
             except TimeoutError:
-                notes.append(f"{uri}: no answer within {self._seconds:g} seconds")
-                continue
+                notes.append(f"{uri}: the resources did not come within {self._seconds:g} seconds")
+                notes += [f"{len(uris) - number - 1:,} more were not read"] if number + 1 < len(uris) else []
+                break
             except MCPError as error:
                 if error.code in _GONE:
                     raise GoneError(f"the MCP server {self.name!r} went away: {error.message}") from None
@@ -122,14 +126,15 @@ class Connection:
                 size += length
         return found, [shorten(note, 300) for note in notes]
 
-    async def _uris(self) -> list[str]:
+    async def _uris(self, deadline: float) -> list[str]:
         if self._client.server_capabilities.resources is None:
             return []
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout_at(deadline):
                 listed = await _pages(lambda cursor: self._client.list_resources(cursor=cursor), "resources")
-        except TimeoutError:
-            raise GoneError(f"the MCP server {self.name!r} does not list its resources") from None
+        except (TimeoutError, MCPError, ValueError) as error:
+            why = f": {shorten(redact(str(error)))}" if str(error) else ""
+            raise GoneError(f"the MCP server {self.name!r} does not list its resources{why}") from None
         uris = (str(one.uri) for one in listed[: MOST_FILES + 1])
         return [uri for uri in uris if not is_hidden(uri.rpartition("/")[2])]
 
