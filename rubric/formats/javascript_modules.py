@@ -85,6 +85,11 @@ def bare_module(reference: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (reference.strip(), "")
 
 
+def is_javascript_file(value: Any) -> bool:
+    """True if *value* names a file in JavaScript or TypeScript, or a function in one."""
+    return isinstance(value, str) and bare_module(value)[0].endswith(SUFFIXES)
+
+
 def program_at(reference: str, at: Cursor) -> Program | str:
     """Return the program of the module that *reference*, at the cursor, names; a text says why there is none."""
     path, function = bare_module(reference)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
@@ -45,6 +45,7 @@ class Rewritten:
     is_es: bool = False
 
 
+@lru_cache(maxsize=64)
 def rewritten(text: str, *, typescript: bool) -> Rewritten:
     """
     Return the module *text*.

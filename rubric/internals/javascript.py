@@ -38,10 +38,10 @@ _ABSENT = (
     *("require", "process", "fetch", "Buffer", "URL", "URLSearchParams", "TextEncoder", "TextDecoder", "crypto"),
     *("structuredClone", "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "Intl"),
     *("XMLHttpRequest", "WebSocket", "Headers", "Request", "Response", "FormData", "Blob", "File", "Event"),
-    *("EventTarget", "AbortController", "AbortSignal", "WebAssembly", "navigator", "window", "document", "Worker"),
-    *("MessageChannel", "BroadcastChannel", "__dirname", "__filename", "Deno", "Bun", "std", "os"),
+    *("EventTarget", "AbortController", "AbortSignal", "WebAssembly", "navigator", "Worker"),
+    *("MessageChannel", "BroadcastChannel", "__dirname", "__filename", "std", "os"),
 )
-"""Names that Node or a browser has and the engine has not: a program that asks for one cannot be run as meant."""
+"""Names that Node has, or that reach out, and the engine has not: a program that asks for one cannot run as meant."""
 
 
 class JavaScriptError(RubricError):
@@ -75,9 +75,13 @@ class Program:
             ThrownError: It threw an error.
             JavaScriptError: It could not be run to its end, or the extra is not installed.
         """
+        return self.call(output, context)
+
+    def call(self, *arguments: Any) -> Any:
+        """Return as `run` what the function of a module makes of *arguments*."""
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
             raise JavaScriptError(f"the JavaScript was stopped at its limits {_MOST_STOPS} times, and is not run again")
-        given = {"output": output, "context": context, "body": self.body, "module": self.module, "name": self.name}
+        given = {"arguments": arguments, "body": self.body, "module": self.module, "name": self.name}
         request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT}}
         reply = _worker().ask(json.dumps(request))
         if "limit" in reply:

@@ -46,7 +46,7 @@ _PRELUDE = """
     else say({type, value});
   };
   try {
-    const {output, context} = input;
+    const [output, context = {}] = input.arguments;
     let value;
     if (input.module) {
       const module = {exports: {}};
@@ -54,11 +54,12 @@ _PRELUDE = """
       new Function('module', 'exports', '$lack', input.body)(module, module.exports, missing);
       const whole = module.exports.default ?? module.exports;
       value = input.name ? module.exports[input.name] ?? whole[input.name] : whole;
-      if (typeof value !== 'function') throw new TypeError('the file exports no function ' + input.name);
+      const given = typeof value === 'function' || Array.isArray(value);
+      if (!given) throw new TypeError('the file exports no function ' + input.name);
     } else {
       value = new Function('output', 'context', 'vars', input.body)(output, context, context.vars);
     }
-    if (typeof value === 'function') value = value(output, context);
+    if (typeof value === 'function') value = value(...input.arguments);
     Promise.resolve(value).then(answered, failed).catch(failed);
   } catch (error) { failed(error); }
 })();

@@ -19,6 +19,8 @@ from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.images import Attached, image_in, is_address
 from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
+from rubric.formats.javascript_modules import is_javascript_file
+from rubric.formats.promptfoo.functions import JavaScriptFunction, function_at, may_call
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
@@ -34,6 +36,7 @@ from rubric.formats.promptfoo.texts import (
 )
 from rubric.formats.python import executable, is_python_file, python_function, python_script_file
 from rubric.formats.templates.render import is_template, names_in
+from rubric.internals.javascript import EXTRA, JavaScriptError, ThrownError
 from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
@@ -65,7 +68,7 @@ class Prompt:
     missing: str = ""
     names: tuple[str, ...] = ()
     is_continued: bool = False
-    program: PythonFunction | Executable | None = None
+    program: JavaScriptFunction | PythonFunction | Executable | None = None
     config: Mapping[str, Any] = {}
 
 
@@ -189,7 +192,9 @@ _COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
 def _of_code(at: Cursor, name: str, label: str) -> Prompt:
     """Return the prompt that a program makes: a function in Python, a Python file that prints it, or a command."""
     label, is_command = label or name, name.startswith("exec:")
-    program: PythonFunction | Executable | None = None
+    program: JavaScriptFunction | PythonFunction | Executable | None = None
+    if is_javascript_file(name):
+        return _of_javascript(at, name, label)
     try:
         if is_command or _COMMANDS.search(name):
             program = executable(name.removeprefix("exec:") if is_command else f"./{name}", at)
@@ -207,6 +212,21 @@ def _of_code(at: Cursor, name: str, label: str) -> Prompt:
     return Prompt("", label, at, program=program)
 
 
+def _of_javascript(at: Cursor, name: str, label: str) -> Prompt:
+    """Return the prompt that JavaScript makes; where it cannot be run, given outputs are graded all the same."""
+    why = f"it needs an engine ({EXTRA})"
+    if may_call(name):
+        try:
+            program = function_at(name, at, "")
+        except DefinitionError as problem:
+            why = problem.message
+        else:
+            shows = isinstance(program, JavaScriptFunction) and "_conversation" in program.program.body
+            return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
+    at.warn(f"{shorten(name, 80)} makes no prompt, so the input of its cases is empty: {why}")
+    return Prompt("", label, at)
+
+
 def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Prompt:
     """
     Return *prompt* with the template that its program makes of *variables*; it is *missing* where it fails.
@@ -218,8 +238,11 @@ def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Pro
     given = {"vars": dict(variables), "provider": {"id": provider, "label": provider}, "config": dict(prompt.config)}
     try:
         said = prompt.program.call(given)
-    except ProgramError as problem:
-        return evolve(prompt, missing=f"a prompt that a program makes, which failed ({shorten(str(problem), 160)})")
+        why = "" if isinstance(said, str | dict | list) else f"it returned {shorten(repr(said), 60)}"
+    except (JavaScriptError, ThrownError, ProgramError) as problem:
+        said, why = None, str(problem)
+    if why:
+        return evolve(prompt, missing=f"a prompt that a program makes, which failed ({shorten(why, 160)})")
     if isinstance(said, dict) and "prompt" in said:
         said = said["prompt"]
     return evolve(_known(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)

@@ -15,10 +15,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import RubricError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
+from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.promptfoo.assertions import Graded, graded, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
@@ -38,6 +39,7 @@ from rubric.formats.promptfoo.columns import (
     providers_of,
     tools_of,
 )
+from rubric.formats.promptfoo.functions import function_at, may_call
 from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
@@ -61,10 +63,9 @@ from rubric.formats.promptfoo.texts import (
     named,
 )
 from rubric.formats.providers import read_provider, runs_of
-from rubric.formats.python import is_python_file, python_function
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.javascript import JavaScriptError, ThrownError
-from rubric.internals.programs import ProgramError, is_allowed
+from rubric.internals.programs import ProgramError
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case, History
 from rubric.suites.providers import Provider
@@ -222,9 +223,8 @@ def _history(case: Case, test: Test, cell: Cell, slots: Slots, turns: Counter[st
 
 
 def _made_names(test: Test) -> list[str]:
-    """Return the names of the variables of *test* that a program in Python makes, where that is allowed."""
-    named = test.variables.items() if is_allowed() else ()
-    return [name for name, at in named if is_reference(at.value) and is_python_file(at.value)]
+    """Return the names of the variables of *test* that a program makes which may be run."""
+    return [name for name, at in test.variables.items() if is_reference(at.value) and may_call(at.value)]
 
 
 def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
@@ -235,18 +235,19 @@ def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
     variables, places = dict(slots.variables), dict(test.variables)
     for name in names:
         at, shown = places[name], cell.prompt.template if cell.prompt is not None else ""
-        why = f"expected {{'output': a text}} of {shorten(at.value, 80)}"
+        why = f"expected {{'output': its value}} of {shorten(at.value, 80)}"
         try:
-            said = python_function(at.value, at, "get_var").call(name, shown, variables)
-        except (DefinitionError, ProgramError) as problem:
+            said = function_at(at.value, at, "get_var").call(name, shown, variables)
+        except RubricError as problem:
             said, why = None, str(problem)
         made = said if isinstance(said, dict) else {}
-        if not isinstance(made.get("output"), str) or made.get("error"):
+        output = made.get("output")
+        if not output or made.get("error") or not (isinstance(output, str) or is_javascript_file(at.value)):
             told = shorten(str(made.get("error") or why), 160)
             return evolve(test, lacks=test.lacks or f"variables that a program makes, which failed ({told})"), Slots(
                 variables
             )
-        variables[name] = made["output"].strip()
+        variables[name] = output if is_javascript_file(at.value) else output.strip()
         places[name] = at.holding(variables[name])
     return evolve(test, variables=places), Slots(nested(variables))
 
@@ -325,10 +326,11 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     prompt, asked = cell.prompt, Asked()
     if prompt is not None and not lacks_of(cell):
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
+        around = _around(test) if prompt.program is None else ()  # as in promptfoo, a made prompt has nothing around it
         prompt = made_for(prompt, slots.variables, cell.provider)
         cell = evolve(cell, prompt=prompt)
         with prompt.at.notes.lacking() as lacks:
-            asked = ask(prompt, known, *_around(test), places=test.variables)
+            asked = ask(prompt, known, *around, places=test.variables)
         why = f"a prompt with {lacks[0]}" if lacks else prompt.missing
         asked = evolve(asked, lacks=why) if why else asked
     if asked.lacks:

@@ -16,11 +16,12 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import RubricError
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.images import is_image
 from rubric.formats.includes import expand_at, is_code, is_outside, is_reference, read_document_at, read_text_at
+from rubric.formats.promptfoo.functions import function_at, may_call
 from rubric.formats.promptfoo.texts import (
     as_text,
     check_keys,
@@ -32,8 +33,8 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
-from rubric.formats.python import is_python_file, python_function
-from rubric.internals.programs import CURE, ProgramError, is_allowed
+from rubric.formats.python import is_python_file
+from rubric.internals.programs import CURE
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -265,12 +266,12 @@ def _named(at: Cursor, *, listed: bool = False) -> list[Test]:
 
 
 def _generated(at: Cursor, name: str, config: Any = None) -> list[Test]:
-    """Return the tests that the function *name* in Python makes, of *config* if there is one; none if it may not."""
-    if not is_python_file(name) or not is_allowed():
+    """Return the tests that the function *name* makes, of *config* if there is one; none where it may not be run."""
+    if not may_call(name):
         return []
     try:
-        made = python_function(name, at, "generate_tests").call(*([] if config is None else [config]))
-    except (DefinitionError, ProgramError) as problem:
+        made = function_at(name, at, "generate_tests").call(*([] if config is None else [config]))
+    except RubricError as problem:
         made, why = None, str(problem)
     else:
         why = f"expected a list of tests, got {shorten(repr(made), 60)}"

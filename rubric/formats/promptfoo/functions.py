@@ -1,0 +1,57 @@
+"""
+Functions in files, by which promptfoo's files make prompts, variables and tests.
+
+Those in JavaScript run in the embedded engine (extra `javascript`), those in Python in a process of their own and only
+where the caller allows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Cursor
+from rubric.formats.javascript_modules import is_javascript_file, program_at
+from rubric.formats.python import is_python_file, python_function
+from rubric.internals.javascript import UNDEFINED, Program, is_installed
+from rubric.internals.programs import PythonFunction, is_allowed
+
+
+@frozen
+class JavaScriptFunction:
+    """The function that a module exports, in the place of a `PythonFunction`."""
+
+    program: Program
+
+    def call(self, *arguments: Any) -> Any:
+        """
+        Return what it makes of *arguments*; None where it makes nothing. A list in place of a function is itself.
+
+        Raises:
+            ThrownError: It threw an error.
+            JavaScriptError: It could not be run to its end.
+        """
+        made = self.program.call(*arguments)
+        return None if made is UNDEFINED else made
+
+
+def may_call(value: Any) -> bool:
+    """True if *value* names a function that can be called here, and may be."""
+    return (is_javascript_file(value) and is_installed()) or (is_python_file(value) and is_allowed())
+
+
+def function_at(value: str, at: Cursor, default: str) -> JavaScriptFunction | PythonFunction:
+    """
+    Return the function that *value* names, at the cursor; in Python *default*, where it names the file alone.
+
+    Raises:
+        DefinitionError: The file is not there or may not be read, or the module cannot start.
+    """
+    if not is_javascript_file(value):
+        return python_function(value, at, default)
+    program = program_at(value, at)
+    if isinstance(program, str):
+        raise DefinitionError("", program)
+    return JavaScriptFunction(program)

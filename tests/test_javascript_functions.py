@@ -1,0 +1,146 @@
+"""Prompts, variables and tests that functions in JavaScript and TypeScript make for promptfoo's files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubric.formats.suites import load_suite
+from rubric.suites.suite import Suite
+from rubric.values.candidates import Message
+from tests.agentv import written
+
+pytest.importorskip("quickjs", reason="the extra javascript is not installed")
+pytest.importorskip("tree_sitter_typescript", reason="the extra javascript is not installed")
+
+CONTAINS = [{"type": "contains", "value": "x"}]
+
+
+def loaded(folder: Path, files: dict[str, str], **data: Any) -> Suite:
+    for name, text in files.items():
+        written(folder / name, text)
+    whole = {"providers": ["openai:gpt-5-mini"], **data}
+    return load_suite(written(folder / "promptfooconfig.yaml", json.dumps(whole)))
+
+
+def asked(folder: Path, text: str, reference: Any = "file://ask.js", *, name: str = "ask.js", **test: Any) -> Any:
+    """Return the input, or the messages, of a case whose prompt *text* makes."""
+    test = {"vars": {"topic": "tea", "deep": {"n": [1, 2]}}, "assert": CONTAINS, **test}
+    (case,) = loaded(folder, {name: text}, prompts=[reference], tests=[test])
+    return [(one.role, one.content) for one in case.messages] or case.input
+
+
+CHAT = "[{role: 'system', content: 'Be brief'}, {role: 'user', content: `On ${vars.topic}, {{ topic }}`}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reference", "expected"),
+    [
+        ("ask.js", "module.exports = ({vars}) => `On ${vars.topic}: {{ topic }}`", "file://ask.js", "On tea: tea"),
+        ("ask.mjs", "export const two = async ({vars}) => `n ${vars.deep.n[1]}`", "file://ask.mjs:two", "n 2"),
+        ("ask.cjs", "exports.ask = (c) => ({prompt: 'P ' + c.vars.topic, config: {a: 1}})", "ask.cjs:ask", "P tea"),
+        ("ask.ts", "export default (c: any): string => c.provider.id", "file://ask.ts", "openai:gpt-5-mini"),
+        ("ask.js", "module.exports = (c) => c.config.tone", {"raw": "file://ask.js", "config": {"tone": "dry"}}, "dry"),
+        ("ask.js", "module.exports = () => ({a: [1]})", {"id": "file://ask.js", "label": "l"}, '{"a":[1]}'),
+        ("ask.js", f"module.exports = ({{vars}}) => {CHAT}", "file://ask.js", [("system", "Be brief"), ("user", "On tea, tea")]),
+        ("ask.js", f"module.exports = ({{vars}}) => ({{prompt: {CHAT}}})", "file://ask.js", [("system", "Be brief"), ("user", "On tea, tea")]),
+    ],
+)  # fmt: skip
+def test_a_function_makes_the_prompt_of_each_case(
+    name: str, text: str, reference: Any, expected: Any, tmp_path: Path
+) -> None:
+    """A text, data as JSON, or a chat, of the variables with their types; it may be a template itself."""
+    assert asked(tmp_path, text, reference, name=name) == expected
+
+
+def test_a_made_prompt_attaches_images_and_takes_nothing_around_it(tmp_path: Path) -> None:
+    """promptfoo puts `prefix` and `suffix` around the text of the file, which is not sent."""
+    chat = "[{role: 'user', content: [{type: 'text', text: vars.topic}, {type: 'image_url', image_url: {url: 'data:image/png;base64,iVBORw0KGgo='}}]}]"
+    test = {"vars": {"topic": "tea"}, "assert": CONTAINS, "options": {"prefix": "before ", "suffix": " after"}}
+    (case,) = loaded(
+        tmp_path, {"ask.js": f"module.exports = ({{vars}}) => {chat}"}, prompts=["file://ask.js"], tests=[test]
+    )
+    assert case.messages == (Message("user", "tea"),)
+    assert len(case.images) == 1
+    assert asked(tmp_path, "module.exports = () => 'plain'", options={"prefix": "before "}) == "plain"
+
+
+def test_each_file_that_a_pattern_matches_and_each_provider_has_a_prompt_of_its_own(tmp_path: Path) -> None:
+    """As with texts."""
+    made = loaded(
+        tmp_path,
+        {"asks/a.js": "module.exports = (c) => 'a ' + c.provider.label", "asks/b.mjs": "export default () => 'b'"},
+        prompts=["file://asks/*"],
+        providers=[{"id": "openai:gpt-5-mini", "label": "one"}, {"id": "openai:gpt-5", "label": "two"}],
+        tests=[{"assert": CONTAINS}],
+    )
+    assert [case.input for case in made] == ["a one", "b", "a two", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("module.exports = () => { throw new Error('no luck') }", "which failed (Error: no luck)"),
+        ("module.exports = () => undefined", "it returned None"),
+        ("module.exports = () => 7", "it returned 7"),
+        ("module.exports = () => process.env.HOME", "needs process"),
+        ("module.exports = ({vars}) => String(vars._conversation)", "shows the turns before"),
+    ],
+)
+def test_a_prompt_that_fails_leaves_its_case_ungraded(text: str, why: str, tmp_path: Path) -> None:
+    """Nothing is asked in its place."""
+    (case,) = loaded(tmp_path, {"ask.js": text}, prompts=["file://ask.js"], tests=[{"assert": CONTAINS}])
+    (row,) = load_suite(tmp_path / "promptfooconfig.yaml").run("offline", target=lambda case: "x")
+    assert row.status == "ungraded"
+    assert why in " ".join(criterion.text for criterion in case.rubric.criteria)
+
+
+def test_outputs_are_graded_where_a_prompt_cannot_be_run(tmp_path: Path) -> None:
+    """A package that is not installed is told when the file is loaded; a live run asks nothing."""
+    files = {"ask.js": "const dedent = require('dedent');\nmodule.exports = () => dedent`x`"}
+    suite = loaded(tmp_path, files, prompts=["file://ask.js"], tests=[{"assert": CONTAINS}])
+    assert "it imports 'dedent'" in str(suite.warnings)
+    (row,) = suite.answered([{"id": suite.cases[0].id, "output": "x"}]).run("offline")
+    assert row.status == "passed"
+    written(tmp_path / "node_modules" / "dedent" / "index.js", "module.exports = (parts) => parts[0].trim()")
+    assert load_suite(tmp_path / "promptfooconfig.yaml").cases[0].input == "x"
+
+
+def test_functions_make_variables(tmp_path: Path) -> None:
+    """They are given the name, the prompt and the other variables, and return an `output` of any type."""
+    files = {
+        "v.js": "module.exports = (name, prompt, vars) => ({output: `${name} of ${vars.topic} in ${prompt.length}`});",
+        "list.mjs": "export default async () => ({output: ['a', 'b']});",
+        "bad.js": "module.exports = () => ({error: 'no luck'});",
+    }
+    test = {"vars": {"topic": "tea", "v": "file://v.js", "l": "file://list.mjs"}, "assert": CONTAINS}
+    (case,) = loaded(tmp_path, files, prompts=["{{ v }}; {{ l[1] }}"], tests=[test])
+    assert case.input == "v of tea in 19; b"
+    test["vars"] = {"v": "file://bad.js"}
+    (case,) = loaded(tmp_path, files, prompts=["{{ v }}"], tests=[test])
+    assert "which failed (no luck)" in str(case.rubric.criteria)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reference"),
+    [
+        ("t.js", "module.exports = [{vars: {n: 1}, assert: []}, {vars: {n: 2}}]", "file://t.js"),
+        ("t.ts", "export async function make(): Promise<object[]> { return [{vars: {n: 1}}, {vars: {n: 2}}] }", "t.ts:make"),
+        ("t.mjs", "export default (config) => config.all.map((n) => ({vars: {n}}))", {"path": "file://t.mjs", "config": {"all": [1, 2]}}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_module_makes_tests(name: str, text: str, reference: Any, *, listed: bool, tmp_path: Path) -> None:
+    """A list that it exports, or that its function returns."""
+    suite = loaded(tmp_path, {name: text}, prompts=["{{ n }}"], tests=[reference] if listed else reference)
+    assert [case.input for case in suite] == ["1", "2"]
+
+
+def test_tests_that_cannot_be_made_are_one_ungraded_case(tmp_path: Path) -> None:
+    """It says why."""
+    files = {"t.js": "const fs = require('fs');\nmodule.exports = () => JSON.parse(fs.readFileSync('t.json'));"}
+    (case,) = loaded(tmp_path, files, prompts=["{{ n }}"], tests="file://t.js")
+    assert "it imports 'fs'" in str(case.rubric.criteria)
