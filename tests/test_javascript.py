@@ -383,6 +383,38 @@ def test_files_processes_and_the_network_are_not_there(value: str) -> None:
     assert "the JavaScript needs" in why(found)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(1234.5).toLocaleString() === '1,234.5'",
+        "['b', 'C'].sort((a, b) => a.localeCompare(b)).join('') === 'bC'",
+        "new Date('2024-03-05').toLocaleDateString('en-US') === '3/5/2024'",
+        "[3000, 1].toLocaleString() === '3,000,1'",
+    ],
+)
+def test_functions_of_locales_are_not_answered_without_tables(value: str) -> None:
+    """Node answers yes to each; the engine's plain forms would answer no, and the candidate would fail for that."""
+    found = graded("x", value)
+    assert isinstance(found, Ungraded)
+    assert "Intl" in why(found)
+
+
+def test_functions_of_locales_answer_where_every_locale_agrees() -> None:
+    """Equal texts, plain letters and small numbers."""
+    assert result("x", "'a'.localeCompare('b') < 0 && 'é'.localeCompare('é') === 0") == (True, 1.0)
+    assert result("x", "[3, 1].toLocaleString() === '3,1'") == (True, 1.0)
+
+
+def test_calls_within_calls_are_as_many_as_in_node() -> None:
+    """Ten thousand work; more leave the case ungraded, since Node's own limit depends on the machine."""
+    deep = "(function f(n) { return n ? f(n - 1) : true })"
+    assert result("x", f"{deep}(10000)") == (True, 1.0)
+    for endless in (f"{deep}(1e6)", "JSON.parse('['.repeat(1e6))", "/(?:(?:(a))*)*$/.test('a'.repeat(1e6))"):
+        found = graded("x", endless)
+        assert isinstance(found, Ungraded)
+        assert "needs more than" in why(found)
+
+
 ENDLESS = [
     "while (true) { try { throw 1 } catch (e) {} }\nreturn 1",
     "({toJSON() { for (;;); }})",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import polars as pl
 import pytest
@@ -177,3 +178,44 @@ def test_a_source_that_blocks_holds_up_nobody() -> None:
     first = next(stream)
     more.set()
     assert [first.index, next(stream).index, next(stream, None)] == [0, 1, None]
+
+
+TWICE = "two columns are called 'output'"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("twice.csv", b"output,output\na,b\n", TWICE),
+        ("semicolon.csv", b"output;input\na;b\n", "parted by ';'"),
+        ("tab.csv", b"output\tinput\na\tb\n", "name the file .tsv"),
+        ("utf16.csv", "output,input\na,b\n".encode("utf-16"), "no text in UTF-8"),
+        ("none.xlsx", b"", "cannot be read as an Excel file"),
+    ],
+)
+def test_a_table_with_a_wrong_head_is_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    """Of two columns of one name a row holds the last; other separators and encodings hide the columns."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DefinitionError, match=said):
+        [*grade_many(tmp_path / name, "Is polite", "offline")]
+
+
+def test_two_columns_of_one_name_are_refused_in_frames_and_sheets(tmp_path: Path) -> None:
+    """As in text files."""
+    frame = pd.DataFrame([["a", "b"]], columns=["output", "output"])
+    book = openpyxl.Workbook()
+    for row in (["output", "output"], ["a", "b"]):
+        book.active.append(row)
+    book.save(tmp_path / "twice.xlsx")
+    for table in (frame, tmp_path / "twice.xlsx"):
+        with pytest.raises(DefinitionError, match=TWICE):
+            [*grade_many(table, "Is polite", "offline")]
+
+
+def test_a_line_of_json_with_a_key_twice_is_ungraded(tmp_path: Path) -> None:
+    """Which of the two outputs is meant, nobody knows."""
+    (tmp_path / "a.jsonl").write_text('{"output": "a", "output": "b"}\n{"output": "c"}\n')
+    first, second = grade_many(tmp_path / "a.jsonl", "Is polite", "offline")
+    assert isinstance(first, Ungraded)
+    assert "'output' is used twice" in first.failures[0].message
+    assert second.candidate == Candidate("c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,27 @@ def test_labels_come_from_files_frames_and_mappings(tmp_path: Path) -> None:
     assert [row.rater for row in Labels({"a": {"good": [True, False]}})] == ["1", "2"]
     renamed = frame.rename(columns={"key": "id", "value": "label"})
     assert len(Labels.from_pandas(renamed, columns={"key": "id", "value": "label"})) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"key,label\na,1\n", "columns={'value': 'label'}"),
+        ("a.csv", b"notes,case_id,value\nx,a,1\n", "columns={'key': 'case_id'}"),
+        ("a.csv", b"key,value,value\na,1,0\n", "'value'"),
+        ("a.csv", b"key;value\na;1\n", "parted by ';'"),
+        ("a.csv", b"key,value\nM\xe4rz,1\n", "a.csv:2: no text in UTF-8"),
+        ("a.csv", b"key,value\na,1,0\n", "a.csv:2: 3 cells under 2 names"),
+        ("a.jsonl", b'{"key": "a", "value": 1, "value": 0}\n', "a.jsonl:1: no JSON: the key 'value' is used twice"),
+    ],
+)
+def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    """The place, what was found, and the call that works: a column of labels, not that of the keys."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DefinitionError, match=re.escape(message)):
+        Labels.read(tmp_path / name)
 
 
 @pytest.mark.parametrize(

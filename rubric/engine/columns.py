@@ -83,6 +83,13 @@ def _as_named(value: object) -> FrozenMap:
     return FrozenMap(value)
 
 
+def refuse_twice(names: Sequence[str], where: str = "") -> None:
+    """Refuse *names* of columns of which two are the same: a row would hold the last of them."""
+    if twice := next((name for n, name in enumerate(names) if name and name in names[:n]), ""):
+        at = f"{where}: " if where else ""
+        raise DefinitionError("columns", f"{at}two columns are called {twice!r}; rename one, or leave it out")
+
+
 @frozen
 class Columns:
     """
@@ -117,9 +124,10 @@ class Columns:
 
         Raises:
             DefinitionError: A column that is named is not there; or one looks like a field and is not used, with the
-                call that works.
+                call that works; or two have one name, so that a row would hold the last of them.
         """
         there = [name for name in names if isinstance(name, str)]
+        refuse_twice(there)
         for name, column in self.named.items():
             if column is not None and column not in there:
                 raise DefinitionError(f"columns.{name}", f"there is no column {column!r}{suggest(column, there)}")

@@ -26,17 +26,18 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, TextIO
+from zipfile import BadZipFile
 
 from attrs import field, frozen
 
-from rubric.engine.columns import OWN_NAMES, Columns
+from rubric.engine.columns import OWN_NAMES, Columns, refuse_twice
 from rubric.engine.logs import Broken, entries_of, inspect_samples, rows_of
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
@@ -473,30 +474,67 @@ def _is_text(given: str) -> bool:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
+    return (row for _, row in _placed_lines(path))
+
+
+def placed_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the content of each row of a CSV, TSV or JSONL file; a `Broken` for a line that is none."""
+    separator = SEPARATORS[path.suffix.lower()]
+    return _placed_cells(path, separator) if separator else _placed_lines(path)
+
+
+def _placed_lines(path: Path) -> Iterator[tuple[str, Any]]:
     with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield _json_line(f"{path.name}:{number}", line)
+                where = f"{path.name}:{number}"
+                yield where, _json_line(where, line)
 
 
 def _json_line(where: str, line: str) -> Any:
     if not _is_text(line):
         return Broken(f"{where}: {_NO_TEXT}")
     try:
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as problem:
         return Broken(f"{where}: no JSON: {problem}")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return *pairs* as a mapping; refuse a key that is there twice, of which a mapping would hold the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for n, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:n]))
+        raise ValueError(f"the key {twice!r} is used twice")
+    return found
+
+
 def _separated(path: Path, separator: str) -> Iterator[Any]:
+    return (row for _, row in _placed_cells(path, separator))
+
+
+def _placed_cells(path: Path, separator: str) -> Iterator[tuple[str, Any]]:
     with _opened(path, newline="") as lines:
         rows = csv.DictReader(lines, delimiter=separator, strict=True)
         try:
+            _check_header(f"{path.name}:1", rows.fieldnames or (), separator)
             for row in _roomy(rows):
-                yield _row(f"{path.name}:{rows.line_num}", row)
+                where = f"{path.name}:{rows.line_num}"
+                yield where, _row(where, row)
         except csv.Error as problem:
             cure = f"put texts that hold {separator!r}, quotes or line breaks into quotes, each quote in them twice"
             raise DefinitionError("candidates", f"{path.name}:{rows.reader.line_num}: {problem}; {cure}") from None
+
+
+def _check_header(where: str, names: Sequence[str], separator: str) -> None:
+    """Refuse the names of columns that are no text, in one cell for another separator, or used twice."""
+    if not all(map(_is_text, names)) or "\0" in "".join(names):
+        raise DefinitionError("candidates", f"{where}: {_NO_TEXT}")
+    other = next((each for each in ";\t,|" if each != separator and len(names) == 1 and each in names[0]), "")
+    if other:
+        cure = "name the file .tsv" if other == "\t" else f"save it with {separator!r}"
+        raise DefinitionError("candidates", f"{where}: the columns are parted by {other!r}, not {separator!r}; {cure}")
+    refuse_twice(names, where)
 
 
 _limiting = Lock()
@@ -551,15 +589,21 @@ def polars() -> Any:
 
 def _sheet(path: Path) -> Iterator[Any]:
     """Yield the rows of the first sheet of an Excel file under the names of its first row, some at a time."""
-    book = _openpyxl().load_workbook(path, read_only=True, data_only=True)
+    library = _openpyxl()
     try:
-        rows = book.worksheets[0].iter_rows(values_only=True)
+        book = library.load_workbook(path, read_only=True, data_only=True)
+    except (BadZipFile, KeyError, library.utils.exceptions.InvalidFileException, OSError) as problem:
+        raise DefinitionError("candidates", f"{path.name} cannot be read as an Excel file: {problem}") from None
+    rows = book.worksheets[0].iter_rows(values_only=True)
+    try:
         names = next(rows, ())
+        refuse_twice([name for name in map(str, names) if name != "None"], path.name)
         for row in rows:
             named = {str(name): cell for name, cell in zip(names, row, strict=False) if name is not None}
             if any(cell is not None for cell in named.values()):  # a sheet often ends in rows that were emptied
                 yield named
     finally:
+        rows.close()  # or the file stays open: an unfinished iteration holds on to it
         book.close()
 
 
@@ -574,6 +618,9 @@ def _openpyxl() -> Any:
 
 _LIBRARIES: dict[Callable[[Path], Iterator[Any]], Callable[[], object]] = {_parquet: polars, _sheet: _openpyxl}
 """What a reader needs: missing libraries are told before the first row is taken."""
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
+"""What parts the cells of a text file with a row a line; nothing where each line is JSON."""
 
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
     ".jsonl": json_lines,

@@ -85,7 +85,7 @@ class Program:
         request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT}}
         reply = _worker().ask(json.dumps(request))
         if "limit" in reply:
-            what = f"{SECONDS:g} seconds" if reply["limit"] == "time" else f"{MEMORY >> 20} MiB"
+            what = _LIMITS.get(reply["limit"], f"{MEMORY >> 20} MiB")
             if self in _STOPPED or len(_STOPPED) < _MOST_STOPPED:
                 _STOPPED[self] = _STOPPED.get(self, 0) + 1
             raise JavaScriptError(f"the JavaScript needs more than {what}, and was stopped")
@@ -96,6 +96,8 @@ class Program:
             raise ThrownError(str(said["thrown"]))
         return said.get("value", UNDEFINED)
 
+
+_LIMITS = {"time": f"{SECONDS:g} seconds", "stack": "some ten thousand calls within calls"}
 
 UNDEFINED: Any = object()
 """What a program returned that is no value of JSON: nothing, a function, NaN."""

@@ -8,8 +8,6 @@ option, yes or no. It is checked against the criterion when it is compared with 
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
+from rubric.engine.logs import Broken
+from rubric.engine.sources import SEPARATORS, placed_rows
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, number, refuse, suggest
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = bool | float | str
+
+_CALLED = {
+    "key": ("id", "case", "case_id", "candidate", "item", "name", "uid", "sample", "row"),
+    "value": ("label", "labels", "verdict", "score", "grade", "rating", "human", "gold", "passed", "pass"),
+}
+"""What the columns of labels are called elsewhere, for the cure of a missing one."""
 
 _FIELDS = ("key", "index", "rater", "criterion", "value", "weight")
 
@@ -135,14 +141,11 @@ class Labels(NoTruth):
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
         """
         file = as_path("path", path)
-        kinds = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
-        if file.suffix.lower() not in kinds:
-            raise DefinitionError("path", f"{file.name}: labels are read from {', '.join(kinds)}; save it as CSV")
+        if file.suffix.lower() not in SEPARATORS:
+            raise DefinitionError("path", f"{file.name}: labels are read from {', '.join(SEPARATORS)}; save it as CSV")
         if not file.is_file():
             raise DefinitionError("path", f"there is no file {str(file)!r}")
-        separator = kinds[file.suffix.lower()]
-        rows = _separated(file, separator) if separator else _json_lines(file)
-        return cls(*_of_rows(rows, dict(columns or {}), file.name))
+        return cls(*_of_rows(_read_rows(file), dict(columns or {}), file.name))
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None) -> Labels:
@@ -240,7 +243,9 @@ def _check_columns(held: Mapping[str, str], by: str, row: Mapping[str, Any], sou
             what = "key or index" if name == "index" else name
             field = "key" if name == "index" else name
             there = ", ".join(map(str, row))
-            cure = f"name it: columns={{{field!r}: {next(iter(row), '')!r}}} (there are: {there})"
+            free = [str(column) for column in row if column not in held.values()]
+            likely = next((column for column in free if column.lower() in _CALLED[field]), next(iter(free), "..."))
+            cure = f"name it: columns={{{field!r}: {likely!r}}} (there are: {there})"
             raise DefinitionError(source, f"expected a column {what}, and there is none; {cure}")
 
 
@@ -271,23 +276,14 @@ def _is_na(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _separated(file: Path, separator: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines, delimiter=separator)
-        for row in reader:
-            yield f"{file.name}:{reader.line_num}", row
-
-
-def _json_lines(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with file.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            place = f"{file.name}:{number}"
-            try:
-                row = json.loads(line)
-            except ValueError as problem:
-                raise DefinitionError(place, f"no JSON: {problem}") from None
-            if not isinstance(row, dict):
+def _read_rows(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the place and the content of each row of *file*; refuse one that is none, since a label would be lost."""
+    try:
+        for place, row in placed_rows(file):
+            if isinstance(row, Broken):
+                raise DefinitionError(place, row.why.removeprefix(f"{place}: "))
+            if not isinstance(row, Mapping):
                 raise refuse(place, row, 'an object such as {"key": "a", "value": true}')
             yield place, row
+    except OSError as problem:
+        raise DefinitionError("path", f"{file.name} cannot be read: {problem.strerror or problem}") from None
