@@ -257,6 +257,15 @@ def test_a_free_text_is_one_judgement_with_the_judges_own_flag() -> None:
     assert rubric == Rubric("tone", criteria=[criterion], threshold=0.8)
 
 
+def test_data_is_shown_in_the_order_of_its_author() -> None:
+    """Inputs, references and variables that are no texts are JSON, whose keys nobody has sorted."""
+    data = {"zeta": 1, "alpha": "two"}
+    test = {"id": "t", "vars": {"data": data, "said": "See {{ data }}"}, "expected_output": data, "input": data}
+    (case,) = loads({"tests": [{**test, "assert": ["Good"]}]})
+    assert case.reference == case.input == '{"zeta": 1, "alpha": "two"}'
+    assert case.variables["data"] == '{"zeta": 1, "alpha": "two"}'
+
+
 def test_free_data_is_judged_as_json() -> None:
     """A value that is no list of items is shown to the judge as it is."""
     rubric = rubric_of({"type": "llm-rubric", "value": {"tone": "warm", "length": 3}})

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo, ask, grade
+from rubric.formats.agentv.older import write_between, write_first
 from rubric.formats.agentv.writer import write
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -184,6 +185,7 @@ def test_a_loss_names_the_case_and_the_field(case: Case, name: str) -> None:
 
 _TREE = ask("Is it short?").yes(1).no(0)
 _WHOLE = Rubric("r", threshold=0.8).expects("Good", id="good", weight=2).requires("Short", id="short")
+_NOT_BOTH = Criterion("Both", id="odd", polarity="guard", answer=Rubric("in").expects("Rude").expects("Long"))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ _WHOLE = Rubric("r", threshold=0.8).expects("Good", id="good", weight=2).require
         (_WHOLE.chooses("Which?", {"a": 0, "b": 1}, id="odd"), "odd: AgentV's judges give no answer like Choices"),
         (_WHOLE.decides("Ok", _TREE, id="odd"), "odd: AgentV's judges give no answer like DecisionTree"),
         (_WHOLE.rates("How", {1: "bad", 5: "good"}, id="odd"), "odd: AgentV's bands run from 0 to 10"),
-        (_WHOLE.forbids("Bad", id="odd"), "odd: AgentV has no guards"),
+        (evolve(_WHOLE, criteria=[*_WHOLE, _NOT_BOTH]), "odd: AgentV has no guards that are rubrics"),
         (_WHOLE.checks(Holds(lambda candidate: not candidate.output), id="odd"), "odd: AgentV has no check like Holds"),
         (_WHOLE.includes(Rubric("in").decides("Ok", _TREE), id="odd"), "odd: nothing is left of it to grade by"),
     ],
@@ -225,7 +227,7 @@ def test_judged_criteria_beside_checks_are_items_of_a_grader_of_their_weight(nes
 
 @pytest.mark.parametrize(
     "rubric",
-    [Rubric.deciding(_TREE), Rubric("r").forbids("Bad"), evolve(_WHOLE, negate=True), Rubric("r"),
+    [Rubric.deciding(_TREE), Rubric("r", criteria=[_NOT_BOTH]), evolve(_WHOLE, negate=True), Rubric("r"),
      Rubric("r").expects("Free", weight=0).chooses("Which?", {"a": 0, "b": 1})],
     ids=["tree", "guard", "turned", "empty", "weightless"],
 )  # fmt: skip
@@ -234,6 +236,25 @@ def test_a_test_that_nothing_is_left_of_is_left_out_and_told(rubric: Rubric) -> 
     data, dropped = write(Suite("s", [Case("c", rubric), Case("d", _WHOLE)]))
     assert [test["id"] for test in data["tests"]] == ["d"]
     assert "case 'c': rubric: nothing is left of it to grade by, so the test is left out" in dropped
+
+
+@pytest.mark.parametrize("threshold", [0.8, 0.5, None])
+def test_a_guard_is_a_required_grader_that_is_turned_over(threshold: float | None) -> None:
+    """It fails the case where its text holds, and weighs what it did, in the older generations too."""
+    guard = Criterion("contains 'y'", id="y", answer=Contains("y"), polarity="guard")
+    rubric = Rubric("r", criteria=[guard], threshold=threshold).expects("Good", id="good", weight=9)
+    rubric = rubric.forbids("Rude", id="rude", weight=3)
+    if threshold is not None:
+        rubric = rubric.adding(Criterion("How rude", id="how", answer=Unit(), polarity="guard", weight=2))
+    for form, write_as in (("agentv-2", write), ("agentv-1.5", write_between), ("agentv-1", write_first)):
+        data, dropped = write_as(Suite("s", [Case("c", rubric)]))
+        assert any("case 'c': rude.polarity: the guard is written as" in sentence for sentence in dropped)
+        again = loads(data, form)["c"].rubric
+        for said, good, rude, how in product(["x", "x y"], [True, False], [True, False], [0.0, 0.1, 0.4, 0.9]):
+            judge = Judge(ScriptedModel({"good": good, "rude": rude, "how": how}))
+            before, after = (grade(said, each, judge) for each in (rubric, again))
+            assert after.score == pytest.approx(before.score)
+            assert after.passed == (before.passed and (threshold is not None or before.score >= 0.8))
 
 
 def test_a_criterion_with_a_judge_of_its_own_has_a_grader_of_its_own() -> None:

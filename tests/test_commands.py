@@ -501,6 +501,8 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     result = run("convert", suite, "--to", "promptfoo", "--out", str(out))
     assert (result.exit_code, result.stdout) == (0, "")
     assert "llm-rubric" in out.read_text()
+    unknown = run("convert", suite, "--to", "agentv")
+    assert "'agentv' is unknown; did you mean 'agentv-2'?" in unknown.stderr
 
 
 def test_the_schema_of_suites_is_printed_too() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
-from rubric.commands.options import FORMAT, FROM, JUDGE, OUTPUTS, PATH, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, JUDGE, OUTPUTS, PATH, Named, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -133,7 +133,7 @@ def validate(
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@click.option("--to", "form", type=click.Choice(written_names()), default="native", help="Write this format.")
+@click.option("--to", "form", type=Named(written_names()), default="native", help="Write this format.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
 @click.option("--prove", type=PATH, metavar="STORE", help="Grade a run's stored replies under both files.")
 @JUDGE

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from rubric.commands.output import Refusal
 from rubric.errors import DefinitionError
 from rubric.formats.registry import format_names
+from rubric.internals.fields import suggest
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
 
@@ -75,8 +76,16 @@ FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="Print for people, or for machines."
 )
 
+
+class Named(click.Choice[str]):
+    """One of many names; a name that is near one is told that one alone."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002 - named by click
+        return f"{value!r} is unknown{suggest(str(value), self.choices)}"
+
+
 FROM = options(
-    click.option("--from", "source", type=click.Choice(format_names()), help="Read the files as this format."),
+    click.option("--from", "source", type=Named(format_names()), help="Read the files as this format."),
     click.option("--env", "names", multiple=True, metavar="NAME", help="Let {{ env.NAME }} show this variable."),
     click.option(
         "--base",

@@ -29,7 +29,6 @@ from rubric.formats.images import Attached
 from rubric.formats.includes import is_reference
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.render import is_template, render, show_environment
-from rubric.internals.text import as_json
 
 CASES = ("tests", "evalcases", "eval_cases")
 """Where a file may have its cases."""
@@ -118,8 +117,11 @@ _DEEPEST = 4
 
 
 def as_text(value: Any) -> str:
-    """Return *value* as people read it: a text as it is, all else as JSON."""
-    return value if isinstance(value, str) else as_json(value)
+    """Return *value* as people read it: a text as it is, all else as JSON in the order of the author."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that JSON does not have
+        return str(value)
 
 
 def as_json_list(text: str) -> list[Any] | None:

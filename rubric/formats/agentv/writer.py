@@ -24,6 +24,7 @@ from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
 from rubric.internals.frozen_map import thaw
+from rubric.scoring.aggregation import EVEN
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
@@ -152,6 +153,9 @@ def _held(rubric: Rubric, losses: Losses) -> Rubric | None:
         inner = _held(criterion.answer, losses) if isinstance(criterion.answer, Rubric) else None
         if why := _why(criterion, inner):
             losses.add(criterion.id, f"{why}; it is left out")
+        elif criterion.polarity == "guard":
+            kept.append(_turned_over(criterion, rubric))
+            losses.add(f"{criterion.id}.polarity", "the guard is written as a required grader that is turned over")
         else:
             kept.append(criterion if inner is None else evolve(criterion, answer=inner))
     if not any(criterion.weight for criterion in kept):
@@ -162,8 +166,10 @@ def _held(rubric: Rubric, losses: Losses) -> Rubric | None:
 def _why(criterion: Criterion, inner: Rubric | None) -> str:
     """Return why AgentV cannot hold *criterion*, of whose nested rubric it can hold *inner*; empty if it can."""
     answer = criterion.answer
-    if criterion.polarity in ("guard", "penalty"):
-        return "AgentV has no guards and no penalties, whose text should not hold"
+    if criterion.polarity == "penalty":
+        return "AgentV has no penalties, which take points off"
+    if criterion.polarity == "guard" and isinstance(answer, Rubric):
+        return "AgentV has no guards that are rubrics"
     match answer:
         case Rubric():
             return "" if inner is not None else "nothing is left of it to grade by"
@@ -178,6 +184,17 @@ def _why(criterion: Criterion, inner: Rubric | None) -> str:
             return ""
         case _:
             return f"AgentV's judges give no answer like {type(answer).__name__}"
+
+
+def _turned_over(guard: Criterion, rubric: Rubric) -> Criterion:
+    """Return a *guard* of *rubric* as a nested rubric that is turned over, and must meet the score of the guard."""
+    least = guard.min_score or (EVEN if rubric.threshold is None else rubric.threshold) or 1.0
+    if isinstance(check := guard.answer, Check):
+        inner = Rubric(threshold=None, criteria=[Criterion(str(check), answer=check)], negate=True)
+        return evolve(guard, text=guard.id, answer=inner, polarity="satisfy", required=False, min_score=least)
+    item = evolve(guard, polarity="satisfy", required=False, min_score=None, weight=1)
+    inner = Rubric(guard.id, criteria=[item], threshold=least, prompt=rubric.prompt, negate=True)
+    return Criterion(guard.id, id=guard.id, answer=inner, weight=guard.weight, min_score=least)
 
 
 def _gathered(rubric: Rubric, judges: Mapping[str, Any], threshold: float, losses: Losses, where: str) -> Rubric:
