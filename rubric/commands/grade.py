@@ -16,20 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 from attrs import evolve, fields, frozen
 
-from rubric.commands.options import (
-    ALLOW_SCRIPTS,
-    COLOR,
-    CONCURRENT,
-    FILTER,
-    GRADING,
-    QUIET,
-    RUNNING,
-    STORE,
-    TEXT,
-    declared,
-    read_stream,
-    refuse_given,
-)
+from rubric.commands import options
+from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
 from rubric.engine.grade import grade as grade_candidate
@@ -96,7 +84,7 @@ class Inputs:
 
     def suite(self, file: str) -> Suite:
         suite = load_suite(
-            file, self.source, base=self.base, environ=declared(self.names), allow_scripts=self.allow_scripts
+            file, self.source, base=self.base, environ=options.declared(self.names), allow_scripts=self.allow_scripts
         )
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
@@ -136,12 +124,12 @@ class Inputs:
             cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         context = click.get_current_context()
-        output: IO[str] | None = None if file is None else TEXT.convert(file, None, context)
+        output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
         if len(piped) > 1:
             raise click.UsageError("standard input (-) is given for two things, and can be read once; name a file")
-        text = "(the candidate)" if output is None else read_stream(output)
-        return Candidate(text, input=read_stream(self.question), reference=read_stream(self.reference))
+        text = "(the candidate)" if output is None else options.read_stream(output)
+        return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
 
     def target_of_cases(self) -> str | Target | None:
         """Return the target for cases without a response: a model, or an agent with MCP servers."""
@@ -173,10 +161,10 @@ class Inputs:
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@GRADING
-@FILTER
-@ALLOW_SCRIPTS
-@COLOR
+@options.GRADING
+@options.FILTER
+@options.ALLOW_SCRIPTS
+@options.COLOR
 def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
@@ -206,12 +194,12 @@ def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: An
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
-@GRADING
-@STORE
-@RUNNING
-@CONCURRENT
-@QUIET
-@COLOR
+@options.GRADING
+@options.STORE
+@options.RUNNING
+@options.CONCURRENT
+@options.QUIET
+@options.COLOR
 def grade(files: Sequence[str], **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.

@@ -14,19 +14,8 @@ from typing import IO, Any, cast, get_args
 import click
 from attrs import define, evolve, field, fields, frozen
 
-from rubric.commands.options import (
-    A_COUNT,
-    COLOR,
-    FORMAT,
-    JUDGE,
-    PATH,
-    QUIET,
-    STORE,
-    THRESHOLD,
-    columns_of,
-    refuse_folder,
-    refuse_given,
-)
+from rubric.commands import options
+from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.commands.running import projected
 from rubric.engine.budget import Budget
@@ -140,7 +129,7 @@ class Inputs:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.out is None or not self.out.exists():
             return
-        refuse_folder(self.out)
+        options.refuse_folder(self.out)
         for read in (rubric, self.candidates, self.store):
             if read is not None and read.exists() and read.samefile(self.out):
                 raise click.UsageError(f"--out {self.out}: this file is read; name another one")
@@ -150,7 +139,7 @@ class Inputs:
 
     def run(self, rubric: Rubric, judge: str | list[str] | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
-        path, columns = str(self.candidates), columns_of(self.columns)
+        path, columns = str(self.candidates), options.columns_of(self.columns)
         is_capped = self.max_cost is not None or self.max_calls is not None
         is_limited = self.rpm is not None or self.tpm is not None
         if not self.quiet:
@@ -208,13 +197,15 @@ class Inputs:
 
 
 @click.command("grade-many", cls=Command)
-@click.argument("rubric", type=PATH)
-@click.argument("candidates", type=PATH)
-@JUDGE
-@THRESHOLD
-@click.option("--out", type=PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
-@click.option("--report", type=PATH, metavar="FILE", help="Write a page of all results here, to read in a browser.")
-@STORE
+@click.argument("rubric", type=options.PATH)
+@click.argument("candidates", type=options.PATH)
+@options.JUDGE
+@options.THRESHOLD
+@click.option("--out", type=options.PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
+@click.option(
+    "--report", type=options.PATH, metavar="FILE", help="Write a page of all results here, to read in a browser."
+)
+@options.STORE
 @click.option(
     "--in-doubt",
     type=click.Choice(get_args(InDoubt)),
@@ -222,10 +213,12 @@ class Inputs:
     help="Send calls again that were in flight when a run was killed, or hold them: never paid twice.",
 )
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more on the judges.")
-@click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
-@click.option("--rpm", type=A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
-@click.option("--tpm", type=A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
-@click.option("--concurrency", type=A_COUNT, default=CONCURRENCY, metavar="N", help="Keep so many requests in flight.")
+@click.option("--max-calls", type=options.A_COUNT, metavar="N", help="Pay for no more requests.")
+@click.option("--rpm", type=options.A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
+@click.option("--tpm", type=options.A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
+@click.option(
+    "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep so many requests in flight."
+)
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
 @click.option(
     "--column",
@@ -237,9 +230,9 @@ class Inputs:
 @click.option(
     "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
 )
-@FORMAT
-@QUIET
-@COLOR
+@options.FORMAT
+@options.QUIET
+@options.COLOR
 def grade_many(
     rubric: Path,
     judge: str | list[str] | None,
@@ -311,8 +304,8 @@ def _without_usage(data: Any) -> Any:
 
 
 @click.command(cls=Command)
-@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=PATH)
-@click.option("--out", required=True, type=PATH, metavar="FILE", help="Write all results here.")
+@click.argument("parts", nargs=-1, required=True, metavar="RESULTS...", type=options.PATH)
+@click.option("--out", required=True, type=options.PATH, metavar="FILE", help="Write all results here.")
 @click.option(
     "--unmarked", is_flag=True, help="Take files without an end mark, such as those of earlier versions, as whole."
 )

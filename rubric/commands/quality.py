@@ -10,18 +10,10 @@ from typing import Any, get_args
 import click
 from attrs import evolve
 
+from rubric.commands import output
 from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
-from rubric.commands.output import (
-    REFUSED,
-    Command,
-    Refusal,
-    print_json,
-    print_line,
-    print_markdown,
-    print_result,
-    print_text,
-)
+from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
@@ -58,16 +50,16 @@ def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
         except LoadError as error:
             unreadable = True
             for problem in error.problems:
-                print_line(str(problem), problem=True)
+                output.print_line(str(problem), problem=True)
     if form == "json":
-        print_json([{"file": file, **remarks.to_dict()} for file, remarks in found.items()])
+        output.print_json([{"file": file, **remarks.to_dict()} for file, remarks in found.items()])
     else:
         for file, remarks in found.items():
             for remark in remarks:
-                print_line(str(remark))
-            print_line(f"{file}: {remarks.sentence}")
+                output.print_line(str(remark))
+            output.print_line(f"{file}: {remarks.sentence}")
     if unreadable:
-        sys.exit(REFUSED)
+        sys.exit(output.REFUSED)
     if not all(remarks.ok for remarks in found.values()):
         sys.exit(1)
 
@@ -83,9 +75,9 @@ def explain(file: str, form: str) -> None:
     """
     found = [*_influences(file)]
     if form == "json":
-        print_json([{"case": case, **one.to_dict()} for case, one in found])
+        output.print_json([{"case": case, **one.to_dict()} for case, one in found])
     else:
-        print_text("\n\n".join(f"{case}: {one}" if case else str(one) for case, one in found))
+        output.print_text("\n\n".join(f"{case}: {one}" if case else str(one) for case, one in found))
 
 
 def _influences(file: str) -> Iterator[tuple[str, Influences]]:
@@ -129,14 +121,14 @@ def check(
     options: dict[str, Any] = {"store": store, "budget": budget, "concurrency": concurrency or CONCURRENCY}
     if is_rubric(file):
         found = run_tests(file, judge, repeats, **options)
-        print_result(found, form)
+        output.print_result(found, form)
         sys.exit(found.exit_code)
     trials = {case.id: run_tests(case.rubric, by, repeats, **options) for case, by in _tested(file, judge)}
     if form == "json":
-        print_json([{"case": case, **one.to_dict()} for case, one in trials.items()])
+        output.print_json([{"case": case, **one.to_dict()} for case, one in trials.items()])
     else:
         for case, one in trials.items():
-            print_markdown(f"{cell(case)}: {one._repr_markdown_()}")
+            output.print_markdown(f"{cell(case)}: {one._repr_markdown_()}")
     codes = {one.exit_code for one in trials.values()}
     sys.exit(1 if 1 in codes else max(codes))
 
@@ -201,7 +193,7 @@ def align(
     calls = {"writer": writer, "budget": budget, "store": store, "concurrency": concurrency or CONCURRENCY}
     tried = edits or ("threshold", "weights")
     found = from_extra("align")(rubric, grades, labels, tried, risk=risk, **calls)
-    print_result(found, form)
+    output.print_result(found, form)
     if write and found.accepted:
         dump(found.rubric, file)
 

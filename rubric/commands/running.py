@@ -14,16 +14,9 @@ import click
 from attrs import evolve, fields, frozen
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from rubric.commands import output
 from rubric.commands.options import RUNNING, TO_RUN, refuse_folder
-from rubric.commands.output import (
-    INTERRUPTED,
-    Refusal,
-    console,
-    print_line,
-    print_markdown,
-    print_styled,
-    print_text,
-)
+from rubric.commands.output import Refusal
 from rubric.errors import DefinitionError
 from rubric.grading.planning import Plan
 from rubric.internals.fields import check_number
@@ -146,7 +139,7 @@ class RunOptions:
         reports: list[Report] = []
         if not self.quiet:
             for suite in suites:
-                print_line(self._head(suite, judge, target), problem=True)
+                output.print_line(self._head(suite, judge, target), problem=True)
         # Expanded here too, so that what is counted is what is run.
         suites = [suite.expanded(target, self.run["runs"]) for suite in suites]
         for suite in suites:
@@ -164,9 +157,11 @@ class RunOptions:
                     )
             except KeyboardInterrupt:
                 total = len(suite) * self.run["repeat"]
-                print_line(f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True)
+                output.print_line(
+                    f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
+                )
                 self.write(joined([*reports, self._interrupted(suite, done)], files))
-                raise SystemExit(INTERRUPTED) from None
+                raise SystemExit(output.INTERRUPTED) from None
             reports.append(report)
             if self.run["fail_fast"] and report.exit_code:
                 break
@@ -192,7 +187,7 @@ class RunOptions:
     @contextmanager
     def _progress(self, suite: Suite, done: list[Row]) -> Iterator[Any]:
         """Collect rows in *done*, and count them on standard error if that is a terminal."""
-        target = console(problem=True)
+        target = output.console(problem=True)
         columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
         is_shown = sys.stderr.isatty() and not self.quiet
         with Progress(*columns, console=target, transient=True, disable=not is_shown) as progress:
@@ -217,9 +212,9 @@ class RunOptions:
         """Print *report*, and write it to each `--out`."""
         if self.printed == "pretty":
             detail: Detail = "verbose" if self.verbose else "totals" if self.quiet else "failures"
-            print_styled(layout(report, detail))
+            output.print_styled(layout(report, detail))
         else:
-            print_text(report.render(self.printed))
+            output.print_text(report.render(self.printed))
         if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
             with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
                 file.write(github.render_summary(report))
@@ -227,9 +222,9 @@ class RunOptions:
             with _writing(f"--out {out}"):
                 report.write(out, self.reporter if self._is_form_of_file else None)
         if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
-            print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
+            output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
         if len(rates := pass_rates(report)) and not self.quiet:
-            print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
+            output.print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
 
     def compare(self, report: Report, earlier: Report) -> int:
         """
@@ -239,7 +234,7 @@ class RunOptions:
         """
         allowed = report.against(earlier, largest_drop=self.largest_drop)
         comparison = allowed if self.risk is None else report.compare(earlier, risk=self.risk)
-        print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
+        output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
         return comparison.exit_code
 
 

@@ -6,32 +6,24 @@ import json
 import re
 from typing import Any
 
-from rubric.formats.document import (
-    DEEPEST,
-    FOR_RUBRICS,
-    Builder,
-    Limits,
-    Listing,
-    Mapping,
-    Node,
-    Scalar,
-    read_scalar,
-    refused,
-)
+from rubric.formats import document
+from rubric.formats.document import Limits, Node, Scalar, refused
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
-def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int = 1) -> Node | None:
+def parse_json(text: str, source: str, limits: Limits = document.FOR_RUBRICS, line: int = 1) -> Node | None:
     """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as problem:
         raise refused(source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}") from None
     except RecursionError:
-        raise refused(source, (line, 1), f"lists and mappings nest more than {DEEPEST} deep; make it flatter") from None
-    builder = Builder(source, limits)
+        raise refused(
+            source, (line, 1), f"lists and mappings nest more than {document.DEEPEST} deep; make it flatter"
+        ) from None
+    builder = document.Builder(source, limits)
     start = 0
     for found in _TOKEN.finditer(text):
         token, column = found[0], found.start() - start + 1
@@ -39,9 +31,9 @@ def parse_json(text: str, source: str, limits: Limits = FOR_RUBRICS, line: int =
             case "\n":
                 line, start = line + 1, found.end()
             case "{":
-                builder.add(Mapping(line, column))
+                builder.add(document.Mapping(line, column))
             case "[":
-                builder.add(Listing(line, column))
+                builder.add(document.Listing(line, column))
             case "}" | "]":
                 builder.close()
             case _:
@@ -54,7 +46,7 @@ def _scalar(token: str, line: int, column: int) -> Scalar:
         return Scalar(line, column, value=json.loads(token))
     if token in _CONSTANTS:
         return Scalar(line, column, value=None, flaw=f"expected a finite number, got {token}")
-    value, flaw = read_scalar(token)
+    value, flaw = document.read_scalar(token)
     return Scalar(line, column, value=value, flaw=flaw)
 
 

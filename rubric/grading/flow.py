@@ -26,19 +26,11 @@ from typing import Any, Literal
 from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
+from rubric.grading import prompting
 from rubric.grading.code_checks import settled
 from rubric.grading.logprobs import weigh
 from rubric.grading.looking import continued, offering
-from rubric.grading.prompting import (
-    APART,
-    SharedPrompt,
-    as_question,
-    compose,
-    compose_all,
-    grouped,
-    remarks_on_template,
-    shared_prompt,
-)
+from rubric.grading.prompting import SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, as_one, together
@@ -252,7 +244,7 @@ def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Resu
     if why:
         result: Result = degenerate(rubric, judge, why)
     else:
-        about = shared_prompt(candidate, rubric)
+        about = prompting.shared_prompt(candidate, rubric)
         steps = _one_judge(about, judge, 0) if isinstance(judge, Judge) else _any_judge(about, number_votes(judge))
         result = yield from steps
     # Set in place, since the result is new and unshared: a copy of all fields costs as much as scoring.
@@ -370,8 +362,8 @@ class _Session:
                 found[criterion.id] = finding
                 continue
             open_.append(criterion)
-            plain = plain and not isinstance(criterion.answer, APART)
-        groups = grouped(open_, self.judge)
+            plain = plain and not isinstance(criterion.answer, prompting.APART)
+        groups = prompting.grouped(open_, self.judge)
         if turned:
             parts = [self._of_group(group) for group in groups]
             judged = yield from together([*parts, *[self._of_parts(criterion) for criterion in turned]])
@@ -393,7 +385,7 @@ class _Session:
         apart = [
             evolve(
                 self,
-                about=shared_prompt(part, self.about.rubric),
+                about=prompting.shared_prompt(part, self.about.rubric),
                 part=self.part if part.output is whole.output else name,
             )
             for name, part in parts.items()
@@ -447,7 +439,7 @@ class _Session:
                 self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
                 self.log.notes.extend(log.notes)
             else:
-                ((found,),) = yield from self._asked([[as_question(self.rubric, criterion, node)]])
+                ((found,),) = yield from self._asked([[prompting.as_question(self.rubric, criterion, node)]])
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -461,7 +453,7 @@ class _Session:
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked([[as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
+            session._asked([[prompting.as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -471,8 +463,10 @@ class _Session:
 
     def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
-        asks = compose_all(self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines)
-        self.log.notes.extend(remarks_on_template(asks, self.about, self.rubric))
+        asks = prompting.compose_all(
+            self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
+        )
+        self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
             asks = tuple([offering(ask, self.rubric) for ask in asks])
             if asks[0].tools:
@@ -526,7 +520,7 @@ class _Session:
             else:
                 break
             max_tokens *= 1 + ("truncated" in kinds)
-            again = compose(
+            again = prompting.compose(
                 self.about,
                 self.rubric,
                 self.judge,

@@ -9,19 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from rubric.errors import CallError, DefinitionError
+from rubric.internals import guess_words
 from rubric.internals.fields import as_share, misspelt, nearest
-from rubric.internals.guess_words import (
-    ACCEPTED,
-    ALIKE,
-    ATTRIBUTES,
-    CHILDREN,
-    EXAMPLES,
-    NAMES,
-    OF_CRITERIA,
-    RELATED,
-    SAID,
-    WORDS,
-)
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -118,7 +107,7 @@ class _Call:
 
     def renamed(self) -> Arguments:
         """Return the arguments with the words that can mean nothing else replaced, and those by position in place."""
-        words = ACCEPTED.get(ALIKE.get(self.owner, self.owner), {})
+        words = guess_words.ACCEPTED.get(guess_words.ALIKE.get(self.owner, self.owner), {})
         meant: dict[str, Any] = {}
         for name, value in self.named.items():
             field = next((f for f, guesses in words.items() if name in guesses.split()), name)
@@ -151,12 +140,15 @@ class _Call:
 
     def refuse(self) -> None:
         """Raise the error for the first argument that does not fit."""
-        example = EXAMPLES.get(self.owner, f"{self.called}({', '.join(self.names)})")
+        example = guess_words.EXAMPLES.get(self.owner, f"{self.called}({', '.join(self.names)})")
         if not self.unknown or not self.names:
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
         name = self.unknown[0]
-        for table in (ALIKE.get(self.owner, self.owner), "criterion" if self.owner in OF_CRITERIA else ""):
-            if (said := SAID.get(table, {}).get(name)) is not None:
+        for table in (
+            guess_words.ALIKE.get(self.owner, self.owner),
+            "criterion" if self.owner in guess_words.OF_CRITERIA else "",
+        ):
+            if (said := guess_words.SAID.get(table, {}).get(name)) is not None:
                 raise CallError(name, said.replace("{value}", _shown(name, self.named[name])))
         meant = {each: self._meant(each) for each in self.unknown}
         if not meant[name]:
@@ -166,9 +158,9 @@ class _Call:
 
     def _meant(self, name: str) -> str:
         plain = name.lower()
-        words = {**ACCEPTED.get(ALIKE.get(self.owner, self.owner), {})}
+        words = {**guess_words.ACCEPTED.get(guess_words.ALIKE.get(self.owner, self.owner), {})}
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
-        for table in (words, WORDS):
+        for table in (words, guess_words.WORDS):
             for field in names:
                 if plain in table.get(field, "").split():
                     return field
@@ -180,7 +172,7 @@ class _Call:
         clash = next((field for field in meant.values() if field in self.given), "")
         shown = [_shown("", value) for value in self.args]
         if clash:
-            return f"{clash!r} is given already; write {EXAMPLES.get(self.owner, self.called + '(...)')}"
+            return f"{clash!r} is given already; write {guess_words.EXAMPLES.get(self.owner, self.called + '(...)')}"
         shown += [_shown("", named.pop(name)) for name in self.positional_only if name in named]
         shown += [f"{name}={_shown(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
@@ -314,13 +306,13 @@ def attribute_cure(kind: type, name: str) -> str:
 
 def _tables(kind: type) -> Iterator[dict[str, str]]:
     for each in _lineage(kind):
-        if each in ATTRIBUTES:
-            yield ATTRIBUTES[each]
+        if each in guess_words.ATTRIBUTES:
+            yield guess_words.ATTRIBUTES[each]
 
 
 def _lineage(kind: type) -> Iterable[str]:
     names = [each.__name__ for each in kind.__mro__]
-    return dict.fromkeys([*names, *(CHILDREN[name] for name in names if name in CHILDREN)])
+    return dict.fromkeys([*names, *(guess_words.CHILDREN[name] for name in names if name in guess_words.CHILDREN)])
 
 
 def _expression(kind: type, name: str) -> str:
@@ -330,7 +322,7 @@ def _expression(kind: type, name: str) -> str:
             if name in words.split():
                 return expression if " " in expression.split("(")[0] or ":" in expression else f"write {expression}"
     for each in _lineage(kind):
-        for where, expression in RELATED.get(each, ()):
+        for where, expression in guess_words.RELATED.get(each, ()):
             module, _, related = where.partition(":")
             of = getattr(import_module(module), related)
             if name in _public(of):
@@ -364,7 +356,7 @@ def change_cure(kind: type, name: str) -> str:
 def name_cure(name: str, known: Iterable[str]) -> str:
     """Return the end of the message on *name*, which the package does not have."""
     names = [*known]
-    for meant, words in NAMES.items():
+    for meant, words in guess_words.NAMES.items():
         if name in words.split():
             return f"; use rubric.{meant}"
     near = misspelt(name, names) or "".join(nearest(name, names, 0.7))

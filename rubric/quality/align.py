@@ -23,16 +23,9 @@ from rubric.engine.grade import JudgeLike, plan
 from rubric.engine.pipeline import Options, StoreLike
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_name, check_number, refuse
+from rubric.quality import cross_fitting
 from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
-from rubric.quality.cross_fitting import (
-    Agreements,
-    constant,
-    cross_fitted,
-    folds_of,
-    missing_labels,
-    p_of_constant,
-    p_of_gain,
-)
+from rubric.quality.cross_fitting import Agreements
 from rubric.quality.labelled import Sample, sample_of
 from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.results.collection import Grades
@@ -112,7 +105,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
         found.append(edit)
     baseline = start.mean(start.agreements(rubric))
     measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
-    best = constant(start.people, start.weights, of_verdicts=start.is_verdict)
+    best = cross_fitting.constant(start.people, start.weights, of_verdicts=start.is_verdict)
     return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded)
 
 
@@ -140,7 +133,7 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit
         return _unchanged(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
     tried = [("", rubric), *changes]
     right = np.stack([sample.agreements(changed) for _, changed in tried])
-    best, honest = cross_fitted(right, sample.groups, sample.weights)
+    best, honest = cross_fitting.cross_fitted(right, sample.groups, sample.weights)
     proposals = tuple(
         Proposal(change, sample.mean(r), changed) for (change, changed), r in zip(tried[1:], right[1:], strict=True)
     )
@@ -164,14 +157,18 @@ def _unchanged(kind: Kind, sample: Sample, before: Agreements, why: str, proposa
 def _edit(
     kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: _Risk, **known: Any
 ) -> Edit:
-    p = p_of_gain(before, honest, sample.groups, sample.weights)
+    p = cross_fitting.p_of_gain(before, honest, sample.groups, sample.weights)
     level = risk.whole if kind in _FREE and sample.is_verdict else risk.share
     accepted = bool(change and p <= level)
-    if accepted and sample.is_verdict and p_of_constant(sample.people, honest) > risk.share:
+    if accepted and sample.is_verdict and cross_fitting.p_of_constant(sample.people, honest) > risk.share:
         accepted, known["why"] = False, "its verdicts are not shown to go with those of people, as a constant's do not"
     missing: int | None = 0
     if not accepted:  # a constant is no better with more labels
-        missing = None if known.get("why") else missing_labels(before, honest, level, sample.groups, sample.weights)
+        missing = (
+            None
+            if known.get("why")
+            else cross_fitting.missing_labels(before, honest, level, sample.groups, sample.weights)
+        )
     means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
     return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
 
@@ -292,7 +289,7 @@ def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _
 
     honest = before
     try:
-        folds = folds_of(sample.groups, _CALLED_FOLDS)
+        folds = cross_fitting.folds_of(sample.groups, _CALLED_FOLDS)
         grader.check_budget(rubric, sample, len({*folds}) + 1 if kind in _WRITTEN else 0)
         whole, again, why = attempt(sample, sample, None)
         change = whole.change if whole.agreement > sample.mean(before) else ""

@@ -17,17 +17,8 @@ from attrs import frozen
 
 from rubric.grading.code_checks import decide
 from rubric.internals.text import shorten
-from rubric.quality import reachable
+from rubric.quality import lint_texts, reachable
 from rubric.quality.coalitions import exact, part_at, scores_of
-from rubric.quality.lint_texts import (
-    format_in,
-    left_over_in,
-    normal,
-    prescribes,
-    says_nothing,
-    scale_in,
-    states_absence,
-)
 from rubric.scoring.aggregation import TOLERANCE, part_of, resolve
 from rubric.suites.cases import Case
 from rubric.values.answers import Choices, Levels, Unit, YesNo
@@ -222,7 +213,7 @@ def _trees(subject: Subject) -> Iterator[tuple[int, DecisionTree]]:
 def _repeated(node: DecisionTree | Leaf, above: frozenset[str]) -> str:
     if isinstance(node, Leaf):
         return ""
-    words = normal(node.question)
+    words = lint_texts.normal(node.question)
     if words in above:
         return node.question
     return _repeated(node.yes, above | {words}) or _repeated(node.no, above | {words})
@@ -335,7 +326,7 @@ def _own_scale(subject: Subject) -> Iterator[Finding]:
                 scale, what = (float(low), float(high)), f"its scale is {low} to {high}"
             case _:
                 continue
-        found = scale_in(criterion.text)
+        found = lint_texts.scale_in(criterion.text)
         if found is not None and found != scale:
             shown = f"{found[0]:g} to {found[1]:g}"
             whole = all(end.is_integer() for end in found)
@@ -348,7 +339,9 @@ def _own_scale(subject: Subject) -> Iterator[Finding]:
 @_rule("own-format", "warning")
 def _own_format(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if isinstance(criterion.answer, YesNo | Unit | Levels | Choices) and (found := format_in(criterion.text)):
+        if isinstance(criterion.answer, YesNo | Unit | Levels | Choices) and (
+            found := lint_texts.format_in(criterion.text)
+        ):
             said = shorten(found, 40)
             message = f"the text tells the judge how to reply ({said!r}), and the prompt asks for another form"
             yield Finding(index, message, "say only what is judged; the form of the reply is added")
@@ -358,7 +351,7 @@ def _own_format(subject: Subject) -> Iterator[Finding]:
 def _guard_prescribes(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
         unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and prescribes(criterion.text):
+        if unwanted and not isinstance(criterion.answer, Check) and lint_texts.prescribes(criterion.text):
             kind = {"guard": "fails the grade", "penalty": "takes points off"}.get(
                 criterion.polarity, "counts against it"
             )
@@ -374,7 +367,7 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
         answer = criterion.answer
         if isinstance(answer, Unsupported | Decided | Rubric):
             continue
-        asked = answer if isinstance(answer, Check) else normal(criterion.text)
+        asked = answer if isinstance(answer, Check) else lint_texts.normal(criterion.text)
         of_fact = criterion.polarity if criterion.polarity in ("contradiction", "correctness") else ""
         key = asked, of_fact, criterion.when, criterion.on
         if (earlier := seen.setdefault(_hashable(key), (index, criterion)))[0] != index:
@@ -408,7 +401,7 @@ def _hashable(key: object) -> object:
 @_rule("left-over", "warning")
 def _left_over(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
-        if not isinstance(criterion.answer, Check) and (found := left_over_in(criterion.text)):
+        if not isinstance(criterion.answer, Check) and (found := lint_texts.left_over_in(criterion.text)):
             message = f"the text has a place that was to be filled in: {shorten(found, 40)!r}"
             yield Finding(index, message, "write what is judged")
 
@@ -464,7 +457,7 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
 def _says_nothing(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
         bare = isinstance(criterion.answer, YesNo | Unit) and not subject.rubric.guidelines and not criterion.anchors
-        if bare and says_nothing(criterion.text):
+        if bare and lint_texts.says_nothing(criterion.text):
             message = "its words fit every task, so the judge must guess what is meant"
             yield Finding(index, message, "name what a good answer to this task has")
 
@@ -473,6 +466,6 @@ def _says_nothing(subject: Subject) -> Iterator[Finding]:
 def _guard_states_absence(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
         unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and states_absence(criterion.text):
+        if unwanted and not isinstance(criterion.answer, Check) and lint_texts.states_absence(criterion.text):
             message = "it counts against the candidate where its text holds, and the text says that something is absent"
             yield Finding(index, message, "make sure that the absence is the fault; else expects(text)")

@@ -17,21 +17,8 @@ from typing import Any, assert_never
 
 from attrs import evolve, frozen
 
-from rubric.scoring.aggregation import (
-    EVEN,
-    TOLERANCE,
-    Extreme,
-    Outcome,
-    asks_evidence,
-    mean,
-    median,
-    medians,
-    meets,
-    outcome,
-    substantiated,
-    unknown,
-    verdict_of,
-)
+from rubric.scoring import aggregation
+from rubric.scoring.aggregation import TOLERANCE, Outcome
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import AnyJudge, Judge, Jury, Model, Panel, members_of, passes_needed, size_of
@@ -91,7 +78,7 @@ def _pooled_scores(
 ) -> Scored:
     findings, weights = [v for v, _ in scored], [w for _, w in scored]
     unwanted = criterion.is_unwanted
-    backed = [substantiated(rubric, criterion, v) for v in findings]
+    backed = [aggregation.substantiated(rubric, criterion, v) for v in findings]
     raw = [v.score if ok else float(unwanted) for v, ok in zip(findings, backed, strict=True)]
     score = _middle(raw, weights, how, unwanted=unwanted)
     kept = [v for v, ok in zip(findings, backed, strict=True) if ok] or findings
@@ -100,10 +87,16 @@ def _pooled_scores(
     parts: tuple[Finding, ...] = ()
     if isinstance(criterion.answer, Rubric) and all(v.parts for v in findings):
         parts = pool(criterion.answer, [v.parts for v in findings], evolve(how, weights=tuple(weights), quorum=1))
-    quotes = [e for v in kept for e in v.evidence] if asks_evidence(rubric, criterion) else list(nearest.evidence)
+    quotes = (
+        [e for v in kept for e in v.evidence]
+        if aggregation.asks_evidence(rubric, criterion)
+        else list(nearest.evidence)
+    )
     return Scored(
         criterion.id,
-        outcome(criterion.answer, parts).score or 0.0 if isinstance(criterion.answer, Rubric) and parts else score,
+        aggregation.outcome(criterion.answer, parts).score or 0.0
+        if isinstance(criterion.answer, Rubric) and parts
+        else score,
         value=nearest.value if nearest.score == score else None,
         reason=nearest.reason,
         evidence=tuple(dict.fromkeys(quotes)),
@@ -119,12 +112,12 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
     """Return the pooled score. A majority is the median that leans as the tie break says."""
     match how.aggregate:
         case "median":
-            return median(raw, weights)
+            return aggregation.median(raw, weights)
         case "majority":
-            low, high = medians(raw, weights)
+            low, high = aggregation.medians(raw, weights)
             return high if (how.tie_break == "pass") != unwanted else low
         case _:
-            return mean(raw, weights)
+            return aggregation.mean(raw, weights)
 
 
 @frozen
@@ -187,17 +180,17 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
     if failed and rule.quorum is not None and len(votes) - len(failed) >= rule.quorum:
         kept = [index for index, vote in enumerate(votes) if vote.score is not None]
         rule, votes, failed = _only(rule, kept, len(votes)), [votes[index] for index in kept], []
-    whole = [*votes, *[unknown(rubric)] * (size_of(rule) - len(votes))]
+    whole = [*votes, *[aggregation.unknown(rubric)] * (size_of(rule) - len(votes))]
     worst, best = _combined(rule, rubric, whole, best=False), _combined(rule, rubric, whole, best=True)
     if failed or not votes or not _agree(rubric, worst, best):
         coverage = min(sum(vote.coverage for vote in votes) / size_of(rule), 1 - TOLERANCE)
         return Outcome(worst, best, None, None, coverage=coverage)
     weights = _weights(rule)[: len(votes)]
-    score = mean([vote.score for vote in votes if vote.score is not None], weights)
-    known = Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
+    score = aggregation.mean([vote.score for vote in votes if vote.score is not None], weights)
+    known = aggregation.Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
     counts = known.gated and known.passed == rubric.negate
     gates = tuple(dict.fromkeys(gate for vote in votes for gate in vote.gates)) if counts else ()
-    return Outcome(known, known, score, verdict_of(rubric, known), gates)
+    return Outcome(known, known, score, aggregation.verdict_of(rubric, known), gates)
 
 
 def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> bool:
@@ -224,14 +217,14 @@ def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = (
 
 _GUESSES = tuple(
     Outcome(guess, guess, guess.score, "pass" if guess.passed else "fail")
-    for guess in starmap(Extreme, product((0.0, 1.0), (False, True), (False, True)))
+    for guess in starmap(aggregation.Extreme, product((0.0, 1.0), (False, True), (False, True)))
 )
 """The votes that decide soonest. All combinations are monotone, so no vote in between decides with fewer."""
 
 
-def _agree(rubric: Rubric, worst: Extreme, best: Extreme) -> bool:
+def _agree(rubric: Rubric, worst: aggregation.Extreme, best: aggregation.Extreme) -> bool:
     """True if nothing unknown can change the verdict; whether a fail is borderline is part of it."""
-    return verdict_of(rubric, worst) == verdict_of(rubric, best)
+    return aggregation.verdict_of(rubric, worst) == aggregation.verdict_of(rubric, best)
 
 
 def _only(rule: Jury | Panel, kept: Sequence[int], cast: int) -> Jury | Panel:
@@ -247,34 +240,34 @@ def _weights(rule: Jury | Panel) -> Sequence[float]:
     return (isinstance(rule, Panel) and rule.weights) or (1,) * size_of(rule)
 
 
-def _gates_hold(votes: Sequence[Extreme], weights: Sequence[float]) -> bool:
+def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) -> bool:
     """True if more than half of the members found no gate failed: a gate is not averaged away."""
-    return mean([not v.gated for v in votes], weights) > EVEN + TOLERANCE
+    return aggregation.mean([not v.gated for v in votes], weights) > aggregation.EVEN + TOLERANCE
 
 
-def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> Extreme:
+def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
     extremes = [v.best if best else v.worst for v in votes]
     weights = _weights(rule)
-    score = mean([e.score for e in extremes], weights)
+    score = aggregation.mean([e.score for e in extremes], weights)
     gated = not _gates_hold(extremes, weights)
     if isinstance(rule, Jury):
         passes = sum(e.passed for e in extremes)
-        return Extreme(score, passes >= passes_needed(rule.consensus, len(extremes)), gated)
+        return aggregation.Extreme(score, passes >= passes_needed(rule.consensus, len(extremes)), gated)
     verdicts = [e.passed for e in extremes]
     match rule.aggregate:
         case "majority":
-            return Extreme(score, _agreed(rule, verdicts, weights), gated)
+            return aggregation.Extreme(score, _agreed(rule, verdicts, weights), gated)
         case "mean":
             value = score
         case "median":
-            value = median([e.score for e in extremes], weights)
+            value = aggregation.median([e.score for e in extremes], weights)
         case never:
             assert_never(never)
     if rubric.threshold is None and not rubric.strict:  # nothing is asked of the value, so the verdicts decide
-        return Extreme(score, _majority(verdicts, weights, "fail"), gated)
+        return aggregation.Extreme(score, _majority(verdicts, weights, "fail"), gated)
     if rubric.negate:
-        return Extreme(score, gated or not meets(rubric, 1 - value), gated)
-    return Extreme(score, meets(rubric, value) and not gated, gated)
+        return aggregation.Extreme(score, gated or not aggregation.meets(rubric, 1 - value), gated)
+    return aggregation.Extreme(score, aggregation.meets(rubric, value) and not gated, gated)
 
 
 def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:
@@ -282,11 +275,11 @@ def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> b
         return _majority(passes, weights, panel.tie_break)
     if panel.weights is None:
         return sum(passes) >= passes_needed(panel.consensus, len(passes))
-    return mean(passes, weights) >= panel.consensus - TOLERANCE
+    return aggregation.mean(passes, weights) >= panel.consensus - TOLERANCE
 
 
 def _majority(passes: Sequence[bool], weights: Sequence[float], tie_break: str) -> bool:
-    share = mean(passes, weights)
-    if abs(share - EVEN) <= TOLERANCE:
+    share = aggregation.mean(passes, weights)
+    if abs(share - aggregation.EVEN) <= TOLERANCE:
         return tie_break == "pass"
-    return share > EVEN
+    return share > aggregation.EVEN

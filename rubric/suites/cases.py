@@ -17,17 +17,8 @@ from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_class
 from rubric.suites.providers import Provider
-from rubric.values.candidates import (
-    Candidate,
-    Message,
-    RunMetrics,
-    ToolCall,
-    as_calls,
-    as_files,
-    as_images,
-    as_messages,
-    as_metrics,
-)
+from rubric.values import candidates
+from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
 from rubric.values.judges import AnyJudge, Judge, as_judge
 from rubric.values.places import Place
 from rubric.values.rubrics import Rubric, check_weights, rubric_of
@@ -152,14 +143,14 @@ class Case(Shown):
     input: str = field(default="", kw_only=True, validator=string)
     output: str | None = field(default=None, kw_only=True, validator=optional(string))
     reference: str = field(default="", kw_only=True, validator=string)
-    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
-    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
+    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=candidates.as_messages)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=candidates.as_calls)
     file_changes: str = field(default="", kw_only=True, validator=string)
-    files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_files)
-    metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
+    files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
+    metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
     context: str = field(default="", kw_only=True, validator=string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
-    images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
+    images: tuple[str, ...] = field(default=(), kw_only=True, converter=candidates.as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=string)

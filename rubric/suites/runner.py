@@ -21,18 +21,9 @@ from rubric.internals.fields import check_count, check_number
 from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
+from rubric.suites import comparisons
 from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
 from rubric.suites.cases import Case
-from rubric.suites.comparisons import (
-    MaxScore,
-    SelectBest,
-    comparisons_of,
-    highest,
-    picked,
-    question,
-    scores_of,
-    verdict,
-)
 from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
@@ -257,11 +248,11 @@ class Run:
             halves = [half for _, half in known]
             found: list[list[Finding]] = [[] for _ in known]
             usage = Usage()
-            for criterion in comparisons_of(halves[0].prepared.case.rubric):
+            for criterion in comparisons.comparisons_of(halves[0].prepared.case.rubric):
                 best, told, cost = await self._best(criterion, halves)
                 usage += cost
                 for place, findings in enumerate(found):
-                    findings.append(verdict(criterion, best, place, told))
+                    findings.append(comparisons.verdict(criterion, best, place, told))
             for place, (rows, half) in enumerate(known):
                 spent = half.spent + (Usage() if place else usage)  # one request for all of them
                 rows[number] = self._compared_row(half, found[place], spent)
@@ -269,10 +260,14 @@ class Run:
     async def _best(self, criterion: Criterion, halves: Sequence[Half]) -> tuple[int | Failure | None, str, Usage]:
         """Return the place of the best output by *criterion*, the reason, and what the judge took."""
         function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
-        if isinstance(function, MaxScore):
-            scores = scores_of(function, [half.result for half in halves])
-            return (scores, "", Usage()) if isinstance(scores, Failure) else (*highest(function, scores), Usage())
-        assert isinstance(function, SelectBest)  # noqa: S101 - there are these two
+        if isinstance(function, comparisons.MaxScore):
+            scores = comparisons.scores_of(function, [half.result for half in halves])
+            return (
+                (scores, "", Usage())
+                if isinstance(scores, Failure)
+                else (*comparisons.highest(function, scores), Usage())
+            )
+        assert isinstance(function, comparisons.SelectBest)  # noqa: S101 - there are these two
         assigned, number = halves[0].prepared.assigned, halves[0].number
         judge = assigned.others.get(criterion.id, assigned.judge)
         if assigned.missing and judge is assigned.judge:
@@ -286,7 +281,7 @@ class Run:
             candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
         one = Assigned(judge)
         try:
-            candidate, rubric = question(function, candidates)
+            candidate, rubric = comparisons.question(function, candidates)
             async with AsyncExitStack() as stack:
                 commit = None
                 if self.cases is not None:
@@ -300,7 +295,7 @@ class Run:
         except Exception as error:  # noqa: BLE001 - as of any other judgement
             return _failure_of(error), "", Usage()
         reason = next((found.reason for found in result.findings if isinstance(found, Scored)), "")
-        return picked(result), reason, result.usage
+        return comparisons.picked(result), reason, result.usage
 
     def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
         case, own = half.prepared.case, half.result
@@ -407,7 +402,7 @@ class Run:
         row = self.builder.row(
             case, result, candidate, judge=assigned.name(case.rubric), spent=spent, warnings=response.warnings
         )
-        if comparisons_of(case.rubric) and not result.degenerate:
+        if comparisons.comparisons_of(case.rubric) and not result.degenerate:
             self.halves[row.id] = Half(prepared, result, response, spent, number)
         return row
 

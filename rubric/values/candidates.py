@@ -11,20 +11,8 @@ from typing import Any, TypeVar
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import (
-    Shown,
-    as_arguments,
-    as_map,
-    as_tuple,
-    count,
-    names_a_file,
-    number,
-    optional,
-    refuse,
-    refuse_path,
-    string,
-    text,
-)
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.text import shorten
@@ -43,10 +31,10 @@ class ToolCall(Shown):
         turn: The number of the answer in the conversation for which it was called; None: for the output.
     """
 
-    name: str = field(validator=text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_arguments)
+    name: str = field(validator=fields.text)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
     result: Any = field(default=None, kw_only=True, converter=freeze)
-    turn: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    turn: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
 
 
 @guided_class
@@ -59,9 +47,9 @@ class Message(Shown):
         reference: Of an answer of the assistant: a reference answer, which a judge of this turn is shown.
     """
 
-    role: str = field(validator=text)
-    content: str = field(validator=string)
-    reference: str = field(default="", kw_only=True, validator=string)
+    role: str = field(validator=fields.text)
+    content: str = field(validator=fields.string)
+    reference: str = field(default="", kw_only=True, validator=fields.string)
 
     def __attrs_post_init__(self) -> None:
         if self.reference and self.role != "assistant":
@@ -69,7 +57,7 @@ class Message(Shown):
             raise DefinitionError("reference", message)
 
 
-_amount = optional(number(0, float("inf")))
+_amount = fields.optional(fields.number(0, float("inf")))
 
 
 @frozen(repr=False)
@@ -91,7 +79,7 @@ class RunMetrics(Shown):
     tokens: int | None = field(default=None, kw_only=True, validator=_amount)
     calls: int | None = field(default=None, kw_only=True, validator=_amount)
     perplexity: float | None = field(default=None, kw_only=True, validator=_amount)
-    finish_reason: str = field(default="", kw_only=True, validator=string)
+    finish_reason: str = field(default="", kw_only=True, validator=fields.string)
 
 
 def as_metrics(value: RunMetrics | Mapping[str, Any]) -> RunMetrics:
@@ -117,7 +105,7 @@ def _all_of(kind: type[T], field: str, values: Any) -> tuple[T, ...]:
                 values[index] = kind(**value) if isinstance(value, Mapping) else value
             except TypeError as problem:
                 raise DefinitionError(f"{field}[{index}]", f"{kind.__name__}: {problem}") from None
-    return as_tuple(field, values, kind, kind.__name__)
+    return fields.as_tuple(field, values, kind, kind.__name__)
 
 
 def as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
@@ -129,7 +117,7 @@ def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, 
 
 
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
-    images = as_tuple("images", value, str, "texts")
+    images = fields.as_tuple("images", value, str, "texts")
     for index, image in enumerate(images):
         if not image.startswith(("data:image/", "https://")):
             found = shorten(repr(image), 60)
@@ -161,7 +149,7 @@ def _as_group(value: str | int) -> str:
 
 
 def as_files(value: Mapping[str, Any]) -> FrozenMap:
-    files = as_map("files", value)
+    files = fields.as_map("files", value)
     for name, content in files.items():
         if not isinstance(content, str):
             raise refuse(f"files[{name!r}]", content, "the text of the file; files_in(folder) reads a folder")
@@ -169,7 +157,7 @@ def as_files(value: Mapping[str, Any]) -> FrozenMap:
 
 
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("variables", value)
+    return fields.as_map("variables", value)
 
 
 @guided_class
@@ -197,14 +185,14 @@ class Candidate(Shown, metaclass=GuidedType):
             intervals treat a group as one draw. No judge sees it.
     """
 
-    output: str = field(validator=string)
-    input: str = field(default="", kw_only=True, validator=string)
-    reference: str = field(default="", kw_only=True, validator=string)
+    output: str = field(validator=fields.string)
+    input: str = field(default="", kw_only=True, validator=fields.string)
+    reference: str = field(default="", kw_only=True, validator=fields.string)
     messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
-    file_changes: str = field(default="", kw_only=True, validator=string)
+    file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
-    context: str = field(default="", kw_only=True, validator=string)
+    context: str = field(default="", kw_only=True, validator=fields.string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
@@ -238,9 +226,9 @@ class Candidate(Shown, metaclass=GuidedType):
 def of_text(field: str, text: str) -> Candidate:
     """Return *text*, given as *field*, as a candidate; the path of a file is refused, not graded as text."""
     # Checked here, since the text is in the message twice, and may have megabytes.
-    if names_a_file(text):
+    if fields.names_a_file(text):
         cure = f"give Path({text!r}) to have the file read, or Candidate({text!r}) to grade these words"
-        refuse_path(field, text, cure)
+        fields.refuse_path(field, text, cure)
     return Candidate(text)
 
 

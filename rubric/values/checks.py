@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 from attrs import Attribute, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import (
-    Shown,
-    as_arguments,
-    as_map,
-    as_tuple,
-    flag,
-    number,
-    one_of,
-    optional,
-    refuse,
-    string,
-    text,
-)
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
@@ -51,8 +40,8 @@ class _OfText(Check, Shown):
 
     _verb: ClassVar[str]
 
-    text: str = field(validator=text)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
+    text: str = field(validator=fields.text)
+    ignore_case: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __str__(self) -> str:
         return f"{self._verb} {_described(self.text)!r}"
@@ -91,7 +80,7 @@ class Equals(_OfText):
 
 
 def _as_texts(value: Iterable[str]) -> tuple[str, ...]:
-    texts = as_tuple("texts", value, str, "texts")
+    texts = fields.as_tuple("texts", value, str, "texts")
     if not texts or not all(texts):
         raise refuse("texts", value, "a list of texts, none of them empty")
     return texts
@@ -104,7 +93,7 @@ class _OfTexts(Check, Shown):
     _verb: ClassVar[str]
 
     texts: tuple[str, ...] = field(converter=_as_texts)
-    ignore_case: bool = field(default=False, kw_only=True, validator=flag)
+    ignore_case: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __str__(self) -> str:
         return f"{self._verb} {_described(', '.join(map(repr, self.texts)))}"
@@ -170,8 +159,8 @@ class FitsSchema(Check, Shown):
 class Calls(Check, Shown):
     """The candidate's run called the tool *name*, with at least the given *arguments*."""
 
-    name: str = field(validator=text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_arguments)
+    name: str = field(validator=fields.text)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
 
     def __str__(self) -> str:
         import json  # noqa: PLC0415 - building a rubric needs none
@@ -184,7 +173,7 @@ Order = Literal["any_order", "in_order", "exact"]
 
 
 def _as_tools(value: Iterable[str]) -> tuple[str, ...]:
-    tools = as_tuple("tools", value, str, "names of tools")
+    tools = fields.as_tuple("tools", value, str, "names of tools")
     if not tools or not all(tool.strip() for tool in tools):
         raise refuse("tools", value, "a list of names of tools, none of them empty")
     return tools
@@ -211,7 +200,7 @@ class Trajectory(Check, Shown):
     """
 
     tools: tuple[str, ...] = field(converter=_as_tools)
-    order: Order = field(default="in_order", kw_only=True, validator=one_of(*get_args(Order)))
+    order: Order = field(default="in_order", kw_only=True, validator=fields.one_of(*get_args(Order)))
 
     def __str__(self) -> str:
         return f"calls {_described(', '.join(self.tools))} {self.order.replace('_', ' ')}"
@@ -230,7 +219,7 @@ class Trajectory(Check, Shown):
 LIMITS = ("latency", "cost", "tokens", "calls", "tool_calls", "perplexity")
 """What `Within` can limit."""
 
-_limit = optional(number(0, float("inf")))
+_limit = fields.optional(fields.number(0, float("inf")))
 
 
 @guided_class
@@ -302,8 +291,8 @@ class Similar(Check, Shown):
     """
 
     texts: tuple[str, ...] = field(converter=_as_one_or_more)
-    threshold: float = field(default=0.75, kw_only=True, validator=number(-1e9, 1e9))
-    measure: Measure = field(default="cosine", kw_only=True, validator=one_of(*get_args(Measure)))
+    threshold: float = field(default=0.75, kw_only=True, validator=fields.number(-1e9, 1e9))
+    measure: Measure = field(default="cosine", kw_only=True, validator=fields.one_of(*get_args(Measure)))
     model: str | Callable[[list[str]], Any] = field(
         default="openai/text-embedding-3-large", kw_only=True, validator=_embedder
     )
@@ -338,14 +327,14 @@ class Holds(Check, Shown):
 
 
 def _as_command(value: Iterable[str]) -> tuple[str, ...]:
-    command = as_tuple("command", value, str, "texts: the program and its arguments")
+    command = fields.as_tuple("command", value, str, "texts: the program and its arguments")
     if not command or not command[0].strip():
         raise refuse("command", value, "a program and its arguments")
     return command
 
 
 def _as_config(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("config", value)
+    return fields.as_map("config", value)
 
 
 @guided_class
@@ -364,8 +353,8 @@ class Script(Check, Shown):
     """
 
     command: tuple[str, ...] = field(converter=_as_command)
-    folder: str = field(default="", kw_only=True, validator=string)
-    timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
+    folder: str = field(default="", kw_only=True, validator=fields.string)
+    timeout: float = field(default=60.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
     config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_config)
 
     def __str__(self) -> str:
@@ -390,9 +379,9 @@ class Unsupported(Check, Shown):
         cure: What would make it gradable, where anything would.
     """
 
-    type: str = field(validator=text)
-    otherwise: Otherwise = field(default="ungraded", kw_only=True, validator=one_of(*get_args(Otherwise)))
-    cure: str = field(default="", kw_only=True, validator=string, eq=False)
+    type: str = field(validator=fields.text)
+    otherwise: Otherwise = field(default="ungraded", kw_only=True, validator=fields.one_of(*get_args(Otherwise)))
+    cure: str = field(default="", kw_only=True, validator=fields.string, eq=False)
 
     def __str__(self) -> str:
         return f"unsupported: {_described(self.type)}"
@@ -410,8 +399,8 @@ class Decided(Check, Shown):
     *passed* is its own verdict, where that does not follow from the score: without a threshold it decides.
     """
 
-    score: float = field(validator=number(0, 1))
-    reason: str = field(default="", kw_only=True, validator=string)
+    score: float = field(validator=fields.number(0, 1))
+    reason: str = field(default="", kw_only=True, validator=fields.string)
     passed: bool | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:

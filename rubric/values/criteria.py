@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from attrs import NOTHING, Attribute, Factory, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import (
-    Shown,
-    as_map,
-    as_tuple,
-    check_count,
-    flag,
-    identifier,
-    number,
-    one_of,
-    optional,
-    refuse,
-    string,
-    text,
-)
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
@@ -54,9 +42,9 @@ class Anchor(Shown):
     Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
     """
 
-    response: str = field(validator=text)
-    score: float = field(validator=number(0, 1))
-    reason: str = field(default="", kw_only=True, validator=string)
+    response: str = field(validator=fields.text)
+    score: float = field(validator=fields.number(0, 1))
+    reason: str = field(default="", kw_only=True, validator=fields.string)
 
 
 @guided_class
@@ -72,9 +60,9 @@ class When(Shown):
         holds: A function from the `Candidate` to a bool. It cannot be written to a file.
     """
 
-    contains: str | None = field(default=None, kw_only=True, validator=optional(text))
-    regex: str | None = field(default=None, kw_only=True, validator=optional(pattern))
-    tool_called: str | None = field(default=None, kw_only=True, validator=optional(text))
+    contains: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.text))
+    regex: str | None = field(default=None, kw_only=True, validator=fields.optional(pattern))
+    tool_called: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.text))
     holds: Callable[[Candidate], bool] | None = field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
@@ -119,7 +107,7 @@ def _as_when(value: When | Callable[[Candidate], bool] | Mapping[str, Any] | Non
 def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ...]:
     if isinstance(value, list | tuple):
         value = [Anchor(**item) if isinstance(item, Mapping) else item for item in value]
-    return as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
+    return fields.as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
 
 
 On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
@@ -128,17 +116,17 @@ View = Callable[["Candidate"], "Candidate"]
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
-        one_of(*get_args(On))(_, attribute, value)
+        fields.one_of(*get_args(On))(_, attribute, value)
     elif not callable(value) or isinstance(value, type):
-        check_count(attribute.name, value)
+        fields.check_count(attribute.name, value)
 
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
-    return as_tuple("tags", value, str, "texts")
+    return fields.as_tuple("tags", value, str, "texts")
 
 
 def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("metadata", value)
+    return fields.as_map("metadata", value)
 
 
 PlainAnswer = str | type | range | tuple[int, int] | ScoreRange | Mapping[Any, Any] | Sequence[Any]
@@ -163,9 +151,9 @@ def _as_answer(value: Answer | PlainAnswer) -> AnyAnswer:
 def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
     """Refuse all but the names of the policies, and numbers from 0 to 1 (partial credit)."""
     if isinstance(value, str):
-        one_of(*ABSTENTIONS)(_, attribute, value)
+        fields.one_of(*ABSTENTIONS)(_, attribute, value)
     else:
-        number(0, 1)(_, attribute, value)
+        fields.number(0, 1)(_, attribute, value)
 
 
 def only_answer(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,17 +244,21 @@ class Criterion(Shown, metaclass=GuidedType):
         DefinitionError: A value that no criterion can have; the message names the field and the cure.
     """
 
-    text: str = field(validator=text)
-    id: str = field(default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=identifier)
+    text: str = field(validator=fields.text)
+    id: str = field(
+        default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=fields.identifier
+    )
     answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
-    polarity: Polarity = field(default="satisfy", kw_only=True, validator=one_of(*POLARITIES))
-    weight: float = field(default=1, kw_only=True, validator=number(0))
-    required: bool = field(default=False, kw_only=True, validator=flag)
-    min_score: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
+    polarity: Polarity = field(default="satisfy", kw_only=True, validator=fields.one_of(*POLARITIES))
+    weight: float = field(default=1, kw_only=True, validator=fields.number(0))
+    required: bool = field(default=False, kw_only=True, validator=fields.flag)
+    min_score: float | None = field(
+        default=None, kw_only=True, validator=fields.optional(fields.number(0, 1, above=True))
+    )
     when: When | None = field(default=None, kw_only=True, converter=_as_when)
     anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
-    evidence: bool | None = field(default=None, kw_only=True, validator=optional(flag))
-    abstain: Abstention | float | None = field(default=None, kw_only=True, validator=optional(abstention))
+    evidence: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
+    abstain: Abstention | float | None = field(default=None, kw_only=True, validator=fields.optional(abstention))
     on: On | int | View = field(default="conversation", kw_only=True, validator=_is_turn)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)

@@ -11,21 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, ge
 from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import (
-    Shown,
-    as_map,
-    check_number,
-    count,
-    fields_in,
-    flag,
-    number,
-    one_of,
-    optional,
-    plain_number,
-    refuse,
-    string,
-    wording,
-)
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
@@ -90,7 +77,7 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         cure = f"give an instance of it: {value.__name__}(...)"
         raise DefinitionError(attribute.name, f"got the class {value.__name__}; {cure}")
     if isinstance(value, str):
-        string(_, attribute, value)
+        fields.string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
     elif client_kind(value):
@@ -107,11 +94,11 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
     if value != "all":
-        count(1)(_, attribute, value)
+        fields.count(1)(_, attribute, value)
 
 
 def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
-    count(1)(judge, attribute, value)
+    fields.count(1)(judge, attribute, value)
     model = judge.model
     if value == 1 or not (isinstance(model, str | Model) or client_kind(model) or is_async(model)):
         return
@@ -138,7 +125,7 @@ def _reader(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 
 def _as_params(value: Mapping[str, Any]) -> Settings:
-    params = as_map("params", value)
+    params = fields.as_map("params", value)
     for name in params:
         for owner, owned in _OWNERS.items():
             if name in owned.split():
@@ -217,22 +204,22 @@ class Judge(Shown, metaclass=GuidedType):
     """
 
     model: str | Function | Model = field(validator=_model)
-    temperature: float | None = field(default=None, kw_only=True, validator=optional(number(0, 2)))
-    max_tokens: int = field(default=4096, kw_only=True, validator=count(1))
-    seed: int | None = field(default=None, kw_only=True, validator=optional(count(-(2**63))))
-    timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
-    retries: int = field(default=2, kw_only=True, validator=count(0))
+    temperature: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(0, 2)))
+    max_tokens: int = field(default=4096, kw_only=True, validator=fields.count(1))
+    seed: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(-(2**63))))
+    timeout: float = field(default=60.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
+    retries: int = field(default=2, kw_only=True, validator=fields.count(0))
     per_call: int | Literal["all"] = field(default=1, kw_only=True, validator=_per_call)
-    prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
-    repairs: int = field(default=1, kw_only=True, validator=count(0))
-    sealed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
-    reasoning: Reasoning = field(default="before", kw_only=True, validator=one_of(*get_args(Reasoning)))
+    prompt: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.wording))
+    repairs: int = field(default=1, kw_only=True, validator=fields.count(0))
+    sealed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
+    reasoning: Reasoning = field(default="before", kw_only=True, validator=fields.one_of(*get_args(Reasoning)))
     reader: Literal["rating"] | FrozenMap | Reader | None = field(
         default=None, kw_only=True, converter=_as_reader, validator=_reader
     )
-    logprobs: bool = field(default=False, kw_only=True, validator=flag)
-    speculate: bool = field(default=False, kw_only=True, validator=flag)
-    prime: bool = field(default=True, kw_only=True, validator=flag)
+    logprobs: bool = field(default=False, kw_only=True, validator=fields.flag)
+    speculate: bool = field(default=False, kw_only=True, validator=fields.flag)
+    prime: bool = field(default=True, kw_only=True, validator=fields.flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
@@ -264,7 +251,7 @@ class Judge(Shown, metaclass=GuidedType):
         for name, value in (("api_base", api_base), ("api_key", api_key)):
             if value is not None:
                 params = {**params, name: _access(name, value, params)}
-        given = fields_in(Judge, locals())
+        given = fields.fields_in(Judge, locals())
         self.__attrs_init__(**given)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     def __attrs_post_init__(self) -> None:
@@ -351,11 +338,11 @@ class Jury(Shown):
     _positional = ("judge", "size")
 
     judge: Judge | Panel | Jury | Cascade = field(converter=as_judge)
-    size: int = field(default=3, validator=count(1))
-    consensus: float = field(default=0.5, validator=number(0, 1, above=True))
-    early_stop: bool = field(default=False, kw_only=True, validator=flag)
-    quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
-    one_request: bool = field(default=False, kw_only=True, validator=flag)
+    size: int = field(default=3, validator=fields.count(1))
+    consensus: float = field(default=0.5, validator=fields.number(0, 1, above=True))
+    early_stop: bool = field(default=False, kw_only=True, validator=fields.flag)
+    quorum: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
+    one_request: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __attrs_post_init__(self) -> None:
         _check_quorum(self.quorum, self.size)
@@ -403,7 +390,7 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
         return None
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise refuse("weights", value, "a list of numbers, one a judge")
-    return tuple(cast("float", plain_number(weight)) for weight in value)
+    return tuple(cast("float", fields.plain_number(weight)) for weight in value)
 
 
 @guided_class
@@ -425,13 +412,15 @@ class Panel(Shown):
     """
 
     judges: tuple[Judge | Jury | Panel | Cascade, ...] = field(converter=_as_judges)
-    aggregate: Aggregate = field(default="mean", kw_only=True, validator=one_of(*get_args(Aggregate)))
-    tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=one_of("fail", "pass"))
-    consensus: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1, above=True)))
-    quorum: int | None = field(default=None, kw_only=True, validator=optional(count(1)))
+    aggregate: Aggregate = field(default="mean", kw_only=True, validator=fields.one_of(*get_args(Aggregate)))
+    tie_break: Literal["fail", "pass"] = field(default="fail", kw_only=True, validator=fields.one_of("fail", "pass"))
+    consensus: float | None = field(
+        default=None, kw_only=True, validator=fields.optional(fields.number(0, 1, above=True))
+    )
+    quorum: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
     weights: tuple[float, ...] | None = field(default=None, kw_only=True, converter=_as_weights)
-    level: Pooled = field(default="rubric", kw_only=True, validator=one_of(*get_args(Pooled)))
-    early_stop: bool = field(default=False, kw_only=True, validator=flag)
+    level: Pooled = field(default="rubric", kw_only=True, validator=fields.one_of(*get_args(Pooled)))
+    early_stop: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __init__(
         self,
@@ -449,7 +438,7 @@ class Panel(Shown):
             raise DefinitionError("judges", "they are given twice; write Panel('...', '...') or Panel(judges=[...])")
         # One that is no list is refused below: a panel of one judge is more likely a list that was forgotten.
         given: Any = judges if judges is not None else members[0] if len(members) == 1 else members
-        options = {**fields_in(Panel, locals()), "judges": given}
+        options = {**fields.fields_in(Panel, locals()), "judges": given}
         self.__attrs_init__(**options)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     def __attrs_post_init__(self) -> None:
@@ -489,17 +478,17 @@ Occasion = _Named | tuple[float, float] | Callable[["Grade | Ungraded"], bool]
 
 
 def _as_occasion(value: Any) -> Any:
-    return tuple(map(plain_number, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(fields.plain_number, value)) if isinstance(value, list | tuple) else value
 
 
 def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str):
-        one_of(*_OCCASIONS)(_, attribute, value)
+        fields.one_of(*_OCCASIONS)(_, attribute, value)
     elif isinstance(value, tuple):
         if len(value) != 2:  # noqa: PLR2004 - a pair
             raise refuse(attribute.name, value, "the lowest and the highest score that are in doubt")
         for score in value:
-            check_number(attribute.name, score, 0, 1)
+            fields.check_number(attribute.name, score, 0, 1)
         if value[0] > value[1]:
             raise refuse(attribute.name, value, "the lower score first")
     elif not callable(value) or isinstance(value, type):

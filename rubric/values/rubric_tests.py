@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import (
-    Shown,
-    as_map,
-    as_tuple,
-    check_number,
-    names_a_file,
-    plain_number,
-    refuse,
-    refuse_path,
-    suggest,
-)
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
@@ -70,13 +61,15 @@ def _as_reply(value: str | Candidate | Mapping[str, Any]) -> str | Candidate:
     if isinstance(value, Mapping):
         value = Candidate(**value)
     if isinstance(value, Candidate):
-        is_plain = value == Candidate(value.output) and not (is_reference(value.output) or names_a_file(value.output))
+        is_plain = value == Candidate(value.output) and not (
+            is_reference(value.output) or fields.names_a_file(value.output)
+        )
         return value.output if is_plain else value
     if isinstance(value, str):
         if is_reference(value):
             cure = "it is read where the rubric is loaded from a file of its own, load(path); here, write the text"
             raise DefinitionError("reply", f"{shorten(repr(value), 80)}: {cure}")
-        refuse_path("reply", value, f'name the file: "file://{value}", in the file of the rubric')
+        fields.refuse_path("reply", value, f'name the file: "file://{value}", in the file of the rubric')
         return value
     raise refuse("reply", value, "a text, a Candidate, or a mapping of its fields")
 
@@ -86,7 +79,7 @@ def _ids_or_flag(name: str, value: Any) -> bool | tuple[str, ...] | None:
         return value
     if not isinstance(value, list | tuple) or not value:
         raise refuse(name, value, "true, false, or a list of ids of criteria")
-    return as_tuple(name, value, str, "ids of criteria")
+    return fields.as_tuple(name, value, str, "ids of criteria")
 
 
 def _as_passes(value: bool | Iterable[str] | None) -> bool | tuple[str, ...] | None:  # noqa: FBT001 - a verdict
@@ -103,14 +96,14 @@ def _as_fails(value: bool | Iterable[str] | None) -> bool | tuple[str, ...] | No
 def _as_score(value: Any) -> Range | None:
     if value is None:
         return None
-    low, high = as_range("score", plain_number(value))
-    check_number("score", low, 0, 1)
-    check_number("score", high, 0, 1)
+    low, high = as_range("score", fields.plain_number(value))
+    fields.check_number("score", low, 0, 1)
+    fields.check_number("score", high, 0, 1)
     return low, high
 
 
 def _as_expects(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("expects", value)
+    return fields.as_map("expects", value)
 
 
 @guided_class
@@ -182,7 +175,7 @@ def as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTes
             except TypeError as problem:
                 raise DefinitionError(f"tests[{index}]", f"RubricTest: {problem}") from None
         value = tests
-    return as_tuple("tests", value, RubricTest, "RubricTest")
+    return fields.as_tuple("tests", value, RubricTest, "RubricTest")
 
 
 def check_tests(rubric: Rubric) -> None:
@@ -196,7 +189,7 @@ def check_tests(rubric: Rubric) -> None:
         for name, ids in (("passes", test.met), ("fails", test.unmet), ("expects", test.expects)):
             for id_ in ids:
                 if id_ not in known:
-                    raise DefinitionError(f"tests[{index}].{name}", f"no criterion {id_!r}{suggest(id_, known)}")
+                    raise DefinitionError(f"tests[{index}].{name}", f"no criterion {id_!r}{fields.suggest(id_, known)}")
         for id_, value in test.expects.items():
             _expected(f"tests[{index}].expects.{id_}", rubric[id_], value)
 
@@ -216,7 +209,7 @@ def _expected(field: str, criterion: Criterion, value: Any) -> bool | str | Rang
             low, high = (answer.low, answer.high) if isinstance(answer, Levels) else (0, 1)
             found = as_range(field, value)
             for end in found:
-                check_number(field, end, low, high)
+                fields.check_number(field, end, low, high)
             return found
 
 

@@ -7,26 +7,13 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
 
-from attrs import Attribute, evolve, field, fields, frozen
+import attrs
+from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.internals import fields
 from rubric.internals.containers import Listed
-from rubric.internals.fields import (
-    Shown,
-    as_map,
-    as_share,
-    check_fields,
-    count,
-    flag,
-    number,
-    one_of,
-    optional,
-    refuse,
-    refuse_path,
-    string,
-    suggest,
-    wording,
-)
+from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
 from rubric.internals.text import cell, counted, shorten, table
@@ -103,7 +90,7 @@ def _as_name(value: str | Iterable[Criterion | str | Mapping[str, Any]]) -> str:
 
 
 def _as_provenance(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("provenance", value)
+    return fields.as_map("provenance", value)
 
 
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
@@ -175,30 +162,34 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
 
     _positional = ("name",)
 
-    name: str = field(default="", converter=_as_name, validator=string)
+    name: str = field(default="", converter=_as_name, validator=fields.string)
     criteria: tuple[Criterion, ...] = field(default=(), converter=_as_criteria, validator=_unique)
-    text: str = field(default="", kw_only=True, validator=string)
-    tree: DecisionTree | None = field(default=None, kw_only=True, validator=optional(_of_type(DecisionTree, TREE)))
-    threshold: float | None = field(default=0.7, kw_only=True, validator=optional(number(0, 1)))
-    borderline: float | None = field(default=None, kw_only=True, validator=optional(number(0, 1)))
-    strict: bool = field(default=False, kw_only=True, validator=flag)
-    aggregation: Aggregation = field(default="weighted_average", kw_only=True, validator=one_of(*get_args(Aggregation)))
-    evidence: bool = field(default=False, kw_only=True, validator=flag)
+    text: str = field(default="", kw_only=True, validator=fields.string)
+    tree: DecisionTree | None = field(
+        default=None, kw_only=True, validator=fields.optional(_of_type(DecisionTree, TREE))
+    )
+    threshold: float | None = field(default=0.7, kw_only=True, validator=fields.optional(fields.number(0, 1)))
+    borderline: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(0, 1)))
+    strict: bool = field(default=False, kw_only=True, validator=fields.flag)
+    aggregation: Aggregation = field(
+        default="weighted_average", kw_only=True, validator=fields.one_of(*get_args(Aggregation))
+    )
+    evidence: bool = field(default=False, kw_only=True, validator=fields.flag)
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
-    guidelines: str = field(default="", kw_only=True, validator=wording)
+    guidelines: str = field(default="", kw_only=True, validator=fields.wording)
     scale: Scale = field(
         default=UnitScale(),
         kw_only=True,
         validator=_of_type(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()"),
     )
-    prompt: str | None = field(default=None, kw_only=True, validator=optional(wording))
-    negate: bool = field(default=False, kw_only=True, validator=flag)
-    degenerate: Degenerate = field(default="fail", kw_only=True, validator=one_of(*get_args(Degenerate)))
-    binding: bool = field(default=False, kw_only=True, validator=flag)
-    all_or_nothing: bool = field(default=False, kw_only=True, validator=flag)
+    prompt: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.wording))
+    negate: bool = field(default=False, kw_only=True, validator=fields.flag)
+    degenerate: Degenerate = field(default="fail", kw_only=True, validator=fields.one_of(*get_args(Degenerate)))
+    binding: bool = field(default=False, kw_only=True, validator=fields.flag)
+    all_or_nothing: bool = field(default=False, kw_only=True, validator=fields.flag)
     tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=_as_tests)
-    max_steps: int = field(default=0, kw_only=True, validator=count(0))
-    reviewed: bool | None = field(default=None, kw_only=True, validator=optional(flag))
+    max_steps: int = field(default=0, kw_only=True, validator=fields.count(0))
+    reviewed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
     provenance: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_provenance)
 
     def __attrs_post_init__(self) -> None:
@@ -352,7 +343,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     @guided
     def passing_at(self, threshold: float | str | None, /) -> Self:
         """Return the rubric with another *threshold*: 0.8 or "80%"; None lets the judge's own pass flag decide."""
-        share = as_share(threshold) if isinstance(threshold, str) else None
+        share = fields.as_share(threshold) if isinstance(threshold, str) else None
         return evolve(self, threshold=cast("float | None", threshold) if share is None else share)
 
     def borderline_at(self, score: float | None, /) -> Self:
@@ -437,7 +428,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         if not isinstance(id, str):
             raise refuse("id", id, "the id of a criterion")
         if id not in {c.id for c in self.criteria}:
-            raise DefinitionError("id", f"no criterion {id!r}{suggest(id, [c.id for c in self.criteria])}")
+            raise DefinitionError("id", f"no criterion {id!r}{fields.suggest(id, [c.id for c in self.criteria])}")
 
     # -- showing -----------------------------------------------------------------------------------
 
@@ -468,7 +459,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
 AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
 """Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
-_FIELDS = tuple(one.name for one in fields(Rubric))
+_FIELDS = tuple(one.name for one in attrs.fields(Rubric))
 
 
 def rubric_of(value: object) -> Rubric:
@@ -480,7 +471,7 @@ def rubric_of(value: object) -> Rubric:
     """
     if isinstance(value, str):
         cure = f"load the file: load({value!r}); or give Rubric.of({value!r}) to grade by these words"
-        refuse_path("rubric", value, cure)
+        fields.refuse_path("rubric", value, cure)
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value
@@ -534,7 +525,7 @@ def check_options(given: Mapping[str, Any]) -> None:
     """Refuse names in *given* that no criterion has."""
     if "points" in given:
         raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
-    check_fields(Criterion, "a criterion", (name for name in given if name not in ANSWER_KEYS))
+    fields.check_fields(Criterion, "a criterion", (name for name in given if name not in ANSWER_KEYS))
 
 
 def is_reviewed(rubric: Rubric) -> bool:
