@@ -7,10 +7,15 @@ import re
 import sys
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.servers import Server
 
 settings.register_profile(
     "ci",
@@ -62,3 +67,18 @@ sys.addaudithook(stay_at_home)
 for name in [*os.environ]:  # once, as a fixture of each test takes seconds of them all
     if name.endswith(("_API_KEY", "_TOKEN", "_CREDENTIALS")):
         del os.environ[name]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where a store may be made."""
+    return tmp_path / "replies.db"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Serve endpoints of many behaviours."""
+    from tests.servers import Server
+
+    with Server() as running:
+        yield running

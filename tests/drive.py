@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from rubric import Candidate, Grade, ModelError, Rubric, Ungraded, flow
+from typing import Any
+
+from rubric import Candidate, Grade, ModelError, NotApplicable, Rubric, Scored, Ungraded, flow
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Ask, Failure, Reply
+from rubric.values.rubrics import WHOLE
 
 REPLY = "The 2.3.0 release added per-tenant rate limits."
 """What is graded, where the test does not care."""
@@ -34,3 +37,19 @@ def drive(rubric: Rubric, judge: AnyJudge, candidate: Candidate | str = REPLY) -
     except StopIteration as end:
         result: Grade | Ungraded = end.value
         return result
+
+
+def check_details(result: Grade, models: list[ScriptedModel], expected: dict[str, Any]) -> None:
+    """Check what the distilled cases tell besides score and verdict."""
+    calls = sum(len(model.asks) for model in models)
+    assert calls == expected.get("judge_calls", calls)
+    assert list(result.gates) == expected.get("failed_gates", list(result.gates))
+    walk = ["yes" if step.yes else "no" for step in result.path]
+    assert walk == expected.get("path", walk)
+    assert result.shown == expected.get("display", result.shown)
+    assert all(isinstance(result[name], NotApplicable) for name in expected.get("skipped", ()))
+    assert all(line in models[0].asks[0].messages[-1].text for line in expected.get("prompt_contains", ()))
+    if "reason" in expected:
+        finding = result[WHOLE]
+        assert isinstance(finding, Scored)
+        assert finding.reason == expected["reason"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rubric.internals.frozen_map import FrozenMap
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Outgoing
+from rubric.values.requests import Ask, Failure, Outgoing, Reply
 
 if TYPE_CHECKING:
     from tests.servers import Endpoint
@@ -53,3 +54,14 @@ def anthropic_ask(endpoint: Endpoint, model: str = "anthropic/claude-sonnet-4-5"
     """Return an ask that goes to *endpoint* in Anthropic's dialect."""
     params = {"api_base": endpoint.anthropic, "api_key": KEY, **judge.pop("params", {})}
     return ask_of(Judge(model, params=params, **judge))
+
+
+def run(ask: Ask) -> Reply | Failure:
+    """Return the outcome of *ask*, attempts included, without the waits between them."""
+    from rubric.models.registry import model_of
+    from rubric.models.retry import attempt
+
+    async def at_once(_: float) -> None:
+        pass
+
+    return asyncio.run(attempt(model_of(ask.judge), ask, sleep=at_once))

@@ -11,10 +11,13 @@ from attrs import define, field
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.errors import ModelError
+from rubric.store.audit import stats
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, Reply, Transport, Usage
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rubric.store.store import Store
 
 POLITE = Rubric("polite").expects("Is polite")
@@ -54,6 +57,11 @@ class Counted:
         if isinstance(said, Reply):
             return said
         return Reply(said if isinstance(said, str) else reply_to(ask, said), usage=PAID)
+
+
+def states(file: Path) -> dict[str, int]:
+    """Return how many calls are in which state."""
+    return {str(name): int(number) for name, number in stats(file).states.items()}
 
 
 def is_odd(ask: Ask) -> bool:

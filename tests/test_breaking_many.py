@@ -34,12 +34,6 @@ YES = json.dumps({"reason": "It is.", "verdict": True})
 Messages = list[dict[str, Any]]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be."""
-    return tmp_path / "replies.db"
-
-
 def failure_of(result: Grade | Ungraded) -> Failure:
     """Return the one failure of *result*."""
     assert isinstance(result, Ungraded)

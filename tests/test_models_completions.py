@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -16,15 +16,6 @@ from rubric.models.retry import attempt
 from rubric.values.requests import Failure, FailureKind, Reply, Usage
 from tests.sendables import RECENT, openai_ask
 from tests.servers import Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
 
 
 def completion(

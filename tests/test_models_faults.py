@@ -28,7 +28,7 @@ from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Reply, Usage
 from tests.proxies import Proxy
-from tests.sendables import KEY, ask_of, openai_ask
+from tests.sendables import KEY, ask_of, openai_ask, run
 from tests.servers import BEHAVIOURS, STRANGE, Endpoint, Server
 
 if TYPE_CHECKING:
@@ -39,27 +39,12 @@ UNSENT = (0.0, 0)  # cost, unmetered
 _hosts = count()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
-
-
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy of the machine's own has a say."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-
-
-def run(ask: Ask) -> Reply | Failure:
-    """Return the outcome of *ask*, attempts included, without the waits between them."""
-
-    async def at_once(_: float) -> None:
-        pass
-
-    return asyncio.run(attempt(model_of(ask.judge), ask, sleep=at_once))
 
 
 def failing(ask: Ask) -> Failure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -16,34 +16,15 @@ from rubric.internals.frozen_map import thaw
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of
 from rubric.models.registry import model_of
-from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
-from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask, schema_of
+from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask, run, schema_of
 from tests.servers import Endpoint, Server
 from tests.test_models_litellm import FAILURES, FINISHES, timeout_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MODEL = OpenAIHTTPModel()
 
 KINDS: dict[str, FailureKind] = FAILURES | {"length-too-long": "transport", "reset-mid-body": "transport"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
-
-
-def run(ask: Ask) -> Reply | Failure:
-    """Return the outcome of *ask*, attempts included, without the waits between them."""
-
-    async def at_once(_: float) -> None:
-        pass
-
-    return asyncio.run(attempt(model_of(ask.judge), ask, sleep=at_once))
 
 
 def direct(endpoint: Endpoint, **judge: Any) -> Ask:

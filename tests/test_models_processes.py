@@ -6,14 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,12 +29,6 @@ def run(root, make=openai_ask, **judge):
     ask = make(Endpoint(root, ()), **{"timeout": 30, **judge})
     return asyncio.run(attempt(LiteLLMModel(), ask, sleep=at_once))
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
 
 
 def in_child(script: str, *arguments: str, cwd: Path = ROOT) -> tuple[int, str, str]:

@@ -29,12 +29,6 @@ from tests.storing import PAID, POLITE, Counted, is_odd, scores
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
 def texts(n: int, kind: str = "Text") -> list[str]:
     """Return so many candidates."""
     return [f"{kind} number {number}." for number in range(n)]

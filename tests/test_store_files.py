@@ -33,12 +33,6 @@ from tests.test_store_keys import ask
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
 def filled(file: Path, texts: int = 3) -> Path:
     """Return *file* with answers about so many texts in it."""
     with Store(file) as store:

@@ -23,12 +23,6 @@ ROOT = Path(__file__).parents[1]
 IN_FLIGHT = 8
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
 def texts(n: int) -> list[str]:
     """Return so many candidates, long enough to fill a disk."""
     return [f"{f'Text number {number}. ' * 200}{number}." for number in range(n)]

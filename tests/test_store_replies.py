@@ -18,18 +18,7 @@ from rubric.store.database import dump, load
 from rubric.store.store import Store
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, FailureKind, Reply, Usage
-from tests.storing import PAID, POLITE, Counted, graded, told
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
-def states(file: Path) -> dict[str, int]:
-    """Return how many calls are in which state."""
-    return {str(name): int(number) for name, number in stats(file).states.items()}
+from tests.storing import PAID, POLITE, Counted, graded, states, told
 
 
 def test_what_was_answered_is_not_asked_again(file: Path) -> None:

@@ -22,27 +22,16 @@ import pytest
 from rubric import Grade, Judge, Ungraded
 from rubric.engine.pipeline import Dispatcher
 from rubric.errors import StoreError
-from rubric.store.audit import stats, verify
+from rubric.store.audit import verify
 from rubric.store.cache_key import Request
 from rubric.store.database import Busy, Database, Liveness, Served, Session, Yours, here
 from rubric.store.schema import connect
 from rubric.store.store import Store
 from rubric.values.requests import Ask, Failure, Reply, Usage
-from tests.storing import PAID, Counted, agraded, carried, graded
+from tests.storing import PAID, Counted, agraded, carried, graded, states
 from tests.test_store_keys import ask
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
-def states(file: Path) -> dict[str, int]:
-    """Return how many calls are in which state."""
-    return {str(name): int(number) for name, number in stats(file).states.items()}
 
 
 def wait_for(file: Path, state: str) -> None:
@@ -220,7 +209,7 @@ CHILD = textwrap.dedent(
     import asyncio, sys
     from rubric import Judge
     from rubric.store import Store
-    from tests.storing import Counted, graded
+    from tests.storing import Counted, graded, states
 
     class Telling(Counted):
         __name__ = 'Counted'

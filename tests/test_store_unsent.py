@@ -12,25 +12,13 @@ from rubric import Judge
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import Dispatcher
 from rubric.engine.rate_limits import Limits
-from rubric.store.audit import stats
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
 from rubric.values.requests import Ask, Failure, Limiter, Reply, Usage
-from tests.storing import Counted
+from tests.storing import Counted, states
 from tests.test_store_keys import ask
 
 BOTH = pytest.mark.parametrize("in_doubt", get_args(InDoubt))
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return where a store may be made."""
-    return tmp_path / "replies.db"
-
-
-def states(file: Path) -> dict[str, int]:
-    """Return how many calls are in which state."""
-    return {str(name): int(number) for name, number in stats(file).states.items()}
 
 
 def outcomes(store: Store, gate: Limiter, *asks: Ask) -> list[Reply | Failure]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Grade, Judge, Jury, LoadError, NotApplicable, Panel, Scored, Ungraded, plan
+from rubric import Grade, Judge, Jury, LoadError, Panel, Ungraded, plan
 from rubric.formats.mcptest.writer import write
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.formats.yaml import to_yaml
@@ -21,9 +21,8 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
-from rubric.values.rubrics import WHOLE
 
-from .drive import drive
+from .drive import check_details, drive
 
 _SHARED = Path(__file__).parents[2] / "shared"
 _FILE = _SHARED / "upstream_cases.json"
@@ -176,22 +175,7 @@ def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     assert isinstance(result, Grade)
     assert result.score == pytest.approx(result.score if expected.get("score") is None else expected["score"])
     assert result.passed is expected.get("pass", result.passed)
-    _check_details(result, models, expected)
-
-
-def _check_details(result: Grade, models: list[ScriptedModel], expected: dict[str, Any]) -> None:
-    calls = sum(len(model.asks) for model in models)
-    assert calls == expected.get("judge_calls", calls)
-    assert list(result.gates) == expected.get("failed_gates", list(result.gates))
-    walk = ["yes" if step.yes else "no" for step in result.path]
-    assert walk == expected.get("path", walk)
-    assert result.shown == expected.get("display", result.shown)
-    assert all(isinstance(result[name], NotApplicable) for name in expected.get("skipped", ()))
-    assert all(line in models[0].asks[0].messages[-1].text for line in expected.get("prompt_contains", ()))
-    if "reason" in expected:
-        finding = result[WHOLE]
-        assert isinstance(finding, Scored)
-        assert finding.reason == expected["reason"]
+    check_details(result, models, expected)
 
 
 @pytest.mark.parametrize("case", _chosen("refused"))

@@ -34,9 +34,8 @@ from rubric import (
 )
 from rubric.engine.grade import graded as require
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
-from rubric.values.rubrics import WHOLE
 
-from .drive import REPLY, drive
+from .drive import REPLY, check_details, drive
 
 
 def whole(rubric: Rubric, *lines: Line, candidate: str = REPLY) -> Grade:
@@ -301,7 +300,7 @@ def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     assert isinstance(result, Grade)
     assert result.score == pytest.approx(expected["score"])
     assert result.passed is expected["pass"]
-    _check_details(result, models, expected)
+    check_details(result, models, expected)
 
 
 @pytest.mark.parametrize("case", _cases(refused=True))
@@ -309,18 +308,3 @@ def test_a_distilled_error_is_an_error(case: dict[str, Any]) -> None:
     """At construction, or, where the judge is wrong, as a result that is not graded."""
     with pytest.raises((DefinitionError, UngradedError), match=_REFUSALS[case["expected"]["error"]]):
         require(_graded(case)[0])
-
-
-def _check_details(result: Grade, models: list[ScriptedModel], expected: dict[str, Any]) -> None:
-    calls = sum(len(model.asks) for model in models)
-    assert calls == expected.get("judge_calls", calls)
-    assert list(result.gates) == expected.get("failed_gates", list(result.gates))
-    walk = ["yes" if step.yes else "no" for step in result.path]
-    assert walk == expected.get("path", walk)
-    assert result.shown == expected.get("display", result.shown)
-    assert all(isinstance(result[name], NotApplicable) for name in expected.get("skipped", ()))
-    assert all(line in models[0].asks[0].messages[-1].text for line in expected.get("prompt_contains", ()))
-    if "reason" in expected:
-        finding = result[WHOLE]
-        assert isinstance(finding, Scored)
-        assert finding.reason == expected["reason"]
