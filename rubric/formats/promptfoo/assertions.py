@@ -24,21 +24,11 @@ from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.javascript_modules import program_at
+from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS
-from rubric.formats.promptfoo.texts import (
-    Context,
-    UnsupportedPromptError,
-    as_text,
-    categories_of,
-    check_keys,
-    compact,
-    content_of,
-    filled,
-    listed,
-    template_of,
-)
+from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.internals.fields import misspelt
@@ -56,19 +46,19 @@ from rubric.values.rubrics import Rubric
 def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the assertion at the cursor, of a type that code decides or of none; None where an error was noted."""
     bare = kind.removeprefix("not-")
-    detail = as_text(at.value.get("value"))
+    detail = texts.as_text(at.value.get("value"))
     if not is_known(bare):
         return unsupported(kind, detail, at)
     value, content = at["value"], None
     try:
-        content = value if value.value is None else content_of(value, context)
+        content = value if value.value is None else texts.content_of(value, context)
         check = None if content is None else check_of(bare, content.value)
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
     except UnsupportedPatternError as pattern:
         if not is_installed():
             return unsupported(f"{kind} by a pattern that RE2 does not take ({EXTRA})", str(pattern), at)
-        code = f"new RegExp({json.dumps(as_text(content.value))}).test(output)" if content is not None else ""
+        code = f"new RegExp({json.dumps(texts.as_text(content.value))}).test(output)" if content is not None else ""
         check = Holds(JavaScript(code, inline(code)))
     except DefinitionError as problem:
         value.error(problem if isinstance(problem, LackingError) else problem.message)
@@ -81,7 +71,7 @@ def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if at.has("threshold") and bar is None:
         return None
-    source = as_text(at.value.get("value"))
+    source = texts.as_text(at.value.get("value"))
     program = program_of(at["value"], context, kind)
     if isinstance(program, str):
         return unsupported(program, source, at)
@@ -112,7 +102,7 @@ def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
         source, value = text, f"file://{from_here(named[0], at.loading)}:{named[1]}"
     else:
         try:
-            source = value = filled(at["value"], value, context.slots.variables)
+            source = value = texts.filled(at["value"], value, context.slots.variables)
         except DefinitionError as problem:
             return unsupported(f"{kind} that is no template: {problem.message}", "", at)
     config = at.value["config"] if isinstance(at.value.get("config"), dict) else None
@@ -129,7 +119,7 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
         return f"{kind}, which needs an engine ({EXTRA})"
     if not is_reference(value):
         try:
-            return inline(filled(at, value, context.slots.variables))
+            return inline(texts.filled(at, value, context.slots.variables))
         except DefinitionError as problem:
             return f"{kind} that is no template: {problem.message}"
     program = program_at(value, at)
@@ -201,7 +191,7 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
     provider, prompt = at.find("provider") or context.provider, at.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
     try:
-        template = None if prompt is None else template_of(prompt, context.slots)
+        template = None if prompt is None else texts.template_of(prompt, context.slots)
         content = _rubric_text(at, context, has_prompt=prompt is not None)
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with {why}", "", at)
@@ -251,7 +241,7 @@ def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate:
         options |= {"negate": True, "degenerate": "judge"}
     if isinstance(content.value, list):  # as in AgentV, each text or mapping has a verdict of its own
         return Rubric(criteria=read_items([*content], ItemScope(required=content.loading.required)), **options)
-    menu = categories_of(template)
+    menu = texts.categories_of(template)
     if menu is not None:
         options["threshold"] = 0.5 if bar is None else bar
         return Rubric(criteria=[Criterion(content.value, id="overall", answer=menu)], **options)
@@ -265,13 +255,13 @@ def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | 
     value = at["value"]
     if value.value is None and has_prompt:
         return value.holding(_WITHOUT_VALUE)
-    content = None if value.value is None else content_of(value, context)
+    content = None if value.value is None else texts.content_of(value, context)
     if content is None:
         if value.value is None:
             at.error("a rubric needs text; write it as `value`")
         return None
     if isinstance(content.value, dict):
-        return content.holding(compact(content.value))
+        return content.holding(texts.compact(content.value))
     if not isinstance(content.value, str | list) or not content.value or not str(content.value).strip():
         value.error(f"a rubric needs text: expected a text or a list of them, got {shorten(repr(value.value), 60)}")
         return None
@@ -394,7 +384,7 @@ def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
         resolved["weight"].error(f"expected a weight of at least 0, got {weight:g}")
         return None
     with resolved.notes.lacking():  # a name is no reason to leave anything ungraded
-        metric = content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
+        metric = texts.content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
     tags = () if metric is None or not str(metric.value).strip() else (str(metric.value),)
     return evolve(made, weight=weight, tags=tags, place=resolved)
 
@@ -441,7 +431,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
         return None
     read, known = READERS.get(bare, (checked, frozenset()))
     fates = {key: fate for key, fate in _FATES.items() if key not in known}
-    check_keys(at, _KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    texts.check_keys(at, _KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
     made = read(at, context, kind)
     return None if made is None else _transformed(made, at, context, kind)
 
@@ -473,8 +463,8 @@ def _misspelt(kind: str) -> str:
 
 
 def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
-    check_keys(at, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
-    children = listed(at["assert"], "assertions")
+    texts.check_keys(at, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
+    children = texts.listed(at["assert"], "assertions")
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")
         return None

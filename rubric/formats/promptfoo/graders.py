@@ -29,30 +29,13 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats import output_checks
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at
 from rubric.formats.model_names import embedding_name
-from rubric.formats.output_checks import (
-    DIALECTS,
-    FORMS,
-    SQL_EXTRA,
-    FinishReason,
-    PerplexityScore,
-    form_of,
-    sql_is_installed,
-)
+from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
-from rubric.formats.promptfoo.texts import (
-    Context,
-    OverOutputs,
-    UnsupportedPromptError,
-    check_keys,
-    compact,
-    content_of,
-    fields,
-    raw_template_of,
-    template_of,
-)
+from rubric.formats.promptfoo.texts import Context, OverOutputs, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
 from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.tool_calls import KINDS, SOURCES, ValidCalls, schemas_of, trajectory_check
@@ -154,18 +137,18 @@ def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG00
 def formed(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the check of the form of an output, of the type *kind*, at the cursor; None where an error was noted."""
     bare, value = kind.removeprefix("not-"), at["value"]
-    content = None if value.value is None else content_of(value, context)
+    content = None if value.value is None else texts.content_of(value, context)
     if content is None and value.value is not None:
         return None
     given = None if content is None else content.value
     if bare.endswith("sql"):
-        if not sql_is_installed():
-            return unsupported(f"{kind}, which needs a library ({SQL_EXTRA})", "", at)
+        if not output_checks.sql_is_installed():
+            return unsupported(f"{kind}, which needs a library ({output_checks.SQL_EXTRA})", "", at)
         database = given.get("databaseType") if isinstance(given, dict) else None
-        if database is not None and str(database).lower() not in DIALECTS:
+        if database is not None and str(database).lower() not in output_checks.DIALECTS:
             return unsupported(f"{kind} of {shorten(str(database), 40)}, whose SQL is not known here", "", at)
     try:
-        return thresholded(at, Holds(form_of(bare, given)), kind)
+        return thresholded(at, Holds(output_checks.form_of(bare, given)), kind)
     except DefinitionError as problem:
         value.error(problem.message)
         return None
@@ -174,7 +157,7 @@ def formed(at: Cursor, context: Context, kind: str) -> Assertion | None:
 def finished(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the check of why the model stopped, of the type *kind*, at the cursor; None where an error was noted."""
     values = _values(at, context, several=False)
-    return None if values is None else thresholded(at, Holds(FinishReason(values[0])), kind)
+    return None if values is None else thresholded(at, Holds(output_checks.FinishReason(values[0])), kind)
 
 
 def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noqa: ARG001 - as all readers
@@ -183,7 +166,7 @@ def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion |
     if at.has("threshold") and bar is None:
         return None
     plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
-    return thresholded(plain, Holds(PerplexityScore(bar)), kind)
+    return thresholded(plain, Holds(output_checks.PerplexityScore(bar)), kind)
 
 
 # -- comparisons of the outputs of a test -----------------------------------------------------------------------
@@ -196,12 +179,12 @@ def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
     values = _values(at, context, several=False)
     prompt, template, shown = at.find("rubricPrompt") or context.prompt, None, None
     try:
-        raw = None if prompt is None else raw_template_of(prompt)
+        raw = None if prompt is None else texts.raw_template_of(prompt)
         names = names_in(raw or "")
         if raw is not None and "outputs" in names_in(_PLAIN_OUTPUTS.sub("", raw)):
             shown = OverOutputs(raw, FrozenMap(context.slots.variables))
         elif prompt is not None and raw is not None:
-            template = template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
+            template = texts.template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
     except UnsupportedPromptError as why:
         return unsupported(f"{kind} with {why}", "", at)
     except DefinitionError as problem:
@@ -224,14 +207,16 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by its other assertions, at the cursor; None where an error was noted."""
     if kind.startswith("not-"):
         return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
-    options = fields(at["value"], "options of max-score (a mapping)")
-    check_keys(at["value"], frozenset({"method", "weights", "threshold"})) if options else None
+    options = texts.fields(at["value"], "options of max-score (a mapping)")
+    texts.check_keys(at["value"], frozenset({"method", "weights", "threshold"})) if options else None
     method = options["method"].value if "method" in options else "average"
     if method not in ("average", "sum"):
         options["method"].error(f"expected average or sum, got {shorten(repr(method), 40)}")
         return None
     bar = options["threshold"].number() if "threshold" in options else None
-    weights = {} if "weights" not in options else fields(options["weights"], "weights by assertion type (a mapping)")
+    weights = (
+        {} if "weights" not in options else texts.fields(options["weights"], "weights by assertion type (a mapping)")
+    )
     numbers = {name: one.number(0) for name, one in weights.items()}
     if None in numbers.values() or ("threshold" in options and bar is None):
         return None
@@ -246,7 +231,7 @@ def of_tool_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the check of the run's tool calls, of the type *kind*, at the cursor; None where an error was noted."""
     bare, value = kind.removeprefix("not-"), at["value"]
     bar = at["threshold"].number(0, 1, written=True) if at.has("threshold") else None
-    content = None if value.value is None else content_of(value, context)
+    content = None if value.value is None else texts.content_of(value, context)
     if (at.has("threshold") and bar is None) or (content is None and value.value is not None):
         return None
     try:
@@ -269,7 +254,7 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
     for tools in listed:
         try:
             whole = _tools_in(tools)
-            content = None if whole is None else content_of(whole, context)
+            content = None if whole is None else texts.content_of(whole, context)
             if content is None:
                 return unsupported(f"{kind} with tools that cannot be read", "", at)
             schemas |= schemas_of(content.value)
@@ -473,21 +458,21 @@ def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None
         return ""
     if isinstance(prompt.value, dict) or grader.several or "context" in grader.needs:
         raise UnsupportedPromptError("with prompts of its own for its steps")
-    return template_of(prompt, evolve(context.slots, aliases=_ALIASES))
+    return texts.template_of(prompt, evolve(context.slots, aliases=_ALIASES))
 
 
 def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False) -> list[str] | None:
     """Return the texts that the assertion's value is; None where it was noted that it is none or (not *empty*) ''."""
     value = at["value"]
     try:
-        content = None if value.value is None else content_of(value, context)
+        content = None if value.value is None else texts.content_of(value, context)
     except UnsupportedPromptError:
         content = None
     if content is None or content.value in ([], {}) or (content.value == "" and not empty):
         at.error(f"{at.value['type']} needs a text; write it as `value`")
         return None
     given = content.value if several and isinstance(content.value, list) else [content.value]
-    return [one if isinstance(one, str) else compact(one) for one in given]
+    return [one if isinstance(one, str) else texts.compact(one) for one in given]
 
 
 _TRANSFORMED = frozenset({"contextTransform"})
@@ -496,7 +481,7 @@ GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **{name: (limited, frozenset()) for name in _LIMITS},
     **{name: (similar, frozenset()) for name in _MEASURES},
     **{name: (compared, frozenset()) for name in THRESHOLDS},
-    **{name: (formed, frozenset()) for name in FORMS},
+    **{name: (formed, frozenset()) for name in output_checks.FORMS},
     "select-best": (select_best, frozenset()),
     "max-score": (max_score, frozenset()),
     "finish-reason": (finished, frozenset()),

@@ -34,16 +34,9 @@ from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
+from rubric.values import checks
 from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import (
-    NOTHING,
-    Check,
-    FitsSchema,
-    Holds,
-    Matches,
-    Similar,
-    Unsupported,
-)
+from rubric.values.checks import NOTHING, Check, Unsupported
 from rubric.values.criteria import Criterion, slug
 from rubric.values.images import sent_image
 from rubric.values.judges import Judge
@@ -162,7 +155,7 @@ def _transform(criterion: Criterion) -> dict[str, Any]:
 
 
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
-    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
+    function = criterion.answer.function if isinstance(criterion.answer, checks.Holds) else None
     transform = function.transform if isinstance(function, Transformed) else criterion.on
     if isinstance(transform, Transform) and transform.shared:
         losses.add(
@@ -260,13 +253,13 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 
 def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
     match check:
-        case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
+        case checks.FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
             return {"type": "equals", "value": escaped(thaw(const))}
         case Unsupported() if check.type.removeprefix("not-") in KNOWN - {"llm-rubric", "assert-set"}:
             return {"type": check.type}
-        case Similar():
+        case checks.Similar():
             return _similar(check)
-        case Matches() if _RE2.search(check.pattern):
+        case checks.Matches() if _RE2.search(check.pattern):
             return None
     said = said_of(check, negated=negated)
     if said is None or "promptfoo" not in said.systems:
@@ -277,10 +270,10 @@ def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
 _RE2 = re.compile(r"\A\(\?[a-zA-Z-]+\)|\(\?P<|\\[AzQC]|\[\[:|\\x\{")
 """Parts of a pattern that RE2 has, and JavaScript has not."""
 
-_DEFAULT = Similar("x")
+_DEFAULT = checks.Similar("x")
 
 
-def _similar(check: Similar) -> dict[str, Any] | None:
+def _similar(check: checks.Similar) -> dict[str, Any] | None:
     if not isinstance(check.model, str):
         return None
     made: dict[str, Any] = {"type": "similar" if check.measure == "cosine" else f"similar:{check.measure}"}
