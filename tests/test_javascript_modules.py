@@ -234,3 +234,63 @@ def test_modules_that_require_for_ever_meet_a_limit(tmp_path: Path) -> None:
     )
     with pytest.raises(JavaScriptError, match="was stopped"):
         said(tmp_path, c_js="require('./d'); module.exports = () => 1;", d_js="for (;;) require('./c');")
+
+
+# -- configurations ------------------------------------------------------------------------------------------
+
+_CASES = "[{vars: {q: 'hi'}, assert: [{type: 'contains', value: 'h'}]}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "promptfooconfig.js",
+            f"module.exports = {{prompts: ['Ask {{{{q}}}}'], providers: ['echo'], tests: {_CASES}}};",
+        ),
+        (
+            "promptfooconfig.mjs",
+            (
+                "import { tests } from './cases.js';\nconst ask = 'Ask';\n"
+                "export default { prompts: [`${ask} {{q}}`], providers: ['echo'], tests };"
+            ),
+        ),
+        (
+            "promptfooconfig.ts",
+            (
+                "interface Config { prompts: string[]; providers: string[]; tests: unknown[] }\n"
+                "import { tests } from './cases';\n"
+                "const config: Config = { prompts: ['Ask {{q}}'], providers: ['echo'], tests };\nexport default config;"
+            ),
+        ),
+        (
+            "promptfooconfig.cjs",
+            (
+                "const {tests} = require('./cases');\n"
+                "module.exports = async () => ({prompts: [`${process.env.VERB ?? 'Ask'} {{q}}`], providers: ['echo'], tests});"
+            ),
+        ),
+    ],
+)
+def test_a_configuration_that_is_a_program_is_run_and_read(name: str, text: str, tmp_path: Path) -> None:
+    """With what it imports, without files and network."""
+    (tmp_path / "cases.js").write_text(f"exports.tests = {_CASES};")
+    (tmp_path / name).write_text(text)
+    suite = load_suite(tmp_path / name)
+    assert (suite.format, [case.input for case in suite]) == ("promptfoo", ["Ask hi"])
+
+
+def test_a_configuration_sees_the_environment_that_the_caller_declares(tmp_path: Path) -> None:
+    """Not the one of the process."""
+    text = f"module.exports = {{prompts: [`${{process.env.VERB ?? process.env.PATH}} {{{{q}}}}`], tests: {_CASES}}};"
+    (tmp_path / "promptfooconfig.js").write_text(text)
+    assert [case.input for case in load_suite(tmp_path / "promptfooconfig.js")] == ["undefined hi"]
+    assert [case.input for case in load_suite(tmp_path / "promptfooconfig.js", environ={"VERB": "Say"})] == ["Say hi"]
+
+
+def test_a_function_in_a_configuration_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    """A function is no data: what it would assert is not asserted."""
+    test = "{vars: {q: 'hi'}, assert: [{type: 'javascript', value: (output) => output.length > 1}, {type: 'is-json'}]}"
+    (tmp_path / "promptfooconfig.js").write_text(f"module.exports = {{prompts: ['{{{{q}}}}'], tests: [{test}]}};")
+    (entry,) = load_suite(tmp_path / "promptfooconfig.js").plan("openai/gpt-5")
+    assert "javascript by a file that is not within reach" in str(entry.unsupported)

@@ -83,8 +83,9 @@ def test_a_tag_of_nunjucks_that_is_not_here_leaves_its_own_cases_ungraded(tag: s
     first, second = ungraded(loads_suite(f'prompts: ["{tag}", b]\ntests: [{{{PLAIN}}}]\n', "promptfoo"))
     assert "which is not carried out" in first
     assert second == ""
-    with pytest.raises(LoadError, match="swich"):
-        loads_suite(f'prompts: ["{{% swich q %}}"]\ntests: [{{{PLAIN}}}]\n', "promptfoo")
+    (misspelt,) = ungraded(loads_suite(f'prompts: ["{{% swich q %}}"]\ntests: [{{{PLAIN}}}]\n', "promptfoo"))
+    assert "a prompt with a broken template" in misspelt
+    assert "swich" in misspelt
 
 
 def test_a_variable_that_is_no_json_leaves_its_own_case_ungraded() -> None:
@@ -230,14 +231,14 @@ def test_an_unknown_key_that_is_another_word_is_no_misspelling() -> None:
     ("name", "command"),
     [("promptfooconfig.js", "node -p"), ("promptfooconfig.ts", "npx tsx -e"), ("promptfooconfig.mjs", "npx tsx -e")],
 )
-def test_a_configuration_that_is_code_is_refused_with_the_command_that_writes_it_out(
+def test_a_configuration_that_needs_node_is_refused_with_the_command_that_writes_it_out(
     name: str, command: str, tmp_path: Path
 ) -> None:
-    """Nothing of it is run."""
-    (tmp_path / name).write_text("module.exports = {}")
+    """Where it needs files or a module of Node's: it is run without."""
+    (tmp_path / name).write_text("module.exports = {tests: require('fs').readdirSync('.')}")
     with pytest.raises(LoadError) as caught:
         load_suite(tmp_path / name)
-    assert "is a program, which is not run" in str(caught.value)
+    assert "is a program, and cannot be run here: the JavaScript needs the module fs" in str(caught.value)
     assert command in str(caught.value)
     assert "> promptfooconfig.json" in str(caught.value)
 

@@ -440,7 +440,7 @@ PROMPTFOO: Evidence = (
     (STRONG, asserts("rubricPrompt", "contextTransform", "$ref")),
     (STRONG, option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, case_has("providerOutput", "assertScoringFunction")),
-    (SURE, named("promptfoo*.y*ml", "promptfoo*.json*")),
+    (SURE, named("promptfoo*.y*ml", "promptfoo*.json*", "promptfoo*.[jt]s", "promptfoo*.[cm][jt]s")),
     (NEAR, stands_by(*CONFIGS)),
     (LIKELY, finds("the variable {!r} lists texts", _lists_of_texts)),
     (HINT, uses_negation),

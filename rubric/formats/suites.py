@@ -17,12 +17,14 @@ from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain
 from rubric.formats.document import Mapping as MappingNode
 from rubric.formats.files import WHOLE, Language, around, given_text, parse, project_of, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
+from rubric.formats.javascript_modules import program_of_file
 from rubric.formats.json import parse_json, to_json
 from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
 from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
+from rubric.internals.javascript import JavaScriptError, ThrownError
 from rubric.internals.programs import allowing
 from rubric.internals.text import shorten
 from rubric.results.differences import diff
@@ -73,7 +75,6 @@ def load_suite(
         LoadError: With all problems of the file, each with its line and column.
     """
     file = as_path("path", path)
-    document = _document(file, None if base is None else Path(base))
     loading = Loading(
         folder=file.parent,
         base=project_of(file) if base is None else Path(base),
@@ -81,6 +82,7 @@ def load_suite(
         required=required,
         functions=dict(functions or {}),
     )
+    document = _document(file, None if base is None else Path(base), loading)
     with allowing(when=allow_scripts):
         suite = _read(document, format, loading, file.stem)
     criteria = [criterion for case in suite for criterion in case.rubric.judged]
@@ -109,7 +111,7 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
     file = Path(path)
     if file.suffix.lower() not in LANGUAGES:
         return False
-    document = _document(file, None)
+    document = _document(file, None, Loading())
     guess = recognise(plain(document.root), file.name, document.schema, around(file))
     return not is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
@@ -133,7 +135,7 @@ _WRITTEN_OUT = {".js": _NODE, ".cjs": _NODE, ".mjs": _TSX, ".ts": _TSX, ".mts": 
 """Commands that write out the configuration that a program makes, by its suffix."""
 
 
-def _document(file: Path, base: Path | None) -> Document:
+def _document(file: Path, base: Path | None, loading: Loading) -> Document:
     text = read_text(file, base, FOR_SUITES)
     match file.suffix.lower():
         case ".jsonl" | ".ndjson":
@@ -146,11 +148,22 @@ def _document(file: Path, base: Path | None) -> Document:
         case suffix if suffix in LANGUAGES:
             return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
         case suffix:
-            message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
             if (make := _WRITTEN_OUT.get(suffix)) is not None:
-                made = f"{make.format(file.name)} > {file.stem}.json"
-                message = f"{file.name} is a program, which is not run; write out what it makes, and load that: {made}"
+                return _made_by(file, loading, f"{make.format(file.name)} > {file.stem}.json")
+            message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
             raise refused(str(file), WHOLE, message)
+
+
+def _made_by(file: Path, loading: Loading, command: str) -> Document:
+    """Return what the program in *file* makes, run without files and network; *command* would write it out."""
+    try:
+        made = program_of_file(file.name, loading).data(f"file://a function of {file.name}.js", loading.environ)
+    except (JavaScriptError, ThrownError) as problem:
+        message = f"{file.name} is a program, and cannot be run here: {shorten(str(problem), 200)}"
+        raise refused(str(file), WHOLE, f"{message}; write out what it makes, and load that: {command}") from None
+    text = to_json(made) if isinstance(made, dict | list) else "null"
+    root = parse_json(text, str(file), FOR_SUITES)
+    return Document(str(file), root if root is not None else Listing(1, 1, parts=[]))
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:

@@ -79,9 +79,26 @@ class Program:
 
     def call(self, *arguments: Any) -> Any:
         """Return as `run` what the function of a module makes of *arguments*."""
+        return self._returned(arguments=arguments)
+
+    def data(self, function: str, environ: Mapping[str, str]) -> Any:
+        """
+        Return what the module exports, or what the function returns that it exports, as plain data.
+
+        Args:
+            function: The text that takes the place of each function in it.
+            environ: What `process.env` holds.
+
+        Raises:
+            ThrownError: As for `run`.
+            JavaScriptError: As for `run`.
+        """
+        return self._returned(arguments=(), data={"function": function, "environ": dict(environ)})
+
+    def _returned(self, **given: Any) -> Any:
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
             raise JavaScriptError(f"the JavaScript was stopped at its limits {_MOST_STOPS} times, and is not run again")
-        given = {"arguments": arguments, "body": self.body, "module": self.module, "name": self.name}
+        given |= {"body": self.body, "module": self.module, "name": self.name}
         request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT}}
         reply = _worker().ask(json.dumps(request))
         if "limit" in reply:

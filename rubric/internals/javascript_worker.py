@@ -21,6 +21,7 @@ _PRELUDE = """
   const input = JSON.parse($input), {stringify} = JSON, finite = Number.isFinite;
   delete globalThis.$input;
   let lack = '';
+  if (input.data) globalThis.process = {env: input.data.environ};
   for (const name of input.absent) {
     if (name in globalThis) continue;
     Object.defineProperty(globalThis, name, {
@@ -49,7 +50,9 @@ _PRELUDE = """
   const quiet = () => undefined;
   globalThis.console = {log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet, trace: quiet, table: quiet};
   globalThis.global = globalThis;
-  const say = (found) => { globalThis.$result = stringify(lack ? {lack} : found); };
+  const {data} = input;
+  const plain = data && ((key, value) => typeof value === 'function' ? data.function : value);
+  const say = (found) => { globalThis.$result = stringify(lack ? {lack} : found, plain); };
   const failed = (error) => {
     const text = error instanceof Error ? error.name + ': ' + error.message : String(error);
     // An engine without memory for the error itself throws null.
@@ -73,7 +76,7 @@ _PRELUDE = """
       new Function('module', 'exports', '$lack', input.body)(module, module.exports, missing);
       const whole = module.exports.default ?? module.exports;
       value = input.name ? module.exports[input.name] ?? whole[input.name] : whole;
-      const given = typeof value === 'function' || Array.isArray(value);
+      const given = typeof value === 'function' || Array.isArray(value) || data;
       if (!given) throw new TypeError('the file exports no function ' + input.name);
     } else {
       value = new Function('output', 'context', 'vars', input.body)(output, context, context.vars);

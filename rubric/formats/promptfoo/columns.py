@@ -291,7 +291,7 @@ def ask(
     except LackingError as lack:
         prompt.at.error(lack)
     except DefinitionError as problem:  # promptfoo finds that out when it asks, and other prompts are asked
-        prompt.at.error(LackingError("a template that is broken", problem.message))
+        prompt.at.error(LackingError(f"a broken template: {problem.message}", problem.message))
     return Asked()
 
 
