@@ -16,17 +16,16 @@ from typing import Any
 from attrs import evolve
 
 from rubric.formats.agentv.graders import read_judge
+from rubric.formats.agentv.messages import Template, read_prompts
 from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
 from rubric.formats.agentv.tests import (
     Defaults,
-    Template,
     Test,
     check_inner,
     check_keys,
     read_case,
     read_defaults,
-    read_prompts,
 )
 from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertion_types import assertion_of
