@@ -224,6 +224,41 @@ def test_a_run_that_calls_nothing_fails_what_is_expected_of_its_calls() -> None:
     assert "there is no tool_calls[0].name; calls: 0" in row.entries[0].reason
 
 
+TOOLS = """\
+tools:
+- name: says how warm it is
+  server: weather
+  tool: TOOL
+  args: {city: Oslo}
+  expect:
+  - target: "result.content[0].text"
+    matcher: {llm-judge: {rubric: Says how warm it is, threshold: 0.6}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "status", "told"),
+    [
+        ("get_weather", "passed", SUNNY),
+        ("fail", "ungraded", "the sensor is broken"),
+        ("get_wether", "ungraded", "did you mean 'get_weather'?"),
+    ],
+)
+def test_a_judged_test_of_a_tool_grades_what_the_tool_returns(tool: str, status: str, told: str) -> None:
+    """No model is asked for it; an error of the tool is nothing that a judge could grade."""
+    suite = loads_suite(TOOLS.replace("TOOL", tool))
+    (row,) = rows_of(suite, 500, judged=[0.7])
+    assert row.status == status
+    assert told in (row.output or row.reason)
+
+
+def test_a_part_of_a_result_that_is_no_text_is_deferred() -> None:
+    text = TOOLS.replace("result.content[0].text", "result.structuredContent.city").replace("TOOL", "get_weather")
+    report = loads_suite(text).run("offline", target=AgentTarget(MODEL, {"weather": started()}))
+    assert report[0].status == "deferred"
+    assert "known: result" in report[0].reason
+
+
 def test_a_server_that_was_not_given_defers() -> None:
     report = loads_suite(FILE).run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
     assert {row.status for row in report} == {"deferred"}

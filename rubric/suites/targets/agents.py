@@ -30,7 +30,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.fields import count, flag, number, suggest
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.secrets import describe
 from rubric.models.chat_completions import clean
 from rubric.suites.cases import Case
@@ -187,7 +187,20 @@ class Run:
             self.usage += Usage(calls=1, cost=None, unmetered=1)
         return Failure(kind, message, in_doubt=self._is_asking)
 
+    async def _result(self, name: str, tools: Tools) -> str | Failure:
+        """Return what the tool *name* returns for the arguments of the case; an error of its is no candidate."""
+        known = next((one for one in tools.values() if one.tool.name == name), None)
+        if known is None:
+            names = (one.tool.name for one in tools.values())
+            return Failure("bad_request", f"there is no tool {name!r}{suggest(name, names)}")
+        arguments = thaw(self.case.metadata.get("args")) or {}
+        result = await known.connection.call(name, arguments)
+        self.calls.append(ToolCall(name, arguments=arguments, result=result.text))
+        return Failure("exception", f"the tool {name!r} failed: {result.text}") if result.failed else result.text
+
     async def _steps(self, tools: Tools) -> str | Failure:
+        if name := _tool_of(self.case):
+            return await self._result(name, tools)
         offered = [_offered(name, each.tool) for name, each in tools.items()]
         turn = await self._turn(offered)
         for _ in range(self.target.max_steps - 1):
@@ -254,6 +267,24 @@ class Run:
         return Response(candidate, self.usage, tuple(self.warnings))
 
 
+_RESULTS = ("result", "result.content", "result.content[0].text")
+
+
+def _tool_of(case: Case) -> str:
+    """
+    Return the name of the tool whose result *case* grades; '' for a case that asks a model something.
+
+    Raises:
+        DeferError: It grades a part of the result that is no text.
+    """
+    name, part = case.metadata.get("tool"), case.metadata.get("target", _RESULTS[0])
+    if case.input or case.messages or case.images or not isinstance(name, str):
+        return ""
+    if part not in _RESULTS:
+        raise DeferError(f"the case {case.id!r} grades {part!r} of a tool's result; known: {', '.join(_RESULTS)}")
+    return name
+
+
 def _looks(rubric: Rubric) -> bool:
     """True if a judge of *rubric*, or of one in it, has tools that read what the candidate made."""
     inner = (criterion.answer for criterion in rubric.criteria)
@@ -275,6 +306,9 @@ class AgentTarget(AskedModel):
     For each case it connects to the server that the case names, or to all if it names none, and offers the model their
     tools. The candidate holds the final reply, and the calls with their results, under the names that the servers give
     their tools. The servers' processes and connections have ended before the candidate is returned.
+
+    A case that asks nothing, and whose metadata names a `tool` (and its `args`), as a test under `tools:` in mcptest's
+    files does, has the result of that tool as its candidate. No model is asked for it.
 
     Args:
         model: A LiteLLM name, such as `"openai/gpt-5.6"`.
@@ -323,8 +357,10 @@ class AgentTarget(AskedModel):
             DeferError: The environment has no key for the model, a server is not there, or the case asks nothing.
             ModelError: The run did not come to a final reply.
         """
-        messages, servers = opening(case, self.system), self._servers(case)
-        await ready_to_ask(self.asked)
+        servers = self._servers(case)
+        messages = [] if _tool_of(case) else opening(case, self.system)
+        if messages:
+            await ready_to_ask(self.asked)
         if servers:
             try:  # an extra, and its import takes a while
                 await asyncio.to_thread(import_module, "rubric.suites.targets.mcp_sessions")
