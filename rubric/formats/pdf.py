@@ -1,5 +1,5 @@
 """
-Pages of PDF files as images (extra `pdf`): `report.pdf#page=2-4` names three of them.
+PDF files (extra `pdf`): their text, and their pages as images; `report.pdf#page=2-4` names three of these.
 
 Pages are drawn here and sent as PNG images, which many more models take than take a PDF. Each keeps its name, so that
 the prompt and the record say which page of which file it is.
@@ -12,6 +12,8 @@ import re
 import struct
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rubric.errors import DefinitionError
@@ -25,6 +27,9 @@ LARGEST = 30_000_000
 
 MOST_PAGES = 20
 """Pages that one reference names."""
+
+MOST_TEXTS = 1_000
+"""Pages of a file whose text is read."""
 
 LONGEST_SIDE = 1_500
 """Pixels of the longer side of a page. Vendors scale larger images down."""
@@ -50,15 +55,35 @@ def images_of(data: bytes, name: str, pages: str) -> list[str]:
         DefinitionError: It is no PDF, it has no such page, or too many are named.
         ImportError: pypdfium2 is not installed.
     """
+    with _opened(data) as document:
+        return [_image(document, number, name) for number in _numbers(pages, len(document))]
+
+
+def text_of(data: bytes) -> str:
+    """
+    Return the text of the PDF in *data*, page after page with an empty line between; '' where it has pictures alone.
+
+    Raises:
+        DefinitionError: It is no PDF, or has too many pages; or pypdfium2 is not installed.
+    """
+    with _opened(data) as document:
+        if len(document) > MOST_TEXTS:
+            raise DefinitionError("", f"the text of at most {MOST_TEXTS} pages is read; split the file")
+        pages = [document[number].get_textpage().get_text_range() for number in range(len(document))]
+    return "\n\n".join(page.replace("\r\n", "\n").strip() for page in pages).strip()
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[PdfDocument]:
     try:
         from pypdfium2 import PdfDocument, PdfiumError  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise DefinitionError("", "pages of a PDF need pypdfium2: pip install rubric-grade[pdf]") from error
+        raise DefinitionError("", "a PDF needs pypdfium2: pip install rubric-grade[pdf]") from error
     with _lock:
         try:
             document = PdfDocument(data)
             try:
-                return [_image(document, number, name) for number in _numbers(pages, len(document))]
+                yield document
             finally:
                 document.close()
         except PdfiumError as error:

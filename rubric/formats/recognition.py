@@ -450,6 +450,11 @@ PROMPTFOO: Evidence = (
     (HINT, shared_words),
 )
 
+
+def _plain_texts(seen: Seen) -> Iterator[str]:
+    return (one for one in seen.graders if isinstance(one, str) and not one.startswith("file://"))
+
+
 AGENTV: Evidence = (
     (SURE, has("evalcases", "eval_cases")),
     (SURE, _skill),
@@ -460,7 +465,7 @@ AGENTV: Evidence = (
     (STRONG, has("governance", "environment", "workspace", "experiment", "execution")),
     (STRONG, has("assertions", "evaluators")),
     (STRONG, has("target", kind=str)),
-    (STRONG, finds("it asserts the plain text {!r}", lambda seen: (g for g in seen.graders if isinstance(g, str)))),
+    (STRONG, finds("it asserts the plain text {!r}", _plain_texts)),
     (STRONG, _in_any(_values, "an assertion lists items with the key", _OF_ITEMS)),
     (STRONG, asserts("required", "min_score", "negate", "prompt", "command")),
     (STRONG, asserts("criteria", "rubrics", "target", "include")),

@@ -137,7 +137,7 @@ class ArgumentsMatch:
         wanted = self._kept(thaw(self.expected))
         defaults = thaw(self.defaults)
         found = [self._kept({k: v for k, v in one.items() if k not in defaults or v != defaults[k]}) for one in given]
-        holds = any(one == wanted if self.exact else _fits(one, wanted) for one in found)
+        holds = any(_same(one, wanted) if self.exact else _fits(one, wanted) for one in found)
         return holds, f"arguments: {shorten(repr(given), 200)}"
 
     def _kept(self, value: Any) -> Any:
@@ -152,7 +152,16 @@ def _fits(actual: Any, wanted: Any) -> bool:
         return isinstance(actual, Mapping) and all(k in actual and _fits(actual[k], v) for k, v in wanted.items())
     if isinstance(wanted, list):
         return isinstance(actual, list) and len(actual) == len(wanted) and all(map(_fits, actual, wanted))
-    return type(actual) is type(wanted) and bool(actual == wanted)
+    return _same(actual, wanted)
+
+
+def _same(actual: Any, wanted: Any) -> bool:
+    """True if two values of JSON are equal; unlike in Python, `true` is not 1."""
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        return actual.keys() == wanted.keys() and all(_same(actual[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list) and isinstance(actual, list):
+        return len(actual) == len(wanted) and all(map(_same, actual, wanted))
+    return isinstance(actual, bool) == isinstance(wanted, bool) and bool(actual == wanted)
 
 
 @frozen
@@ -287,9 +296,9 @@ class ExpectedCall:
         wanted, given = thaw(self.arguments), thaw(call.arguments)
         if isinstance(self.match, tuple):
             found = [(_at(wanted, path), _at(given, path)) for path in self.match]
-            return all(want is None or want == got for want, got in found)
+            return all(want is None or _same(got, want) for want, got in found)
         keys = {"superset": wanted, "subset": given}.get(self.match, {*wanted, *given})
-        return all(key in wanted and key in given and wanted[key] == given[key] for key in keys)
+        return all(key in wanted and key in given and _same(given[key], wanted[key]) for key in keys)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -27,7 +27,7 @@ from rubric.formats.javascript_modules import program_at
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import GRADERS
 from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
-from rubric.formats.promptfoo.tests import OPTIONS
+from rubric.formats.promptfoo.tests import OPTIONS, asserted
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
@@ -464,7 +464,7 @@ def _misspelt(kind: str) -> str:
 
 def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
     texts.check_keys(at, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
-    children = texts.listed(at["assert"], "assertions")
+    children = asserted(at["assert"])
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")
         return None

@@ -452,7 +452,9 @@ def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None
         UnsupportedPromptError: There is one for each step of promptfoo's, it needs code, or its context is not there.
     """
     prompt = at.find("rubricPrompt") or context.prompt
-    if "context" in grader.needs and not at.has("contextTransform") and not context.slots.variables.get("context"):
+    is_there = at.has("contextTransform") or context.slots.variables.get("context")
+    # As in promptfoo, the prompt is the context of context-recall where there is no other.
+    if "context" in grader.needs and not is_there and grader is not MODEL_GRADERS["context-recall"]:
         raise UnsupportedPromptError("without a context among its vars")
     if prompt is None:
         return ""

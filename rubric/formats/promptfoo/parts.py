@@ -47,6 +47,7 @@ _CURES = {
     r"environment variable": "give its value: `environ={name: value}`, or --env NAME",
     r"a template with": "write into the file what the template makes",
     r"assertScoringFunction": "give the assertions weights, and the test a threshold",
+    r"another test stores": "give its value as a variable, or write the tests as one conversation (`_conversation`)",
     r"is run without": "write it without files, network and modules",
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
     r"shows the turns before": "write the prompt as a template that shows `_conversation`",

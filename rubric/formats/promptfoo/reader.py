@@ -7,6 +7,7 @@ criterion that stays unjudged; if not, there is a warning.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,
     Test,
+    asserted,
     combinations,
     is_test,
     nested,
@@ -59,7 +61,6 @@ from rubric.formats.promptfoo.texts import (
     check_keys,
     fields,
     filled,
-    listed,
     named,
 )
 from rubric.formats.providers import read_provider, runs_of
@@ -96,7 +97,6 @@ _FATES = {
         for key in keys
     },
 }
-_UNUSED_OPTIONS = frozenset({"storeOutputAs"})
 _BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
 
 _CHANGING = ("transform", "postprocess")
@@ -150,9 +150,22 @@ def _cases(whole: Cursor) -> Iterator[Case]:
     # Without prompts, promptfoo asks what the variable of that name holds.
     prompts = prompts_of(whole.find("prompts")) if whole.has("prompts") else [Prompt("{{prompt}}", "", whole)]
     cells = cells_of(prompts, providers_of(whole))
-    turns: Counter[str] = Counter()
+    turns, stored = Counter[str](), list[str]()
     for number, test in enumerate(_tests(whole, defaults), 1):
-        yield from _of_test(test, number, cells, turns)
+        yield from _of_test(_without_stored(test, stored, cells), number, cells, turns)
+        if "storeOutputAs" in test.options:
+            stored.append(as_text(test.options["storeOutputAs"].value))
+
+
+def _without_stored(test: Test, stored: Sequence[str], cells: list[Cell]) -> Test:
+    """Return *test*; it is ungraded where its prompts, variables or assertions show an output that is *stored*."""
+    if test.lacks or not stored:
+        return test
+    values = [*test.asserts, *test.variables.values(), *test.options.values()]
+    shown = [cell.prompt.template for cell in cells_for(test, cells) if cell.prompt is not None]
+    text = "\n".join([*map(as_text, (at.value for at in values)), *shown])
+    name = next((name for name in stored if re.search(rf"\{{[{{%][^}}]*\b{re.escape(name)}\b", text)), None)
+    return test if name is None else evolve(test, lacks=f"an output that another test stores (storeOutputAs: {name})")
 
 
 def _tests(whole: Cursor, defaults: Test) -> list[Test]:
@@ -162,7 +175,7 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
         return test_of(whole)
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
-    fragment = listed(whole["assert"], "assertions")
+    fragment = asserted(whole["assert"])
     if fragment and "tests" not in whole.value and not tests:
         return [Test(whole, asserts=tuple(fragment)).on(defaults)]
     if whole.has("assert"):
@@ -183,8 +196,6 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
         for name, at in options.items():
             if name not in OPTIONS:
                 at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
-            elif name in _UNUSED_OPTIONS:
-                at.warn(f"the option {name} is not used")
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     test = _with_transformed(test, number)
     with test.at.notes.lacking() as lacks:
@@ -346,7 +357,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         input=asked.input,
         messages=asked.messages,
         images=asked.images,
-        context=_context(test, slots),
+        context=_context(test, slots, asked),
         output=_output(test, cell, asked),
         variables={**shown, **slots.extra},
         judge=rubric.judge,
@@ -405,12 +416,14 @@ def _warn_of_names(test: Test, variables: Mapping[str, Any], asked: Asked) -> No
             at.warn("an image is read where a prompt attaches it (image_url); this stays the name of the file")
 
 
-def _context(test: Test, slots: Slots) -> str:
+def _context(test: Test, slots: Slots, asked: Asked) -> str:
     """Return the variable `context`, where an assertion of the test asks about it: a judge is shown it as such."""
-    types = [at.value.get("type") for at in test.asserts if isinstance(at.value, dict)]
-    if not any(isinstance(kind, str) and kind.removeprefix("not-").startswith("context-") for kind in types):
-        return ""
+    types = {str(at.value.get("type")).removeprefix("not-") for at in test.asserts if isinstance(at.value, dict)}
     context = slots.variables.get("context")
+    if not context and "context-recall" in types:
+        return asked.text
+    if not any(kind.startswith("context-") for kind in types):
+        return ""
     return "\n".join(map(as_text, context)) if isinstance(context, list) else as_text(context)
 
 

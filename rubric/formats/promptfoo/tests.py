@@ -16,11 +16,24 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import RubricError
+from rubric.errors import DefinitionError, LoadError, RubricError
+from rubric.formats import pdf
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.cursor import Cursor, LackingError
+from rubric.formats.files import read_bytes
 from rubric.formats.images import is_image
-from rubric.formats.includes import expand_at, is_code, is_outside, is_reference, read_document_at, read_text_at
+from rubric.formats.includes import (
+    LackingFileError,
+    expand_at,
+    is_code,
+    is_outside,
+    is_reference,
+    located_file,
+    read_at,
+    read_document_at,
+    read_text_at,
+    unread,
+)
 from rubric.formats.promptfoo.functions import function_at, may_call
 from rubric.formats.promptfoo.texts import (
     as_text,
@@ -197,8 +210,8 @@ def test_of(at: Cursor) -> list[Test]:
         found,
         description=as_text(found.value.get("description")),
         variables=variables,
-        asserts=tuple(listed(found["assert"], "assertions")),
-        options=fields(found["options"], "options (a mapping)"),
+        asserts=tuple(asserted(found["assert"])),
+        options=_options(found["options"]),
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
         metadata=given,
@@ -206,6 +219,22 @@ def test_of(at: Cursor) -> list[Test]:
         conversation=as_text(given.get("conversationId")),
     )
     return [test]
+
+
+def asserted(at: Cursor) -> list[Cursor]:
+    """
+    Return the assertions of a test: those of a list, of the file that it names instead, or of files that it lists.
+
+    promptfoo follows such names in files of tests; in the configuration itself it refuses them.
+    """
+    whole = followed(at)
+    opened = [followed(item) for item in (listed(whole, "assertions") if whole is not None else ())]
+    return [one for item in opened if item is not None for one in (item if isinstance(item.value, list) else [item])]
+
+
+def _options(at: Cursor) -> dict[str, Cursor]:
+    whole = followed(at)
+    return {} if whole is None else fields(whole, "options (a mapping)")
 
 
 def _variables(at: Cursor | None) -> dict[str, Cursor]:
@@ -358,7 +387,7 @@ _NESTED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ROUNDS = 5
 _MEDIA = frozenset({
     ".bmp", ".svg", ".wav", ".mp3", ".ogg", ".flac", ".m4a", ".mp4",
-    ".mov", ".webm", ".pdf", ".docx", ".xlsx", ".zip",
+    ".mov", ".webm", ".docx", ".xlsx", ".zip",
 })  # fmt: skip
 
 
@@ -396,6 +425,8 @@ def _read(at: Cursor) -> Any:
     suffix = PurePosixPath(at.value).suffix.lower()
     if is_image(at.value):  # which the prompt may attach
         return at.value
+    if suffix == ".pdf":
+        return _text_of_pdf(at)
     if suffix in _MEDIA:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
@@ -405,6 +436,23 @@ def _read(at: Cursor) -> Any:
         return None if found is None else compact(found.value)
     text = read_text_at(at.value, at, lacking=lacking)
     return None if text is None else text.strip()
+
+
+def _text_of_pdf(at: Cursor) -> str | None:
+    def work(name: str) -> str:
+        located = located_file(name, at.loading)
+        try:
+            data = read_bytes(located.real, at.loading.root, pdf.LARGEST + 1)
+        except LoadError as error:
+            raise unread(name, located, at.loading, error) from None
+        if len(data) > pdf.LARGEST:
+            raise LackingFileError("", f"a PDF has at most {pdf.LARGEST // 1_000_000} MB; split it")
+        try:
+            return pdf.text_of(data)
+        except DefinitionError as problem:
+            raise LackingFileError("", problem.message) from None
+
+    return read_at(at.value, at, work, None, partial(_lacking, at))
 
 
 def _lacking(at: Cursor, why: str) -> None:

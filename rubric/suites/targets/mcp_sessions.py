@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -136,7 +137,7 @@ class Connection:
             why = f": {shorten(redact(str(error)))}" if str(error) else ""
             raise GoneError(f"the MCP server {self.name!r} does not list its resources{why}") from None
         uris = (str(one.uri) for one in listed[: MOST_FILES + 1])
-        return [uri for uri in uris if not is_hidden(uri.rpartition("/")[2])]
+        return [uri for uri in uris if not is_hidden(re.split(r"[?#]", uri)[0].rpartition("/")[2])]
 
 
 @asynccontextmanager

@@ -1,0 +1,97 @@
+"""What promptfoo's files name elsewhere: assertions, options, the text of a PDF, outputs that other tests store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubric.formats.suites import load_suite
+from rubric.suites.suite import Suite
+
+
+def suite_of(folder: Path, tests: Any, **data: Any) -> Suite:
+    data = {"prompts": ["{{n}}"], "providers": ["echo"], "tests": tests} | data
+    (folder / "promptfooconfig.yaml").write_text(json.dumps(data))
+    return load_suite(folder / "promptfooconfig.yaml")
+
+
+def text_pdf(*pages: str) -> bytes:
+    """Return a PDF with a page of each text."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"]
+    objects += ["<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    for n, text in enumerate(pages):
+        drawn = f"BT /F1 12 Tf 20 50 Td ({text}) Tj ET"
+        font = "/Resources<</Font<</F1 3 0 R>>>>"
+        objects += [f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]{font}/Contents {5 + 2 * n} 0 R>>"]
+        objects += [f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream"]
+    whole = "".join(f"{number} 0 obj\n{text}\nendobj\n" for number, text in enumerate(objects, 1))
+    return f"%PDF-1.4\n{whole}trailer\n<</Root 1 0 R/Size {len(objects) + 1}>>\n%%EOF".encode()
+
+
+CONTAINS, EQUALS = {"type": "contains", "value": "he"}, {"type": "equals", "value": "hello"}
+
+
+@pytest.mark.parametrize(
+    ("asserted", "count"),
+    [
+        ("file://both.json", 2),
+        (["file://one.json"], 1),
+        (["file://both.json", CONTAINS], 3),
+        ([{"type": "assert-set", "assert": "file://both.json"}], 2),
+    ],
+)
+def test_assertions_may_be_in_files(tmp_path: Path, asserted: Any, count: int) -> None:
+    (tmp_path / "both.json").write_text(json.dumps([CONTAINS, EQUALS]))
+    (tmp_path / "one.json").write_text(json.dumps(CONTAINS))
+    (tmp_path / "tests.json").write_text(json.dumps([{"vars": {"n": "hello"}, "assert": asserted}]))
+    (row,) = suite_of(tmp_path, "file://tests.json").run("offline")
+    assert row.status == "passed"
+    assert len(row.entries) == count
+
+
+def test_options_and_defaults_may_be_in_files(tmp_path: Path) -> None:
+    (tmp_path / "options.json").write_text(json.dumps({"prefix": "oh, "}))
+    (tmp_path / "default.json").write_text(json.dumps({"assert": [{"type": "equals", "value": "oh, hello"}]}))
+    tests = [{"vars": {"n": "hello"}, "options": "file://options.json"}]
+    (row,) = suite_of(tmp_path, tests, defaultTest="file://default.json").run("offline")
+    assert row.status == "passed"
+
+
+def test_a_variable_that_names_a_pdf_is_its_text(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2", reason="the extra pdf is not installed")
+    (tmp_path / "doc.pdf").write_bytes(text_pdf("First page", "Second page"))
+    (case,) = suite_of(tmp_path, [{"vars": {"n": "file://doc.pdf"}, "assert": [CONTAINS]}])
+    assert case.input == "First page\n\nSecond page"
+
+
+def test_a_pdf_that_cannot_be_read_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    (tmp_path / "doc.pdf").write_bytes(b"%PDF-no")
+    (row,) = suite_of(tmp_path, [{"vars": {"n": "file://doc.pdf"}, "assert": [CONTAINS]}]).run(
+        "offline", target=lambda _: "he"
+    )
+    assert row.status == "ungraded"
+    assert "doc.pdf" in row.reason
+
+
+def test_context_recall_takes_the_prompt_for_the_context_where_there_is_none(tmp_path: Path) -> None:
+    """As promptfoo does; the other types that ask about a context have none then, and are ungraded."""
+    recall, faithful = ({"type": f"context-{kind}", "value": "All of it"} for kind in ("recall", "faithfulness"))
+    (case,) = suite_of(tmp_path, [{"vars": {"n": "hello"}, "assert": [recall]}])
+    assert case.context == "hello"
+    (row,) = suite_of(tmp_path, [{"vars": {"n": "hello"}, "assert": [faithful]}]).run("offline")
+    assert "without a context" in row.reason
+
+
+def test_a_test_that_shows_the_stored_output_of_another_is_ungraded(tmp_path: Path) -> None:
+    """Its prompt would be sent without it."""
+    first = {"vars": {"n": "a"}, "options": {"storeOutputAs": "told"}, "assert": [{"type": "equals", "value": "a"}]}
+    by_variable = {"vars": {"n": "so {{told}}"}, "assert": [CONTAINS]}
+    by_assertion = {"vars": {"n": "b"}, "assert": [{"type": "equals", "value": "{{ told }}"}]}
+    apart = {"vars": {"n": "told"}, "assert": [{"type": "equals", "value": "told"}]}
+    rows = suite_of(tmp_path, [first, by_variable, by_assertion, apart]).run("offline")
+    assert [row.status for row in rows] == ["passed", "ungraded", "ungraded", "passed"]
+    assert "storeOutputAs: told" in rows[1].reason
