@@ -14,6 +14,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import identifier, names_a_file
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
+from rubric.values import checks as kinds
 from rubric.values.answers import (
     Answer,
     Boolean,
@@ -30,23 +31,6 @@ from rubric.values.answers import (
     fold,
 )
 from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
-from rubric.values.checks import (
-    Calls,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    IsJSON,
-    Matches,
-    Script,
-    Similar,
-    StartsWith,
-    Trajectory,
-    Unsupported,
-    Within,
-)
 from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, On, When
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.rubric_tests import RubricTest
@@ -144,19 +128,20 @@ schemas = st.fixed_dictionaries(
     },
 )
 
+_OF_A_TEXT = (kinds.Contains, kinds.StartsWith, kinds.EndsWith, kinds.Equals)
 text_lists = st.lists(texts(), min_size=1, max_size=3)
 checks = st.one_of(
-    *(st.builds(kind, texts(), ignore_case=st.booleans()) for kind in (Contains, StartsWith, EndsWith, Equals)),
-    *(st.builds(kind, text_lists, ignore_case=st.booleans()) for kind in (ContainsAny, ContainsAll)),
-    st.builds(Matches, patterns),
-    st.just(IsJSON()),
-    st.builds(FitsSchema, schemas),
-    st.builds(Calls, texts(), arguments=free_maps),
-    st.builds(Trajectory, text_lists, order=st.sampled_from(["any_order", "in_order", "exact"])),
-    st.builds(Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
-    st.builds(Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
-    st.builds(Script, text_lists, config=free_maps),
-    st.builds(Unsupported, texts()),
+    *(st.builds(kind, texts(), ignore_case=st.booleans()) for kind in _OF_A_TEXT),
+    *(st.builds(kind, text_lists, ignore_case=st.booleans()) for kind in (kinds.ContainsAny, kinds.ContainsAll)),
+    st.builds(kinds.Matches, patterns),
+    st.just(kinds.IsJSON()),
+    st.builds(kinds.FitsSchema, schemas),
+    st.builds(kinds.Calls, texts(), arguments=free_maps),
+    st.builds(kinds.Trajectory, text_lists, order=st.sampled_from(["any_order", "in_order", "exact"])),
+    st.builds(kinds.Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
+    st.builds(kinds.Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
+    st.builds(kinds.Script, text_lists, config=free_maps),
+    st.builds(kinds.Unsupported, texts()),
 )
 
 anchors = st.builds(Anchor, texts(), scores, reason=any_texts())
