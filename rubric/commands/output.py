@@ -107,18 +107,18 @@ class Refusal(click.ClickException):
         click.echo(visible(self.message)[0], file=file, err=True)
 
 
-class Command(click.Command):
-    """
-    A command that refuses an option of one value that is given twice; click would take the last.
-
-    A wrong call is told like any other problem, in one line that names the help.
-    """
+class _OneVoice(click.Command):
+    """Tells a wrong call like any other problem, in one line that names the help."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         with _in_one_voice():
             return super().make_context(info_name, args, parent, **extra)
+
+
+class Command(_OneVoice):
+    """A command that refuses an option of one value that is given twice; click would take the last."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with _in_one_voice():
@@ -162,16 +162,10 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-class Commands(click.Group):
+class Commands(_OneVoice, click.Group):
     """Commands that turn a `RubricError`, and output that cannot be written, into a refusal without a traceback."""
 
     command_class = Command
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        with _in_one_voice():
-            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
