@@ -338,6 +338,15 @@ def test_a_script_is_a_program_that_a_run_may_allow() -> None:
     assert script == Script(["python", "check.py", "--fast"], folder="..", config={"a": 1, "max": 3})
 
 
+def test_graders_in_a_set_have_its_config_below_their_own() -> None:
+    """Where they read one at all."""
+    inner = [{"type": "script", "command": ["x"], "config": {"a": 1}}, {"type": "contains", "value": "x"}]
+    rubric = rubric_of({"type": "assert-set", "config": {"a": 0, "b": 2}, "assert": inner})
+    (answer,) = [c.answer for c in rubric.criteria]
+    assert isinstance(answer, Rubric)
+    assert [c.answer for c in answer.criteria] == [Script(["x"], config={"a": 1, "b": 2}), Contains("x")]
+
+
 def test_a_python_assertion_is_a_function_that_the_caller_gives() -> None:
     """A file names it; it cannot bring one."""
 

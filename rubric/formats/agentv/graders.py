@@ -374,7 +374,7 @@ LISTS = ("assert", "assertions", "evaluators", "graders")
 
 _KNOWN = frozenset(
     {"type", "name", "metric", "id", "description", "weight", "required", "min_score", "threshold", "negate",
-     "aggregator", "provider", *LISTS}
+     "aggregator", "provider", "config", *LISTS}
 )  # fmt: skip
 
 
@@ -542,7 +542,7 @@ def _made(entry: Entry) -> Grader | None:
     at = entry.at
     if entry.kind in SETS:
         key = next((key for key in LISTS if key in at), "")
-        return read_set(entry, read_graders(at[key], entry.scope, entry.task) if key else [])
+        return read_set(entry, read_graders(_configured(at[key], entry), entry.scope, entry.task) if key else [])
     if entry.kind == "agent-rubric":
         return _with_tools(read_judged(entry), entry)
     if entry.kind in ("llm-rubric", *ITEMS, *FREE):
@@ -550,6 +550,19 @@ def _made(entry: Entry) -> Grader | None:
     if entry.kind == GOAL:
         return _read_goal(entry)
     return Grader(entry.name, check_for(entry))
+
+
+def _configured(listed: Cursor, entry: Entry) -> Cursor:
+    """Return the graders of a set with its `config`, below their own; those that read none are left as they are."""
+    shared, read = entry.at.under("config").value, (*SETS, *_SCRIPTS, "javascript", "not-javascript")
+    if not shared or not isinstance(listed.value, list):
+        return listed
+    return listed.holding([
+        {**one, "config": {**shared, **(one.get("config") or {})}}
+        if isinstance(one, Mapping) and one.get("type") in read and isinstance(one.get("config") or {}, Mapping)
+        else one
+        for one in listed.value
+    ])  # fmt: skip
 
 
 def _with_tools(made: Grader | None, entry: Entry) -> Grader | None:
