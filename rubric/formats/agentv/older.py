@@ -147,7 +147,11 @@ def _test(test: dict[str, Any], dialect: Dialect, losses: Losses) -> dict[str, A
         if key == "assert":
             made |= {name: listed for name, listed in graders.items() if listed}
         elif key == "turns":
-            made["turns"] = [_turn(turn, threshold, dialect, losses) for turn in value]
+            made["turns"] = [
+                {name: one for name, one in turn.items() if name != "assert"}
+                | ({"assertions": _rows(turn["assert"], threshold, dialect, losses)} if "assert" in turn else {})
+                for turn in value
+            ]
         elif key not in ("vars", "options", "threshold"):
             made[dialect.context if key == "criteria" else key] = value
     return made | ({"execution": execution} if execution else {})
@@ -156,11 +160,6 @@ def _test(test: dict[str, Any], dialect: Dialect, losses: Losses) -> dict[str, A
 def _is_plain(row: Mapping[str, Any]) -> bool:
     """True if the case has the judge of a grader like *row*, its only one."""
     return not ({"required", "negate", "target"} & row.keys()) and ("min_score" not in row or "prompt" in row)
-
-
-def _turn(turn: Mapping[str, Any], threshold: float, dialect: Dialect, losses: Losses) -> dict[str, Any]:
-    made = {key: value for key, value in turn.items() if key != "assert"}
-    return made | ({"assertions": _rows(turn["assert"], threshold, dialect, losses)} if "assert" in turn else {})
 
 
 # -- graders ---------------------------------------------------------------------------------------------------

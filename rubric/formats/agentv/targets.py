@@ -51,10 +51,6 @@ _DEEPEST = 8
 _GRADERS = ("grader_target", "judge_target")
 
 
-def _empty() -> Mapping[str, Cursor]:
-    return {}
-
-
 @frozen
 class Targets:
     """
@@ -66,7 +62,7 @@ class Targets:
         grader: The one that judges; likewise.
     """
 
-    known: Mapping[str, Cursor] = field(factory=_empty)
+    known: Mapping[str, Cursor] = field(factory=dict)
     provider: str = ""
     grader: str = ""
 
@@ -131,20 +127,19 @@ def _label(data: Mapping[Any, Any]) -> str:
 
 def read_targets(whole: Cursor) -> Targets:
     """Return the targets that the file at the cursor defines, and those of its project."""
-    files = [at for name in _FILES if (at := _opened(name, whole)) is not None]
+    there = [name for name in _FILES if whole.loading.folder is not None and may_be_read(name, whole.loading)]
+    files = [at for name in there if (at := read_document_at(name, whole, lacking=whole.warn)) is not None]
     known: dict[str, Cursor] = {}
     for holder in (whole, *files):
         for definition in _definitions(holder):
             known.setdefault(_label(definition.value) or str(definition.value.get("id")), definition)
     defaults = [_resolved(holder["defaults"]) for holder in (whole, *files) if isinstance(holder.value, Mapping)]
-    told = {key: _first(defaults, key) for key in ("provider", "target", "grader")}
+
+    def told(key: str) -> str:
+        return next((str(at[key].value) for at in defaults if at.has(key)), "")
+
     usual = "default" if "default" in known else ""
-    return Targets(known, told["provider"] or told["target"] or usual, told["grader"])
-
-
-def _opened(name: str, at: Cursor) -> Cursor | None:
-    there = at.loading.folder is not None and may_be_read(name, at.loading)
-    return read_document_at(name, at, lacking=at.warn) if there else None
+    return Targets(known, told("provider") or told("target") or usual, told("grader"))
 
 
 def _definitions(holder: Cursor) -> Iterator[Cursor]:
@@ -162,7 +157,3 @@ def _resolved(at: Cursor) -> Cursor:
     if not is_reference(at.value):
         return at
     return read_document_at(at.value, at, lacking=at.warn) or at.holding(None)
-
-
-def _first(holders: list[Cursor], key: str) -> str:
-    return next((str(at[key].value) for at in holders if isinstance(at.value, Mapping) and at.has(key)), "")
