@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from rubric import Candidate, Rubric, ToolCall
+from rubric.engine.grade import evaluate
 from rubric.formats.suites import load_suite
+from rubric.formats.tool_calls import trajectory_check
+from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 
 
@@ -95,3 +99,38 @@ def test_a_test_that_shows_the_stored_output_of_another_is_ungraded(tmp_path: Pa
     rows = suite_of(tmp_path, [first, by_variable, by_assertion, apart]).run("offline")
     assert [row.status for row in rows] == ["passed", "ungraded", "ungraded", "passed"]
     assert "storeOutputAs: told" in rows[1].reason
+
+
+# -- finished outputs --------------------------------------------------------------------------------------
+
+CALLED = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize("end", [[], [{"role": "assistant", "content": "Done."}]])
+def test_messages_beside_an_output_are_its_conversation(end: list[dict[str, str]]) -> None:
+    suite = Suite(cases=[Case("a", "Is right", input="Find it.")])
+    row = {"id": "a", "output": "Done.", "messages": [{"role": "user", "content": "Find it."}, CALLED, *end]}
+    (case,) = suite.answered([row])
+    assert case.output == "Done."
+    assert [call.name for call in case.tool_calls] == ["find"]
+
+
+def test_messages_that_are_no_chat_are_told() -> None:
+    suite = Suite(cases=[Case("a", "Is right"), Case("b", "Is right")])
+    rows = [{"id": "a", "output": "A", "messages": ["hello"]}, {"id": "b", "output": "B"}]
+    answered = suite.answered(rows)
+    assert [case.output for case in answered] == [None, "B"]
+    assert any("are no chat" in str(warning) for warning in answered.warnings)
+
+
+# -- calls of tools ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["exact", "partial"])
+@pytest.mark.parametrize(("given", "passed"), [(True, True), (1, False), (1.0, False)])
+def test_true_is_no_1_among_the_arguments_of_calls(mode: str, given: Any, passed: bool) -> None:
+    value = {"name": "find", "args": {"open": True}, "mode": mode}
+    check = trajectory_check("trajectory:tool-args-match", value)
+    call = ToolCall("find", arguments={"open": given})
+    result = evaluate(Candidate("-", tool_calls=[call]), Rubric().checks(check, id="called"), "offline")
+    assert result.passed is passed

@@ -35,7 +35,7 @@ from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
 from rubric.suites.row_builder import row_id
 from rubric.values.candidates import Candidate, RunMetrics
-from rubric.values.chats import at, is_chat, text_of
+from rubric.values.chats import at, candidate_of_chat, is_chat, text_of
 from rubric.values.checks import Check, Holds
 from rubric.values.rubrics import Rubric
 
@@ -136,10 +136,23 @@ def _reply(where: str, row: Any) -> Reply:
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
         return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
-    candidate = evolve(_candidate_of(said), metrics=_metrics(row))
+    messages = row.get("messages") or []
+    if messages and not is_chat(messages):
+        why = "its `messages` are no chat; expected a list of {role, content}, or none"
+        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
+    given = _in_chat(messages, said) if messages and isinstance(said, str) else _candidate_of(said)
+    candidate = evolve(given, metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
     return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()))
+
+
+def _in_chat(messages: Sequence[Any], output: str) -> Candidate:
+    """Return *output* as the last answer of *messages*, which may hold it too; their tool calls are the run's."""
+    whole = candidate_of_chat(messages)
+    if whole.output.strip() != output.strip():
+        whole = candidate_of_chat([*messages, {"role": "assistant", "content": output}])
+    return evolve(whole, output=output)
 
 
 def _id(value: Any) -> str:
