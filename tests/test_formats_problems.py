@@ -283,3 +283,21 @@ def test_deep_in_the_stack() -> None:
 
 def test_a_problem_of_the_file_as_a_whole_names_no_line() -> None:
     assert problems("# " + "a" * 600_000) == ["support.yaml: a file has at most 512 KiB; split it"]
+
+
+@pytest.mark.parametrize("text", ["Mentions ticket #4471", "Names the channel #help", "Übt Kritik #1"])
+def test_a_text_that_a_comment_cuts_is_refused(text: str) -> None:
+    """In YAML ` #4471` is a comment, and the judge would be asked for less than was written."""
+    with pytest.raises(LoadError, match="cut") as caught:
+        loads(f"rubric: r\ncriteria:\n  - Is polite\n  - {text}\n")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == (4, 5)
+    assert "quote" in problem.message
+
+
+@pytest.mark.parametrize(
+    "text", ["Is kind # or not", "Is kind   #", "Uses C# well", "'Ticket #5'", '"a b" #5', "Kind #"]
+)
+def test_a_comment_behind_a_text_is_one(text: str) -> None:
+    """A space behind the mark, or quotes around the text, leave no doubt."""
+    assert len(loads(f"rubric: r  #1\nthreshold: 0.5 #half\ncriteria:\n  - {text}\n").criteria) == 1

@@ -125,7 +125,8 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
     for event in events:
         kind = type(event).__name__
         if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
-            builder.add(_scalar(event) if event.value or event.style else _nothing(event, before, text, builder))
+            scalar = _scalar(event) if event.value or event.style else _nothing(event, before, text, builder)
+            builder.add(scalar if builder.limits.aliases else _uncut(scalar, event, text))
         elif kind in _NODES:
             place = _place(event.start_mark)
             flaw = _flaw(event, aliases=builder.limits.aliases)
@@ -158,6 +159,18 @@ def _scalar(event: Any) -> Scalar:
         return Scalar(mark.line + 1, mark.column + 1, value=text)
     value, flaw = read_scalar(text)
     return Scalar(mark.line + 1, mark.column + 1, value=value, flaw=flaw)
+
+
+_HIDDEN = re.compile(r"[ \t]+(#[^\s#]\S*)")
+
+
+def _uncut(node: Scalar, event: Any, text: str) -> Scalar:
+    """Return *node*, with a flaw if it is a text without quotes that a comment such as `#5` cuts."""
+    # Files of other systems are read as they read them; in ours, a criterion is never shorter than it looks.
+    if not event.style and " " in event.value and (comment := _HIDDEN.match(text, event.end_mark.index)):
+        cure = "quote the whole text, or put a space behind the #"
+        node.flaw = node.flaw or f"{shorten(comment[1], 40)!r} is a comment, by which this text is cut; {cure}"
+    return node
 
 
 _COLON = re.compile(" *:")
