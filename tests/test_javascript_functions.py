@@ -10,6 +10,7 @@ import pytest
 
 from rubric.formats.suites import load_suite
 from rubric.suites.suite import Suite
+from rubric.suites.targets.http import _answer
 from rubric.values.candidates import Message
 from tests.agentv import written
 
@@ -144,3 +145,68 @@ def test_tests_that_cannot_be_made_are_one_ungraded_case(tmp_path: Path) -> None
     files = {"t.js": "const fs = require('fs');\nmodule.exports = () => JSON.parse(fs.readFileSync('t.json'));"}
     (case,) = loaded(tmp_path, files, prompts=["{{ n }}"], tests="file://t.js")
     assert "it imports 'fs'" in str(case.rubric.criteria)
+
+
+# -- transforms of providers ----------------------------------------------------------------------------------
+
+SHOUT = {"t.js": "const {mark} = require('./mark.json');\nmodule.exports.shout = (output, {vars}) => output.toUpperCase() + mark + vars.n;"}  # fmt: skip
+SHOUT["mark.json"] = '{"mark": "!"}'
+PROVIDER = {"id": "openai:gpt-5-mini", "transform": "file://t.js:shout"}
+TEST = {"vars": {"n": 1}, "options": {"transform": "'<' + output + '>'"}, "assert": [{"type": "equals", "value": "<HI!1>"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("provider", "test"),
+    [
+        ({**PROVIDER, "id": "echo"}, TEST),
+        ({**PROVIDER, "id": "echo", "label": "the prompt"}, TEST),
+        (PROVIDER, {**TEST, "providerOutput": "hi"}),
+        ({"echo": {"config": {"transform": "output.toUpperCase() + '!' + context.vars.n"}}}, TEST),
+    ],
+)
+def test_an_output_of_the_file_goes_through_the_provider_then_the_test(
+    provider: Any, test: Any, tmp_path: Path
+) -> None:
+    """In promptfoo's order; the transform may be a function in a file."""
+    suite = loaded(tmp_path, SHOUT, prompts=["hi"], providers=[provider], tests=[test])
+    (row,) = suite.run("offline")
+    assert (row.status, row.output) == ("passed", "HI!1")
+
+
+def test_given_outputs_go_through_the_provider_once(tmp_path: Path) -> None:
+    """Raw ones do; those of promptfoo's results, and of a report of ours, went through it before."""
+    suite = loaded(tmp_path, SHOUT, prompts=["hi"], providers=[PROVIDER], tests=[TEST])
+    (raw,) = suite.answered([{"id": "test-1", "output": "hi"}]).run("offline")
+    again = (report := suite.answered([{"id": "test-1", "output": "hi"}]).run("offline")).to_dict()["rows"]
+    (ours,) = suite.answered(again).run("offline")
+    finished = {"vars": {"n": 1}, "promptIdx": 0, "provider": {"id": PROVIDER["id"]}, "response": {"output": "<HI!1>"}}
+    (theirs,) = suite.answered([finished]).run("offline")
+    assert [row.status for row in (raw, *report, ours, theirs)] == ["passed"] * 4
+
+
+def test_a_providers_transform_that_fails_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    """Of a fixed output, and of a given one, which is listed."""
+    provider = {"id": "echo", "transform": "output.no.such"}
+    (row,) = loaded(tmp_path, {}, prompts=["hi"], providers=[provider], tests=[TEST]).run("offline")
+    assert row.status == "ungraded"
+    assert "a provider's transform that failed (TypeError" in str(row.result)
+    suite = loaded(tmp_path, {}, prompts=["hi"], providers=[{**provider, "id": "openai:gpt-5"}], tests=[TEST])
+    suite = suite.answered([{"id": "test-1", "output": "hi"}])
+    assert suite.cases[0].output is None
+    assert "the transform of the provider 'openai:gpt-5': TypeError" in str(suite.warnings)
+
+
+def test_a_provider_whose_file_is_not_there_says_so(tmp_path: Path) -> None:
+    """For live runs of the file's providers."""
+    (case,) = loaded(tmp_path, {}, prompts=["hi"], providers=[PROVIDER], tests=[TEST])
+    assert "its transform is in a file that is not within reach" in case.providers[0].missing
+
+
+def test_the_response_of_an_address_goes_through_a_file(tmp_path: Path) -> None:
+    """`transformResponse` is given the JSON and the text."""
+    config = {"url": "http://127.0.0.1:1/", "body": {"q": "{{prompt}}"}, "transformResponse": "file://r.mjs:found"}
+    files = {"r.mjs": "export const found = (json, text) => ({output: json.a + text.length});"}
+    (case,) = loaded(tmp_path, files, prompts=["hi"], providers=[{"id": "http", "config": config}], tests=[TEST])
+    request = case.providers[0].request
+    assert request is not None
+    assert _answer('{"a": "x"}', request, None) == "x10"

@@ -17,11 +17,12 @@ from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript import inline
+from rubric.formats.javascript_modules import program_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import executable, is_python_file, python_function
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import Program, is_installed
+from rubric.internals.javascript import EXTRA, Program, is_installed
 from rubric.internals.programs import Executable, PythonFunction
 from rubric.internals.text import shorten
 from rubric.suites.providers import METHODS, HTTPRequest, Provider
@@ -52,7 +53,7 @@ def runs_of(*values: Any) -> int:
 def read_provider(at: Cursor, fill: Callable[[str], str]) -> Provider:
     """Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so."""
     with at.notes.lacking() as lacks:
-        made = _program(at, fill) or provider_of(at.value, fill)
+        made = _program(at, fill) or provider_of(at, fill)
     return Provider(made.name, missing=lacks[0]) if lacks else made
 
 
@@ -66,10 +67,10 @@ def _program(at: Cursor, fill: Callable[[str], str]) -> Provider | None:
     if not (is_python or id_.startswith("exec:") or is_python_file(code)):
         return None
     try:
-        transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code)
+        transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code, at)
         if not is_python and not id_.startswith("exec:"):
             bare = {**fields, "transform": None, "config": {**config, "transform": None}}
-            return evolve(provider_of(bare, fill), transform=transform)
+            return evolve(provider_of(at.holding(bare), fill), transform=transform)
         program: PythonFunction | Executable
         if is_python:
             python = _as_text(config.get("pythonExecutable") or "python")
@@ -89,19 +90,21 @@ _SECONDS = 300.0
 """The deadline of a program that answers: promptfoo's own."""
 
 
-def _javascript(code: Any) -> Program | None:
+def _javascript(code: Any, at: Cursor) -> Program | None:
     """
-    Return a provider's own transform, if it has one.
+    Return the transform *code* of the provider at the cursor, a line or a file, if it has one.
 
     Raises:
         DefinitionError: It cannot be run.
     """
     if code is None:
         return None
-    if not isinstance(code, str) or is_reference(code) or not is_installed():
-        needs = "its transform is no line of JavaScript, or the extra 'javascript' is not installed"
-        raise DefinitionError("transform", needs)
-    return inline(code)
+    if not isinstance(code, str) or not is_installed():
+        raise DefinitionError("transform", f"its transform is no JavaScript, or needs an engine ({EXTRA})")
+    program = program_at(code, at) if is_reference(code) else inline(code)
+    if isinstance(program, str):
+        raise DefinitionError("transform", f"its transform is in {program}")
+    return program
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -111,27 +114,29 @@ def _fields(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"id": value}
 
 
-def provider_of(value: Any, fill: Callable[[str], str]) -> Provider:
+def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
     """
-    Return the provider that a file describes by *value*, for one case.
+    Return the provider that a file describes at the cursor, for one case.
 
     Args:
         fill: Fills a template of a request with the prompt and the variables of the case.
     """
-    fields = _fields(value)
+    fields = _fields(at.value)
     id_ = _as_text(fields.get("id"))
     name = _as_text(fields.get("label")) or id_
     config: dict[Any, Any] = fields["config"] if isinstance(fields.get("config"), dict) else {}
+    transform: Program | None = None
     try:
-        transform = _javascript(fields.get("transform") or config.get("transform"))
+        transform = _javascript(fields.get("transform") or config.get("transform"), at)
         if id_ in ("http", "https") or id_.startswith(("http://", "https://")):
-            return Provider(name, request=_request(id_, config, fill), transform=transform)
+            return Provider(name, request=_request(id_, config, fill, at), transform=transform)
         if is_reference(id_) or is_code(id_):
             why = "a file describes it, or code in another language than Python"
-            return Provider(name, missing=f"{why}; name a model, or give a target in code")
+            missing = f"{why}; name a model, or give a target in code"
+            return Provider(name, missing=missing, transform=transform)
         model = litellm_name(fill(id_))
     except DefinitionError as problem:
-        return Provider(name, missing=problem.message)
+        return Provider(name, missing=problem.message, transform=transform)  # of a fixed output, such as that of echo
     sent = {key: item for key, item in config.items() if _is_sent(key, item)}
     unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET and key != "transform"]
     return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
@@ -143,7 +148,7 @@ def _is_sent(key: Any, value: Any) -> bool:
     return key in _SENT and isinstance(value, _SENT[key])
 
 
-def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str]) -> HTTPRequest:
+def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str], at: Cursor) -> HTTPRequest:
     """
     Return the request of an `http` provider.
 
@@ -169,7 +174,7 @@ def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str]) ->
         headers |= {} if "content-type" in named or body is None else {"Content-Type": "text/plain"}
     if config.get("queryParams"):
         raise DefinitionError("queryParams", "its `queryParams` are not read; write them into the url")
-    answer, program = _answer(config.get("transformResponse") or config.get("responseParser"))
+    answer, program = _answer(config.get("transformResponse") or config.get("responseParser"), at)
     return HTTPRequest(fill(url), method, headers, text, answer, program)
 
 
@@ -186,12 +191,14 @@ def _each_text(value: Any, fill: Callable[[str], str]) -> Any:
     return [_each_text(item, fill) for item in value] if isinstance(value, list) else value
 
 
-def _answer(code: Any) -> tuple[str, Program | None]:
+def _answer(code: Any, at: Cursor) -> tuple[str, Program | None]:
     """Return the path of the answer in a response, or the program that finds it."""
     if code is None:
         return "", None
-    if not isinstance(code, str) or is_reference(code):
-        raise DefinitionError("transformResponse", "its `transformResponse` is no JavaScript in the file itself")
+    if is_reference(code):
+        return "", _javascript(code, at)
+    if not isinstance(code, str):
+        raise DefinitionError("transformResponse", "its `transformResponse` is no JavaScript")
     line = code.strip().rstrip(";")
     path = line.removeprefix("json")
     if path != line and path[:1] in (".", "["):

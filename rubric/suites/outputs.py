@@ -28,7 +28,7 @@ from attrs import evolve, field, fields_dict, frozen
 
 from rubric.engine.logs import Broken, candidate_of, rows_of
 from rubric.engine.sources import json_lines
-from rubric.errors import DefinitionError, Problem
+from rubric.errors import DefinitionError, Problem, RubricError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
@@ -58,6 +58,7 @@ class Reply:
         cell: The target and the prompt that it comes from, as far as they are named.
         names: All names of those.
         transformed: Whether its system has applied the transforms of the file already.
+        own: Whether it is a row of a report of ours, whose output is what a target gave.
     """
 
     where: str
@@ -68,6 +69,7 @@ class Reply:
     cell: Mapping[str, str] = field(factory=dict)
     names: frozenset[str] = field(factory=frozenset)
     transformed: bool = False
+    own: bool = False
 
 
 def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
@@ -91,7 +93,7 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
         raise DefinitionError("outputs", message)
     cases: list[Case] = []
     for index, case in enumerate(suite.cases):
-        several = [_of_turns(case, reply, lost) for reply in matched.get(index, [])]
+        several = [_of_turns(case, _of_provider(case, reply, lost), lost) for reply in matched.get(index, [])]
         cases += _answered(case, several)
         if not any(reply.candidate is not None for reply in several):
             kept = "" if several or case.output is None else ": its own response is graded"
@@ -144,7 +146,8 @@ def _reply(where: str, row: Any) -> Reply:
     candidate = evolve(given, metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
-    return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()))
+    own_row = "entries" in row and "status" in row
+    return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
 
 
 def _in_chat(messages: Sequence[Any], output: str) -> Candidate:
@@ -343,6 +346,20 @@ def _answers(case: Case, candidate: Candidate) -> list[str]:
     said = [message.content for message in candidate.messages if message.role == "assistant"]
     wanted = [turn.input for turn in case.turns]
     return [*said, candidate.output][-len(wanted) :] if asked[-len(wanted) :] == wanted else []
+
+
+def _of_provider(case: Case, reply: Reply, lost: list[str]) -> Reply:
+    """Return *reply* after the transform of the provider of *case*; without its candidate where that fails."""
+    provider = case.providers[0] if len(case.providers) == 1 else None
+    if provider is None or provider.transform is None or reply.transformed or reply.own or reply.candidate is None:
+        return reply
+    try:
+        output = provider.transformed(reply.candidate.output, case.variables, case.input)
+    except RubricError as problem:
+        why = f"the transform of the provider {shorten(provider.name, 60)!r}: {shorten(str(problem), 160)}"
+        lost.append(f"{reply.where}: {why}")
+        return evolve(reply, candidate=None, why=why)
+    return evolve(reply, candidate=evolve(reply.candidate, output=output))
 
 
 def _of_turns(case: Case, reply: Reply, lost: list[str]) -> Reply:

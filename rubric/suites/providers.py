@@ -15,10 +15,11 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import as_map, check_name
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import Program
+from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program
 from rubric.internals.programs import Executable, PythonFunction
 from rubric.internals.secrets import Settings
+from rubric.values.chats import text_of
 
 METHODS = ("GET", "POST", "PUT", "PATCH")
 
@@ -99,3 +100,19 @@ class Provider:
     transform: Program | PythonFunction | None = None
     missing: str = ""
     unsent: tuple[str, ...] = ()
+
+    def transformed(self, output: str, variables: Mapping[str, Any], prompt: str) -> str:
+        """
+        Return what the provider's transform, if it has one, makes of *output*, which was not asked for by a target.
+
+        Raises:
+            RubricError: The transform failed, made nothing, or may not be run.
+        """
+        if self.transform is None:
+            return output
+        context = {"vars": thaw(variables), "prompt": {"raw": prompt}}
+        run = self.transform.call if isinstance(self.transform, PythonFunction) else self.transform.run
+        made = run(output, context)
+        if made is UNDEFINED or made is None:
+            raise JavaScriptError("it returned nothing")
+        return text_of(made)

@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from attrs import evolve, frozen
 
-from rubric.errors import RubricError
+from rubric.errors import DefinitionError, RubricError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
@@ -344,8 +344,14 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
             asked = ask(prompt, known, *around, places=test.variables)
         why = f"a prompt with {lacks[0]}" if lacks else prompt.missing
         asked = evolve(asked, lacks=why) if why else asked
-    if asked.lacks:
-        rubric = _graded(evolve(test, lacks=test.lacks or asked.lacks), slots, cell) or rubric
+    output, providers, why = _output(test, cell, asked), _providers(cell, asked, slots), asked.lacks
+    if output is not None and providers:
+        try:
+            output = providers[0].transformed(output, slots.variables, asked.text)
+        except RubricError as problem:
+            why = why or f"a provider's transform that failed ({shorten(str(problem), 120)})"
+    if why:
+        rubric = _graded(evolve(test, lacks=test.lacks or why), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
     # The variable that holds an input that our own writer wrote is the input again, and no variable.
     own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
@@ -358,7 +364,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         messages=asked.messages,
         images=asked.images,
         context=_context(test, slots, asked),
-        output=_output(test, cell, asked),
+        output=output,
         variables={**shown, **slots.extra},
         judge=rubric.judge,
         judges=rubric.judges,
@@ -366,7 +372,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         metadata=test.metadata,
         place=test.at.place,
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
-        providers=_providers(cell, asked, slots),
+        providers=providers,
     )
 
 
@@ -393,14 +399,19 @@ class _Continued:
         asked = continued(
             cell.prompt, self.slots.variables, turns, prefix=around[0], suffix=around[1], places=test.variables
         )
-        output = _output(test, cell, asked) if case.output == self.echoed else case.output
+        output, providers = case.output, _providers(cell, asked, self.slots)
+        if output == self.echoed and (made := _output(test, cell, asked)) is not None:
+            try:
+                output = providers[0].transformed(made, self.slots.variables, asked.text) if providers else made
+            except RubricError as problem:
+                raise DefinitionError("providers", f"a provider's transform: {problem}") from None
         return evolve(
             case,
             input=asked.input,
             messages=asked.messages,
             images=asked.images,
             output=output,
-            providers=_providers(cell, asked, self.slots),
+            providers=providers,
         )
 
 
@@ -442,7 +453,8 @@ def _output(test: Test, cell: Cell, asked: Asked) -> str | None:
     fixed = test.fields.get("providerOutput")
     if fixed is not None:
         return as_text(fixed.value)
-    if cell.provider != "echo" or cell.prompt is None:
+    labelled = cell.at.value.get("id") if cell.at is not None and isinstance(cell.at.value, dict) else None
+    if "echo" not in (cell.provider, labelled) or cell.prompt is None:
         return None
     return asked.text or None
 

@@ -189,7 +189,8 @@ def _answer(text: str, request: HTTPRequest, find: Finding | None) -> str:
             raise DefinitionError("answer", f"the function returned {type(found).__name__}, not the text of an answer")
         return found
     if request.program is not None:
-        found = request.program.run(text, {"json": data, "text": text})
+        program, of_module = request.program, request.program.module  # a module exports a function of what a line names
+        found = program.call(data, text, {}) if of_module else program.run(text, {"json": data, "text": text})
         found = found["output"] if isinstance(found, dict) and "output" in found else found
         if found is UNDEFINED or found is None:
             raise DefinitionError("answer", "transformResponse finds no answer")
