@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rubric.formats.suites import load_suite
+from rubric.formats.suites import dumps_suite, load_suite
 from rubric.suites.suite import Suite
 from rubric.suites.targets.http import _answer
 from rubric.values.candidates import Message
@@ -100,10 +100,14 @@ def test_a_prompt_that_fails_leaves_its_case_ungraded(text: str, why: str, tmp_p
 
 
 def test_outputs_are_graded_where_a_prompt_cannot_be_run(tmp_path: Path) -> None:
-    """A package that is not installed is told when the file is loaded; a live run asks nothing."""
+    """A package that is not installed is told when the file is loaded, and in the row of a live run, which asks nothing."""
     files = {"ask.js": "const dedent = require('dedent');\nmodule.exports = () => dedent`x`"}
     suite = loaded(tmp_path, files, prompts=["file://ask.js"], tests=[{"assert": CONTAINS}])
     assert "it imports 'dedent'" in str(suite.warnings)
+    (row,) = suite.run("offline", target="providers")
+    assert row.status == "deferred"
+    assert "npm install dedent" in row.reason
+    assert dumps_suite(suite)
     (row,) = suite.answered([{"id": suite.cases[0].id, "output": "x"}]).run("offline")
     assert row.status == "passed"
     written(tmp_path / "node_modules" / "dedent" / "index.js", "module.exports = (parts) => parts[0].trim()")

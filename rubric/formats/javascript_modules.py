@@ -206,7 +206,10 @@ class _Bundle:
 def _why(name: str) -> str:
     if name.startswith("."):
         return f"it imports {shorten(name, 60)!r}, which is not within reach"
-    return f"it imports {shorten(name, 60)!r}, and is run without Node's modules; packages are read below the base"
+    shown = repr(shorten(name, 60))
+    if _OF_NODE.match(name.removeprefix("node:")) or name.startswith("node:"):
+        return f"it imports {shown}, and is run without Node's modules"
+    return f"it imports {shown}, which is not installed: npm install {shorten(name, 60)}, in the project's folder"
 
 
 def _rewritten(path: Path, text: str) -> Rewritten:

@@ -130,6 +130,7 @@ class Case(Shown):
         runs: How many candidates a live target makes, each graded as a case of its own.
         providers: The models and addresses that the file names to answer it; only `target="providers"` asks them.
         history: Its place in a conversation of several cases, where its input shows the responses of those before.
+        unasked: Why a file gives it no input, for the row that a live target then defers.
         cell: The coordinates in a matrix, such as `{"model": ..., "prompt": ...}`.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
@@ -162,6 +163,7 @@ class Case(Shown):
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
     history: History | None = field(default=None, kw_only=True, eq=False, repr=False)
+    unasked: str = field(default="", kw_only=True, validator=string, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_weights(self.rubric)

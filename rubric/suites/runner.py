@@ -360,14 +360,14 @@ class Run:
         """Return the response to judge, if a judge can be asked and the budget has room."""
         if prepared.failure is not None:
             raise ModelError(prepared.failure)
+        case, makes = prepared.case, self.target is not None and prepared.candidate is None
+        # Another case of its conversation may continue its response.
+        if makes and case.history is None and not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
+            raise ModelError(Failure("unsupported", _hopeless(case.rubric)))
         if prepared.deferred:
             raise DeferError(prepared.deferred)
         if prepared.candidate is not None:
-            return Response(named(prepared.candidate, prepared.case))
-        case = prepared.case
-        # Another case of its conversation may continue its response.
-        if case.history is None and not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
-            raise ModelError(Failure("unsupported", _hopeless(case.rubric)))
+            return Response(named(prepared.candidate, case))
         if self.cases is not None:
             self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred

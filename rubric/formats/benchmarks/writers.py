@@ -33,7 +33,7 @@ _RUBRIC = frozenset({"name", "criteria"})
 
 def _losses(case: Collection[str], criterion: Collection[str] = (), rubric: Collection[str] = ()) -> Losses:
     rows: dict[type, Held] = {
-        Case: Held({"id", "rubric", "place", *case}),
+        Case: Held({"id", "rubric", "place", "unasked", *case}),
         Criterion: Held({*_CRITERION, *criterion}),
         Rubric: Held({*_RUBRIC, *rubric}),
     }

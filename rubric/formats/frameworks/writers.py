@@ -66,7 +66,7 @@ class _Writing:
     refused: Losses = field(init=False, default=Factory(lambda self: self._refused(), takes_self=True))
 
     def _told(self) -> Losses:
-        kept = Held({"id", "rubric", "judge", "judges", "place", "providers", *self.case})
+        kept = Held({"id", "rubric", "judge", "judges", "place", "providers", "unasked", *self.case})
         judge = Held({"model"}, {"": f"a file of {self.name} names a model and no more"})
         return Losses({Case: kept, Judge: judge}, "{}: {} is left out{}")
 

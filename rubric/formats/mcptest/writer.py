@@ -37,7 +37,9 @@ _PLACELESS = {"": "mcptest has no place for it"}
 
 _HOLDS = {
     Suite: Held({"name", "cases", "judge", "format", "source", "warnings"}, _PLACELESS),
-    Case: Held({"id", "rubric", "input", "output", "judge", "server", "cell", "place", "providers"}, _PLACELESS),
+    Case: Held(
+        {"id", "rubric", "input", "output", "judge", "server", "cell", "place", "providers", "unasked"}, _PLACELESS
+    ),
     Rubric: Held({"name", "criteria", "text", "tree", *OPTIONS}, _PLACELESS),
     Criterion: Held({*FIELDS, "answer"}, _PLACELESS),
     Judge: Held({"model"}, _PLACELESS),

@@ -133,6 +133,7 @@ _read_case = fields.reader_of(
     place=None,
     providers=None,
     history=None,
+    unasked=None,
 )
 
 _read_fields = fields.reader_of(
@@ -152,7 +153,8 @@ def _write_case(case: Case) -> Any:
         cure = "give it the responses first: suite.answered(replies)"
         message = f"case {case.id!r}: its input shows the responses of earlier cases, which no file holds; {cure}"
         raise DumpError(message)
-    data = fields.fields_of(evolve(case, place=None, providers=()), first=("id", "input", "output"), last=("rubric",))
+    case = evolve(case, place=None, providers=(), unasked="")
+    data = fields.fields_of(case, first=("id", "input", "output"), last=("rubric",))
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text
     return data

@@ -20,7 +20,7 @@ from rubric.formats.files import parse
 from rubric.formats.images import Attached, image_in, is_address
 from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.promptfoo.functions import JavaScriptFunction, function_at, may_call
+from rubric.formats.promptfoo.functions import JavaScriptFunction, function_at, why_not
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
@@ -36,7 +36,7 @@ from rubric.formats.promptfoo.texts import (
 )
 from rubric.formats.python import executable, is_python_file, python_function, python_script_file
 from rubric.formats.templates.render import is_template, names_in
-from rubric.internals.javascript import EXTRA, JavaScriptError, ThrownError
+from rubric.internals.javascript import JavaScriptError, ThrownError
 from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
@@ -55,17 +55,18 @@ class Prompt:
     """
     A prompt: its *template*, and what it is called.
 
-    *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. A prompt that
-    code makes is empty: what answers it is graded all the same. One that *is_continued* shows the turns before, under
-    the name `CONVERSATION`. *names* are what a provider's `prompts` may call it,
-    besides its label: the label of all that its file has, and its id. A *program* makes the template of a case, and
-    is given *config*, see `made_for`.
+    *missing* says what this library lacks to show it, a file or a conversation: its cases are ungraded. One that code
+    makes which could not be run is empty, and *unmade* says why: what answers it is graded all the same. One that
+    *is_continued* shows the turns before, under the name `CONVERSATION`. *names* are what a provider's `prompts` may
+    call it, besides its label: the label of all that its file has, and its id. A *program* makes the template of a
+    case, and is given *config*, see `made_for`.
     """
 
     template: str
     label: str
     at: Cursor
     missing: str = ""
+    unmade: str = ""
     names: tuple[str, ...] = ()
     is_continued: bool = False
     program: JavaScriptFunction | PythonFunction | Executable | None = None
@@ -156,7 +157,7 @@ def _of_item(at: Cursor) -> list[Prompt]:
     if source is None or source.text("the file of a prompt") is None:
         if source is None and not at.has("function"):
             at.error("a prompt has a text; write it as `raw`")
-        return [Prompt("", label, at)]
+        return [Prompt("", label, at, unmade="a function makes its prompt, which no file holds")]
     return _of_text(source, label)
 
 
@@ -205,17 +206,22 @@ def _of_code(at: Cursor, name: str, label: str) -> Prompt:
         at.warn(problem.message)
         return Prompt("", label, at, f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
     if program is None:
-        at.warn(f"{shorten(name, 80)} is code, which is not run; the input of its cases is empty")
-    elif not is_allowed():
-        at.warn(f"{shorten(name, 80)} is a program, so the input of its cases is empty: {CURE}")
-        program = None
+        return _unmade(at, name, label, why_not(name))
+    if not is_allowed():
+        return _unmade(at, name, label, f"it is a program of the file: {CURE}")
     return Prompt("", label, at, program=program)
+
+
+def _unmade(at: Cursor, name: str, label: str, why: str) -> Prompt:
+    """Return the prompt that code in *name* would make, and note *why* it does not."""
+    unmade = f"{shorten(name, 80)} makes no prompt: {why}"
+    at.warn(f"{unmade}; the input of its cases is empty")
+    return Prompt("", label, at, unmade=unmade)
 
 
 def _of_javascript(at: Cursor, name: str, label: str) -> Prompt:
     """Return the prompt that JavaScript makes; where it cannot be run, given outputs are graded all the same."""
-    why = f"it needs an engine ({EXTRA})"
-    if may_call(name):
+    if not (why := why_not(name)):
         try:
             program = function_at(name, at, "")
         except DefinitionError as problem:
@@ -223,8 +229,7 @@ def _of_javascript(at: Cursor, name: str, label: str) -> Prompt:
         else:
             shows = isinstance(program, JavaScriptFunction) and "_conversation" in program.program.body
             return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
-    at.warn(f"{shorten(name, 80)} makes no prompt, so the input of its cases is empty: {why}")
-    return Prompt("", label, at)
+    return _unmade(at, name, label, why)
 
 
 def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Prompt:

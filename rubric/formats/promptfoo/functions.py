@@ -15,8 +15,8 @@ from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
 from rubric.formats.javascript_modules import is_javascript_file, program_at
 from rubric.formats.python import is_python_file, python_function
-from rubric.internals.javascript import UNDEFINED, Program, is_installed
-from rubric.internals.programs import PythonFunction, is_allowed
+from rubric.internals.javascript import EXTRA, UNDEFINED, Program, is_installed
+from rubric.internals.programs import CURE, PythonFunction, is_allowed
 
 
 @frozen
@@ -37,9 +37,18 @@ class JavaScriptFunction:
         return None if made is UNDEFINED else made
 
 
+def why_not(value: Any) -> str:
+    """Return why the function that *value* names is not called here, with the cure; empty if it can and may be."""
+    if is_javascript_file(value):
+        return "" if is_installed() else f"it needs an engine ({EXTRA})"
+    if is_python_file(value):
+        return "" if is_allowed() else f"it is a program of the file: {CURE}"
+    return "only JavaScript, TypeScript and Python are run"
+
+
 def may_call(value: Any) -> bool:
     """True if *value* names a function that can be called here, and may be."""
-    return (is_javascript_file(value) and is_installed()) or (is_python_file(value) and is_allowed())
+    return not why_not(value)
 
 
 def function_at(value: str, at: Cursor, default: str) -> JavaScriptFunction | PythonFunction:

@@ -14,6 +14,7 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
+from rubric.internals.javascript import EXTRA
 from rubric.internals.programs import CURE
 from rubric.internals.secrets import is_secret
 from rubric.internals.text import shorten
@@ -52,8 +53,9 @@ _CURES = {
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
     r"shows the turns before": "write the prompt as a template that shows `_conversation`",
     r"which failed \(": "mend the program",
-    r"^vars$": f"in Python, {CURE}; else write the values into the file, as YAML, JSON or CSV",
-    r"tests that a program makes": f"in Python, {CURE}; else write them as YAML, JSON, JSONL or CSV",
+    r"tests that a program makes.*\.py\b": f"{CURE}; or write them as YAML, JSON, JSONL or CSV",
+    r"tests that a program makes.*\.[cm]?[jt]s\b": f"run them ({EXTRA}), or write them as YAML, JSON, JSONL or CSV",
+    r"tests that a program makes": "write them as YAML, JSON, JSONL or CSV",
     r"transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
     r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
     r"only JavaScript and TypeScript|only a compiler": "compile it to JavaScript, or write it inline",
@@ -78,9 +80,10 @@ def cure_of(kind: str) -> str:
     return next((cure for pattern, cure in _CURES.items() if re.search(pattern, kind)), _ANY)
 
 
-def unsupported(kind: str, detail: str, place: Cursor) -> Assertion:
+def unsupported(kind: str, detail: str, place: Cursor, cure: str | None = None) -> Assertion:
     """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
-    words, cure = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind, cure_of(kind)
+    words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
+    cure = cure_of(kind) if cure is None else cure
     told = f"; {cure}" if cure else ""
     place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded{told}")
     return Assertion(words, Unsupported(kind, cure=cure), kind=kind, place=place)

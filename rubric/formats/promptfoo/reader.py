@@ -40,7 +40,7 @@ from rubric.formats.promptfoo.columns import (
     providers_of,
     tools_of,
 )
-from rubric.formats.promptfoo.functions import function_at, may_call
+from rubric.formats.promptfoo.functions import function_at, may_call, why_not
 from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
@@ -306,10 +306,11 @@ def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded 
     # What would change the variables or the score by code.
     made = _made_names(test)  # what becomes of these is known
     coded = [(key, at) for key, at in test.variables.items() if is_reference(at.value) and is_code(at.value)]
-    changing = [("vars", at) for key, at in coded if key not in made]
+    calls = [at for key, at in coded if key not in made]
+    cure = "{}; or write its values into the file, as YAML, JSON or CSV"
+    more = [unsupported("vars", as_text(at.value), at, cure.format(why_not(at.value))) for at in calls]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
-        changing.append(("assertScoringFunction", scoring))
-    more = [unsupported(name, as_text(at.value), at) for name, at in changing]
+        more.append(unsupported("assertScoringFunction", as_text(scoring.value), scoring))
     more += [
         unsupported(what, "", test.at) for what in (lacks, test.lacks, *transforms) if isinstance(what, str) and what
     ]
@@ -373,6 +374,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         place=test.at.place,
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=providers,
+        unasked=prompt.unmade if prompt is not None else "",
     )
 
 

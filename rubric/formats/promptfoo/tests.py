@@ -34,7 +34,7 @@ from rubric.formats.includes import (
     read_text_at,
     unread,
 )
-from rubric.formats.promptfoo.functions import function_at, may_call
+from rubric.formats.promptfoo.functions import function_at, may_call, why_not
 from rubric.formats.promptfoo.texts import (
     as_text,
     check_keys,
@@ -46,8 +46,6 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
-from rubric.formats.python import is_python_file
-from rubric.internals.programs import CURE
 from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
@@ -313,8 +311,7 @@ def _generated(at: Cursor, name: str, config: Any = None) -> list[Test]:
 def _elsewhere(at: Cursor, name: str) -> Test:
     """Return a test that stands for those that a program makes, or that are on another machine: it is ungraded."""
     if is_code(name):
-        cure = CURE if is_python_file(name) else "write them as YAML, JSON, JSONL or CSV"
-        what = "a program makes"
+        what, cure = "a program makes", f"{why_not(name)}; or write them as YAML, JSON, JSONL or CSV"
     else:
         what, cure = "are on another machine", "download them, and name the file"
     at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case stands for them; {cure}")

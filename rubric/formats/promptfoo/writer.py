@@ -57,6 +57,7 @@ _HOLDS = {
             "metadata",
             "place",
             "providers",
+            "unasked",
         }
     ),
     Rubric: Held({"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"}),

@@ -124,7 +124,8 @@ def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
     if case.images:
         _attach(case.images, messages)
     if not messages:
-        raise DeferError(f"the case {case.id!r} asks nothing: it has neither an input nor messages")
+        why = case.unasked or "it has neither an input nor messages"
+        raise DeferError(f"the case {case.id!r} asks nothing: {why}")
     return [{"role": "system", "content": system}, *messages] if system else messages
 
 

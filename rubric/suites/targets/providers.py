@@ -80,6 +80,8 @@ class Providers(Shown):
         provider = next(iter(case.providers), None)
         if provider is None:
             return "its file names no provider for it, and target='providers' asks no other"
+        if case.unasked and not case.input and not case.messages:
+            return f"the case asks nothing: {case.unasked}"
         if provider.missing:
             return f"the provider {shorten(provider.name, 80)!r}: {provider.missing}"
         if not is_allowed() and any(
