@@ -27,7 +27,7 @@ from unicodedata import normalize
 from attrs import evolve, field, fields_dict, frozen
 
 from rubric.engine.logs import Broken, candidate_of, rows_of
-from rubric.engine.sources import json_lines
+from rubric.engine.row_files import json_lines
 from rubric.errors import DefinitionError, Problem, RubricError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten

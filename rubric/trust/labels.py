@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from rubric.engine.logs import Broken
-from rubric.engine.sources import SEPARATORS, placed_rows
+from rubric.engine.row_files import SEPARATORS, placed_rows
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, number, refuse, suggest
