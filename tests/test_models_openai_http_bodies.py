@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import ModelError
-from rubric.models.chat_completions import reply_in
+from rubric.models.chat_completions import reply_from
 from rubric.models.http_client import proxy_for
 from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of
 from rubric.models.registry import model_of
@@ -151,7 +151,7 @@ def test_choices_and_probabilities_are_read() -> None:
         {"message": {"content": None}, "finish_reason": "stop"},
         {"message": {"content": "7"}, "finish_reason": "stop"},
     ]
-    reply = reply_in(json.dumps({"choices": choices}).encode())
+    reply = reply_from(json.dumps({"choices": choices}).encode())
     assert (reply.text, reply.choices) == ("8", ("8", "", "7"))
     assert reply.logprobs == (("8", -0.1, (("8", -0.1), ("7", -2.5))),)
 
@@ -160,7 +160,7 @@ def test_choices_and_probabilities_are_read() -> None:
 def test_broken_probabilities_are_none(logprobs: Any) -> None:
     """Probabilities that are not whole are none, and the reply stands."""
     choice = {"message": {"content": "8"}, "logprobs": logprobs}
-    assert reply_in(json.dumps({"choices": [choice]}).encode()).logprobs is None
+    assert reply_from(json.dumps({"choices": [choice]}).encode()).logprobs is None
 
 
 json_values = st.recursive(
@@ -197,7 +197,7 @@ json_values = st.recursive(
 def test_any_json_is_a_reply_or_a_typed_failure(data: Any) -> None:
     """Whatever JSON comes back, nothing but a reply or a `ModelError` comes of it, and no count is below 0."""
     try:
-        usage = reply_in(json.dumps(data).encode()).usage
+        usage = reply_from(json.dumps(data).encode()).usage
     except ModelError as error:
         usage = error.failure.usage
     assert min(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) >= 0
@@ -207,13 +207,13 @@ def test_any_json_is_a_reply_or_a_typed_failure(data: Any) -> None:
 def test_any_bytes_are_a_typed_failure(body: bytes) -> None:
     """Bytes that are no chat completion raise a `ModelError`."""
     with pytest.raises(ModelError):
-        reply_in(body)
+        reply_from(body)
 
 
 def test_deep_nesting_is_a_bad_response() -> None:
     """A body that is nested a hundred thousand deep does not break the process."""
     with pytest.raises(ModelError) as caught:
-        reply_in(b"[" * 100_000 + b"]" * 100_000)
+        reply_from(b"[" * 100_000 + b"]" * 100_000)
     assert caught.value.failure.kind == "bad_response"
 
 

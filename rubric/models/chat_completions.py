@@ -272,23 +272,6 @@ _SENT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens
 _MOST_TOKENS = 10**9  # of which no reply has so many; arithmetic with a number of 4,000 digits raises
 
 
-def reply_in(
-    body: bytes,
-    unsent: tuple[str, ...] = (),
-    secrets: Iterable[str] = (),
-    price: Callable[[Usage], Usage] = lambda usage: usage,
-    remarks: tuple[str, ...] = (),
-    *,
-    may_call: bool = False,
-) -> Reply:
-    """Do what `reply_from` does with *body*, the unread one of a response with status 200."""
-    data = parsed(body, secrets)
-    if not isinstance(data, dict):
-        said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
-        raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
-    return reply_from(data, unsent, secrets, price, remarks, may_call=may_call)
-
-
 def reply_from(
     response: Any,
     unsent: tuple[str, ...] = (),
@@ -299,7 +282,7 @@ def reply_from(
     may_call: bool = False,
 ) -> Reply:
     """
-    Return the reply that *response* holds: plain data, or an object of LiteLLM's of the same form.
+    Return the reply that *response* holds: a body, its plain data, or an object of LiteLLM's of the same form.
 
     A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`.
 
@@ -313,6 +296,11 @@ def reply_from(
     Raises:
         ModelError: It holds none; the failure keeps the usage.
     """
+    if isinstance(response, bytes):
+        body, response = response, parsed(response, secrets)
+        if not isinstance(response, dict):
+            said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
+            raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
     usage = price(usage_of(response))
     choices = choices_of(response, usage, secrets)
     choice = choices[0]

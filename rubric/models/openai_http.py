@@ -29,7 +29,7 @@ from attrs import frozen
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo
 from rubric.internals.secrets import values_of
-from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, reply_in
+from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, reply_from
 from rubric.models.http_bodies import most_bytes
 from rubric.models.http_client import VARIABLES, Server, is_reachable, post, proxy_for
 from rubric.models.litellm_library import payer_headers
@@ -152,4 +152,4 @@ class OpenAIHTTPModel:
             body = await post(to.server, content, judge.timeout, limit)
         except ModelError as error:
             raise ModelError(lowered(judge, form, error.failure)) from None
-        return reply_in(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, may_call=ask.steps > 0)
+        return reply_from(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, may_call=ask.steps > 0)
