@@ -130,13 +130,20 @@ def test_a_panel_decides_by_its_aggregate_and_reports_the_mean(
 
 @pytest.mark.parametrize(
     ("consensus", "weights", "passed"),
-    [(0.33, None, True), (0.67, None, True), (1, None, False), (0.5, (1, 1, 3), False), (0.4, (1, 1, 3), True)],
+    [
+        (0.33, None, True),
+        (0.67, None, True),
+        (0.67, (2, 2, 2), True),
+        (1, None, False),
+        (0.5, (1, 1, 3), False),
+        (0.4, (1, 1, 3), True),
+    ],
 )
 def test_a_consensus_says_how_many_members_must_pass(consensus: float, weights: Any, passed: bool) -> None:
-    """Two of three pass, the third does not; with weights their share counts."""
+    """Two of three pass, the third does not; with weights that differ their share counts."""
     result = drive(WHOLE, panel(0.9, 0.8, 0.1, aggregate="majority", consensus=consensus, weights=weights))
     assert result.passed is passed
-    assert result.score == pytest.approx(0.6 if weights is None else 0.4)
+    assert result.score == pytest.approx(0.4 if weights == (1, 1, 3) else 0.6)
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
 def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:
     if panel.consensus is None:
         return _majority(passes, weights, panel.tie_break)
-    if panel.weights is None:
+    if len({*weights}) == 1:  # all alike, so counts are compared: 2 of 3 meets 0.67
         return sum(passes) >= passes_needed(panel.consensus, len(passes))
     return aggregation.mean(passes, weights) >= panel.consensus - TOLERANCE
 

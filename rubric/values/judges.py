@@ -467,7 +467,8 @@ class Panel(Shown):
     def _repr_markdown_(self) -> str:
         weights = self.weights or (1,) * len(self.judges)
         rows = [(repr(judge), f"{weight:g}") for judge, weight in zip(self.judges, weights, strict=True)]
-        return f"panel, {self.aggregate}\n\n{table(('judge', 'weight'), rows)}"
+        needed = "" if self.consensus is None else f", consensus {self.consensus:g}"
+        return f"panel, {self.aggregate}{needed}\n\n{table(('judge', 'weight'), rows)}"
 
 
 _Named = Literal["fails", "borderline", "ungraded", "disagrees"]
