@@ -16,11 +16,13 @@ from rubric import (
     Ask,
     Candidate,
     Contains,
+    Criterion,
     DefinitionError,
     Failure,
     Grade,
     Judge,
     Jury,
+    Message,
     NotApplicable,
     Panel,
     ProtocolError,
@@ -332,6 +334,20 @@ def test_a_rubric_may_have_degenerate_candidates_judged_or_refused() -> None:
     refused = drive(Rubric(criteria=PLAIN.criteria, degenerate="error"), says(), "")
     assert isinstance(refused, Ungraded)
     assert [f.kind for f in refused.failures] == ["degenerate"]
+
+
+def test_a_conversation_is_no_failure_for_its_empty_last_answer() -> None:
+    """The earlier answers were not judged: no judge said 0; the result says why, and is restored and rescored so."""
+    said = [Message("user", "Refund it."), Message("assistant", "Done."), Message("user", "Thanks. When is it there?")]
+    judge = says()
+    for rubric in (PLAIN, Rubric(criteria=[Criterion("Is polite", on="each turn")])):
+        result = drive(rubric, judge, Candidate("  ", messages=said))
+        assert isinstance(result, Ungraded)
+        assert {f.message for f in result.failures} == {"the candidate is a conversation without a last answer"}
+        assert result.usage.calls == 0
+        assert Ungraded.from_dict(result.to_dict(), rubric, judge).outcome == result.outcome
+        assert isinstance(result.rescore(threshold=0.9), Ungraded)
+    assert drive(PLAIN, says(), Candidate("", messages=said[:1])).score == 0  # this is the only answer
 
 
 def test_anchors_are_keyed_by_criterion_and_never_show_the_graded_text() -> None:

@@ -20,7 +20,7 @@ from rubric.results import rendering
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.answers import Unit
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import UNANSWERED, Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
@@ -388,8 +388,8 @@ def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:
 
 
 def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
-    """Return the result of a candidate that needs no call: a fail, or an error, as the rubric says."""
-    if rubric.degenerate == "error":
+    """Return the result of a candidate that needs no call: a fail, or an error, as the rubric says and for a chat."""
+    if rubric.degenerate == "error" or why == UNANSWERED:
         failure = Failure("degenerate", f"the candidate {why}")
         missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
         return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)

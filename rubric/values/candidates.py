@@ -276,7 +276,14 @@ def why_degenerate(candidate: Candidate) -> str:
     seen = [c for c in output if c not in _BLANKS]
     if any(_is_symbol(c) for c in seen):  # emoji and + can be an answer, punctuation cannot
         return ""
-    return "has only punctuation" if any(unicodedata.category(c)[0] in "PS" for c in seen) else "is empty"
+    if any(unicodedata.category(c)[0] in "PS" for c in seen):
+        return "has only punctuation"
+    answered = any(message.role == "assistant" and message.content.strip() for message in candidate.messages)
+    return UNANSWERED if answered else "is empty"
+
+
+UNANSWERED = "is a conversation without a last answer"
+"""Its earlier answers have content: it is never a fail without a judge."""
 
 
 _START = 400

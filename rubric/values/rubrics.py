@@ -142,7 +142,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
             `{{ candidate }}`, `{{ criterion }}` and `{{ reply }}`.
         negate: Turn the outcome over: the score is 1 - score, and pass is fail. A failure stays a failure.
         degenerate: The treatment of an empty, punctuation-only or "master key" candidate (arXiv 2507.08794): `fail`
-            (score 0, no call), `judge` (like any other), `error` (ungraded).
+            (score 0, no call), `judge` (like any other), `error` (ungraded). A conversation that was answered before,
+            and whose last answer alone is empty, is ungraded under `fail` too.
         binding: Where the rubric is nested in another: a gate that fails in it fails the other one too.
         all_or_nothing: Where the rubric is nested in another: count there as 1 if it passes, else as 0.
         tests: Replies with what a good judge says of them, for `check`: each a `RubricTest`, or a mapping of its
