@@ -65,6 +65,9 @@ def test_folder(tmp_path: Path) -> None:
     """A folder is no file."""
     (tmp_path / "a.yaml").mkdir()
     assert problem_of(tmp_path / "a.yaml") == " this is no file (but a folder, a pipe or a device); name a file"
+    for name in ("b.yml", "notes.txt", "a.json"):
+        (tmp_path / "a.yaml" / name).touch()
+    assert problem_of(tmp_path / "a.yaml") == " this is no file but a folder; name one in it: a.json, b.yml"
 
 
 @posix

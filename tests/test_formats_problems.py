@@ -9,6 +9,7 @@ import pytest
 
 from rubric.errors import LoadError
 from rubric.formats.rubrics import loads
+from rubric.formats.suites import loads_suite
 
 
 def problems(text: str) -> list[str]:
@@ -293,6 +294,33 @@ def test_a_text_that_a_comment_cuts_is_refused(text: str) -> None:
     (problem,) = caught.value.problems
     assert (problem.line, problem.column) == (4, 5)
     assert "quote" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("criteria:\n  - Tone: is warm\n", "quote it: 'Tone: is warm'"),
+        ("criteria:\n  - Stars: 5\n    weight: 2\n", "quote it: 'Stars: 5'"),
+        ("criteria: [a]\nthreshold: 80\n", "; 80% is 0.8"),
+        ("criteria: [a]\nthreshold: 80%\n", "; 80% is 0.8"),
+    ],
+)
+def test_what_was_meant_is_said(text: str, cure: str) -> None:
+    """A colon makes a mapping of a text, and 80 may be per cent; 5 may be of a scale."""
+    assert problems(f"rubric: r\n{text}")[0].endswith(cure)
+    assert problems("rubric: r\ncriteria: [a]\nthreshold: 5\n")[0].endswith("got 5")
+
+
+def test_a_text_that_a_comment_cuts_is_refused_in_suites_of_ours_alone() -> None:
+    """Files of other systems are read as they read them."""
+    suite = "suite: s\ncases:\n  - input: &a Refund order #5\n    output: Done for #6\n    rubric: Is polite #a\n"
+    with pytest.raises(LoadError, match="cut") as caught:
+        loads_suite(suite)
+    assert [problem.path for problem in caught.value.problems] == [
+        "cases[0].input", "cases[0].output", "cases[0].rubric"
+    ]  # fmt: skip
+    other = "prompts: [p]\ntests:\n  - assert:\n      - type: llm-rubric\n        value: Mentions ticket #5\n"
+    assert loads_suite(other).format == "promptfoo"
 
 
 @pytest.mark.parametrize(

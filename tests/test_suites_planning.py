@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import Contains, Criterion, Judge, Jury, Rubric, Script, Unsupported, When, ask, grade, plan
+from rubric import Contains, Criterion, Judge, Jury, ModelTarget, Rubric, Script, Unsupported, When, ask, grade, plan
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.suites.suite_plan import NO_RESPONSE
@@ -56,6 +56,18 @@ def test_it_says_where_each_candidate_comes_from() -> None:
     without = suite.plan("offline")
     assert (without["b"].source, without["b"].deferred) == ("none", NO_RESPONSE)
     assert without.deferred == ("b",)
+
+
+def test_a_target_that_cannot_be_asked_defers_what_it_should_answer() -> None:
+    """The plan says what the run would: no vendor has the name, or there is no key."""
+    suite = Suite("s", [Case("a", TWO, output=GOOD), Case("b", TWO, input="Why?")])
+    unknown = suite.plan("offline", target="cli")
+    assert unknown.deferred == ("b",)
+    assert unknown["b"].deferred.startswith("the target 'cli': no vendor is known by 'cli'.")
+    assert suite.run("offline", target="cli")["b"].reason == unknown["b"].deferred
+    assert suite.plan("offline", target="openai/gpt-5")["b"].deferred.endswith("set OPENAI_API_KEY")
+    with_address = ModelTarget("mine", params={"api_base": "http://localhost:1"})
+    assert suite.plan("offline", target=with_address).deferred == ()
 
 
 def test_a_missing_judge_defers_and_the_calls_are_planned_all_the_same() -> None:

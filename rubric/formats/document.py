@@ -44,9 +44,16 @@ class Node:
 
 @define(eq=False)
 class Scalar(Node):
-    """A text, a number, a boolean or nothing."""
+    """
+    A text, a number, a boolean or nothing.
+
+    Args:
+        cut: What is wrong with a text that a comment cuts. Files of other systems are read as they read them; in ours,
+            a criterion is never shorter than it looks (see `uncut`).
+    """
 
     value: Any = field(kw_only=True)
+    cut: str = field(default="", kw_only=True)
 
 
 @define(eq=False)
@@ -136,6 +143,18 @@ def plain(node: Node, tell: Tell = lambda *_: None, path: KeyPath = ()) -> Any:
         else:
             found[key.value] = plain(part, tell, (*path, key.value))
     return found
+
+
+def uncut(root: Node) -> Node:
+    """Return *root*, in which each text that a comment cuts has a flaw."""
+    rest = [root]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Branch):
+            rest += node.parts
+        elif isinstance(node, Scalar):
+            node.flaw = node.flaw or node.cut
+    return root
 
 
 # -- paths --------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ import attrs
 from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of
-from rubric.internals.fields import check_text, default_of, suggest
+from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of, uncut
+from rubric.internals.fields import FEWEST_PERCENT, as_share, check_text, default_of, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 
@@ -46,9 +46,12 @@ _BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
 
 
 def cure(found: object, message: str) -> str:
-    """Return the advice to add or remove quotes, where *message* does not have it yet."""
+    """Return the advice to add or remove quotes, or to write per cent as a share, if *message* has none yet."""
     if "quote" in message:
         return ""
+    percent = f"{found:g}%" if isinstance(found, int | float) and found >= FEWEST_PERCENT else found
+    if "from 0 to 1" in message and isinstance(percent, str) and (share := as_share(percent)) is not None:
+        return f"; {percent} is {share:g}"
     if isinstance(found, str) and _BARE.fullmatch(found):
         return "; take the quotes off"
     if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
@@ -307,7 +310,7 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
 
     value: T | None = None
     try:
-        value = read(plain(document.root, note))
+        value = read(plain(uncut(document.root), note))
     except (DefinitionError, SeveralError) as problem:
         for path, error in problems_of(problem):
             note(*find(document.root, path, key=isinstance(error, WrongKeyError)), error)

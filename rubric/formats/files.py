@@ -175,7 +175,7 @@ def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
         handle = os.open(found, _FLAGS)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise refused(source, WHOLE, "this is no file (but a folder, a pipe or a device); name a file")
+            raise refused(source, WHOLE, _no_file(found, base))
         with os.fdopen(handle, "rb") as file:
             return file.read(most)
     except LoadError:
@@ -183,6 +183,20 @@ def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise refused(source, WHOLE, f"this file cannot be read: {reason}") from None
+
+
+def _no_file(path: Path, base: Path | None) -> str:
+    """Return why *path* is not read; of a folder that the user named, with the files in it that may be meant."""
+    names: list[str] = []
+    if base is None and path.is_dir():
+        names = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml", ".json"))
+    if not names:
+        return "this is no file (but a folder, a pipe or a device); name a file"
+    more = f" (and {len(names) - _SHOWN} more)" * (len(names) > _SHOWN)
+    return f"this is no file but a folder; name one in it: {', '.join(names[:_SHOWN])}{more}"
+
+
+_SHOWN = 5
 
 
 # Without O_NONBLOCK, opening a pipe that nobody writes to would hang.

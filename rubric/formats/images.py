@@ -21,6 +21,7 @@ from rubric.formats.cursor import Cursor, Loading
 from rubric.formats.files import read_bytes
 from rubric.formats.includes import LackingFileError, bare, located_file, quoted, read_at, unread
 from rubric.internals.text import shorten
+from rubric.values.images import is_address
 
 LARGEST = 10_000_000
 """Bytes of one image."""
@@ -48,11 +49,6 @@ def is_image(name: str) -> bool:
 def is_pdf(name: str) -> bool:
     """True if *name* is that of a PDF file, or of pages in one."""
     return PurePosixPath(pdf.split(name)[0]).suffix.lower() == ".pdf"
-
-
-def is_address(value: object) -> bool:
-    """True if *value* is an image already: its `data:` URL, or its `https://` address."""
-    return isinstance(value, str) and value.startswith(("data:image/", "https://"))
 
 
 def read_images(reference: str, loading: Loading) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
         kind = type(event).__name__
         if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
             scalar = _scalar(event) if event.value or event.style else _nothing(event, before, text, builder)
-            builder.add(scalar if builder.limits.aliases else _uncut(scalar, event, text))
+            builder.add(_marked(scalar, event, text))
         elif kind in _NODES:
             place = _place(event.start_mark)
             flaw = _flaw(event, aliases=builder.limits.aliases)
@@ -134,7 +134,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
             if kind != "ScalarEvent":
                 node = (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
             else:
-                node = Scalar(*place, value=None, flaw=flaw) if flaw else _scalar(event)
+                node = Scalar(*place, value=None, flaw=flaw) if flaw else _marked(_scalar(event), event, text)
             if event.anchor is not None and not flaw:
                 named[str(event.anchor)] = node
             builder.add(node)
@@ -164,12 +164,11 @@ def _scalar(event: Any) -> Scalar:
 _HIDDEN = re.compile(r"[ \t]+(#[^\s#]\S*)")
 
 
-def _uncut(node: Scalar, event: Any, text: str) -> Scalar:
-    """Return *node*, with a flaw if it is a text without quotes that a comment such as `#5` cuts."""
-    # Files of other systems are read as they read them; in ours, a criterion is never shorter than it looks.
+def _marked(node: Scalar, event: Any, text: str) -> Scalar:
+    """Return *node*, marked as cut if it is a text without quotes that a comment such as `#5` follows."""
     if not event.style and " " in event.value and (comment := _HIDDEN.match(text, event.end_mark.index)):
         cure = "quote the whole text, or put a space behind the #"
-        node.flaw = node.flaw or f"{shorten(comment[1], 40)!r} is a comment, by which this text is cut; {cure}"
+        node.cut = f"{shorten(comment[1], 40)!r} is a comment, by which this text is cut; {cure}"
     return node
 
 

@@ -197,6 +197,9 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
 
 _PERCENT = r"(?a)\s*(\d{1,3}(?:\.\d+)?)\s*%\s*"
 
+FEWEST_PERCENT = 10
+"""A smaller number may as well be one of a scale from 1 to 5."""
+
 
 def as_share(value: str) -> float | None:
     """Return the share in 0..1 that *value*, such as "80%", means; None if it is no percentage."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from rubric.errors import CallError, DefinitionError
 from rubric.internals import guess_words
-from rubric.internals.fields import as_share, misspelt, nearest
+from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, nearest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -27,8 +27,6 @@ _FORMS = {
     "choices": "two labels at least, with a score each: {'cold': 0, 'warm': 1}",
 }
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
-_LEAST_PERCENT = 10
-"""A smaller number may as well be one of a scale from 1 to 5."""
 
 
 def understood(
@@ -134,7 +132,7 @@ class _Call:
             return ""
         if field == "weight" and value < 0:
             return f"; to take points off, write rubric.penalizes(text, points={-value:g})"
-        if field in _SHARES and _LEAST_PERCENT <= value <= 100:  # noqa: PLR2004 - per cent
+        if field in _SHARES and FEWEST_PERCENT <= value <= 100:  # noqa: PLR2004 - per cent
             return f"; {value:g} % is {field}={value / 100:g}"
         return ""
 

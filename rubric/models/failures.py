@@ -129,6 +129,12 @@ _NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
 
 
+def no_vendor(model: str) -> str:
+    """Return the message that no vendor is known by the name *model*."""
+    near = get_close_matches(model, ["offline"], n=1)
+    return _A_NAME.format(model, "; did you mean 'offline'?" if near else ".")
+
+
 def failure_of(
     error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any]] | None = None
 ) -> Failure:
@@ -145,8 +151,7 @@ def failure_of(
         cause = cause.__cause__ or cause.__context__
     names = {ancestor.__name__ for link in chain for ancestor in type(link).__mro__}
     if unknown := _NO_VENDOR.search(str(error)):
-        near = get_close_matches(unknown[1], ["offline"], n=1)
-        return Failure("bad_request", _A_NAME.format(unknown[1], "; did you mean 'offline'?" if near else "."))
+        return Failure("bad_request", no_vendor(unknown[1]))
     said = words_of(str(error), secrets)
     if unconnected := _unsent(chain, names, said):
         return unconnected

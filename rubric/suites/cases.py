@@ -179,7 +179,8 @@ class Case(Shown):
         if self.reference and self.turns and self.turns[-1].reference:
             message = "the reference of the last turn is that of the case too, which has another; keep one of them"
             raise DefinitionError("reference", message)
-        self.responding(self.output or "")  # raises what the candidate would raise, at the place of the case
+        # Raises what the candidate would raise, at the place of the case.
+        _ = self.conversing([""] * len(self.turns)) if self.turns else self.responding(self.output or "")
 
     def responding(self, output: str, **fields: Any) -> Candidate:
         """Return the candidate with *output* for this case, and its id as key; *fields* replace the case's."""

@@ -20,6 +20,7 @@ from rubric.suites.repetition import RUN
 from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import scripts_in, unsupported_of
 from rubric.suites.targets.base import TargetLike
+from rubric.suites.targets.models import AskedModel, why_not
 from rubric.suites.targets.providers import Providers, as_target
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds
@@ -158,7 +159,8 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     live = None if target is None else as_target(target)
     suite = suite.expanded(live)
     assigned = [assign(case, judge, suite.judge) for case in suite.cases]
-    found = [_planned(case, own, live) for case, own in zip(suite.cases, assigned, strict=True)]
+    lacking = why_not(live.asked) if isinstance(live, AskedModel) else ""
+    found = [_planned(case, own, live, lacking) for case, own in zip(suite.cases, assigned, strict=True)]
     for index, plan in plan_comparisons(suite.cases, assigned).items():
         one, name = found[index], clean(assigned[index].name(found[index].rubric))
         found[index] = evolve(one, plan=Plan.total([one.plan, plan]), judge=name if plan.asks else one.judge)
@@ -203,7 +205,8 @@ def plan_comparison(candidates: Sequence[Candidate], criterion: Criterion, assig
     return plan_one(candidate, rubric, judge, count=count_tokens, price=price, worst=worst_cost)
 
 
-def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
+def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> CasePlan:
+    """Plan *case*; *lacking* says why *target* cannot be asked."""
     plan = plan_case(case, assigned, case.candidate)
     live: Source = "none" if target is None else "live target"
     return CasePlan(
@@ -212,7 +215,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        clean(why_deferred(case, assigned, case.candidate, target)),
+        clean(lacking if case.output is None and lacking else why_deferred(case, assigned, case.candidate, target)),
         tuple(map(clean, scripts_in(case.rubric))),
         tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
     )

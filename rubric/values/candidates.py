@@ -17,6 +17,7 @@ from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
+from rubric.values.images import is_address
 
 T = TypeVar("T")
 
@@ -119,11 +120,12 @@ def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, 
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
     images = fields.as_tuple("images", value, str, "texts")
     for index, image in enumerate(images):
-        if not image.startswith(("data:image/", "https://")):
+        if not is_address(image):
             found = shorten(repr(image), 60)
             raise DefinitionError(
                 f"images[{index}]",
-                f"expected a data:image/... or https://... address (in a suite file also file://...), got {found}",
+                "expected a data:image/...;base64,... or https://host/... address (in a suite file also file://...), "
+                f"got {found}",
             )
     return images
 
@@ -198,6 +200,15 @@ class Candidate(Shown, metaclass=GuidedType):
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)
+
+    def __attrs_post_init__(self) -> None:
+        if self.tool_calls:
+            turns = 1 + sum(message.role == "assistant" for message in self.messages)
+            for index, call in enumerate(self.tool_calls):
+                if call.turn is not None and call.turn > turns:
+                    there = f"the conversation has {turns} answer{'s' * (turns > 1)}, its output included, and no turn"
+                    cure = "put the earlier answers into messages, or leave turn out for a call of the output"
+                    raise DefinitionError(f"tool_calls[{index}].turn", f"{there} {call.turn}; {cure}")
 
     @property
     def artefacts(self) -> dict[str, str]:

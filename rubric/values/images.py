@@ -15,6 +15,21 @@ from rubric.internals.text import shorten
 _NAME = re.compile(r"(data:image/[\w.+-]+);name=([^;,]{0,2000})(?=;base64,)")
 
 
+_ADDRESS = re.compile(r"https://[^\s/?#]")
+_DATA = re.compile(r"data:image/[\w.+-]+(?:;[^,]*)?;base64,[A-Za-z0-9+/_-]")
+_ENDS = re.compile(r"[\sA-Za-z0-9+/_-]*[\s=]*")
+
+
+def is_address(image: str) -> bool:
+    """True if *image* is an `https://` address with a host, or a `data:` URL of an image in base 64."""
+    if not image.startswith("data:"):
+        return _ADDRESS.match(image) is not None
+    start = image.find(",") + 1
+    # Both ends are looked at: images have megabytes, and are checked in each candidate.
+    ends = image[start : start + 60], image[max(start, len(image) - 60) :]
+    return _DATA.match(image) is not None and all(map(_ENDS.fullmatch, ends))
+
+
 def named_image(kind: str, data: str, name: str) -> str:
     """Return the image of *kind*, with *data* in base 64, as a `data:` URL called *name*."""
     from urllib.parse import quote  # noqa: PLC0415 - few images have names

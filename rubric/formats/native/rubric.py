@@ -95,6 +95,12 @@ def read_criterion(data: Any) -> Criterion:
     rest = {key: value for key, value in given.items() if key not in ANSWERS}
     if {"check", "rubric"} & {*answers}:
         rest.setdefault("text", words_of(answer) or "unknown")
+    unknown = next((key for key in rest if key not in fields.KEYS[Criterion].values()), None)
+    if "text" not in rest and isinstance(rest.get(unknown), str | int | float):
+        whole = repr(shorten(f"{unknown}: {rest[unknown]}", 100))
+        raise DefinitionError(
+            "", f"the key 'text' is missing; add it, or if the colon is in the text, quote it: {whole}"
+        )
     with gathering.at():
         check_gate(rest.get("polarity"), rest)
         criterion = _read_criterion({**rest, "answer": answer})

@@ -17,7 +17,7 @@ from rubric.errors import DefinitionError, LoadError
 from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.document import plain
 from rubric.formats.files import parse
-from rubric.formats.images import Attached, image_in, is_address
+from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.promptfoo.functions import JavaScriptFunction, function_at, why_not
@@ -40,6 +40,7 @@ from rubric.internals.javascript import JavaScriptError, ThrownError
 from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.internals.text import shorten
 from rubric.values.candidates import Message
+from rubric.values.images import is_address
 
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
 _YAML_CHAT = re.compile(r"\s*-\s+role:")

@@ -13,7 +13,9 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import Settings, describe, masked
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_turns import Turn, take_turn
+from rubric.models.failures import no_vendor
 from rubric.models.litellm import LiteLLMModel
+from rubric.models.litellm_library import vendor_of
 from rubric.models.retry import persist
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
@@ -94,7 +96,7 @@ class ModelTarget(AskedModel):
         Return the model's answer to *case*.
 
         Raises:
-            DeferError: The environment has no key for the model, or the case asks nothing.
+            DeferError: The environment has no key for the model, no vendor has its name, or the case asks nothing.
             ModelError: The model did not answer.
         """
         messages = opening(case, self.system)
@@ -140,10 +142,18 @@ def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
 
 
 async def ready_to_ask(asked: Judge) -> None:
-    """Get LiteLLM ready, and raise `DeferError` if the environment has no key for the model."""
+    """Get LiteLLM ready, and raise `DeferError` if the model cannot be asked."""
     await LiteLLMModel().ready()
+    if why := why_not(asked):
+        raise DeferError(why)
+
+
+def why_not(asked: Judge) -> str:
+    """Return why the model cannot be asked: the environment has no key, or no vendor has its name; else ''."""
     if names := missing_key(asked):
-        raise DeferError(f"no key for the model {asked.name!r}: set {names}")
+        return f"no key for the model {asked.name!r}: set {names}"
+    has_address = {"api_base", "base_url"} & asked.params.keys()
+    return "" if has_address or vendor_of(asked.name)[1] else f"the target {asked.name!r}: {no_vendor(asked.name)}"
 
 
 async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
