@@ -214,3 +214,48 @@ def test_the_response_of_an_address_goes_through_a_file(tmp_path: Path) -> None:
     request = case.providers[0].request
     assert request is not None
     assert _answer('{"a": "x"}', request, None) == "x10"
+
+
+def test_filters_of_the_file_are_run_in_its_templates(tmp_path: Path) -> None:
+    """They are given the value and the arguments, in prompts, variables and assertions; they return any data."""
+    files = {
+        "loud.js": "module.exports = (text, sign = '') => text.toUpperCase() + sign",
+        "parts.mjs": "export default (text) => text.split('-')",
+    }
+    test = {"vars": {"a": "x-y"}, "assert": [{"type": "contains", "value": "{{ a | loud }}"}]}
+    filters = {"loud": "./loud.js", "parts": "file://parts.mjs", "upper": "loud.js"}
+    prompts = ["{% for one in a | parts %}{{ one | loud('!') | trim }} {% endfor %}{{ a | upper }}"]
+    (case,) = loaded(tmp_path, files, prompts=prompts, tests=[test], nunjucksFilters=filters)
+    assert case.input == "X! Y! X-Y"
+    assert "X-Y" in str(case.rubric.criteria[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("module.exports = () => { throw new Error('no luck') }", "which failed (Error: no luck)"),
+        ("module.exports = () => { for (;;); }", "needs more than 1 seconds"),
+        ("module.exports = () => process.env.HOME", "needs process"),
+        ("module.exports = () => ({}).a.b", "TypeError"),
+        ("const a = require('fs')", "without Node's modules"),
+    ],
+)
+def test_a_filter_that_fails_leaves_its_case_ungraded(text: str, why: str, tmp_path: Path) -> None:
+    """Others of the file are graded."""
+    tests = [{"vars": {"a": one}, "assert": CONTAINS} for one in ("", "b")]
+    prompts = ["x{% if a %}{{ a | f }}{% endif %}"]
+    suite = loaded(
+        tmp_path, {"f.js": text}, prompts=prompts, tests=tests, nunjucksFilters={"f": "f.js"}, providers=["echo"]
+    )
+    assert [row.status for row in suite.run("offline", target=lambda case: "x")] == ["passed", "ungraded"]
+    assert why in suite.run("offline", target="providers")[1].reason
+    assert why in " ".join(criterion.text for criterion in suite.cases[1].rubric.criteria)
+
+
+def test_a_template_cannot_run_a_filter_without_end(tmp_path: Path) -> None:
+    """Each call is charged as much work."""
+    files = {"f.js": "module.exports = (text) => text"}
+    loop = "{% for a in n %}{% for b in n %}{{ b | f }}{% endfor %}{% endfor %}"
+    tests = [{"vars": {"n": [*range(90)]}, "assert": CONTAINS}]
+    (case,) = loaded(tmp_path, files, prompts=[loop], tests=tests, nunjucksFilters={"f": "f.js"})
+    assert "too much work" in str(case.rubric.criteria)

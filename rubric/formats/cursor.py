@@ -74,7 +74,7 @@ class Loading:
             `os.environ` is never asked.
         required: Whether an AgentV criterion that does not say so is a gate. None: as its generation documents it.
         functions: The Python functions that assertions may name. A file cannot bring code of its own.
-        filters: The filters of templates that the file brings as code, which is not run.
+        filters: The filters of templates that the file brings as code; one that cannot be run raises a `LackingError`.
         trail: The files that led here, the outermost first; a file cannot include one of them.
         first: The folder from which names start before that of the file itself: in promptfoo's files of tests, the
             configuration's.
@@ -88,7 +88,7 @@ class Loading:
     environ: Mapping[str, str] = field(factory=dict, repr=lambda environ: repr([*environ]))
     required: bool | None = None
     functions: Mapping[str, Callable[..., Any]] = field(factory=dict)
-    filters: frozenset[str] = frozenset()
+    filters: Mapping[str, Callable[..., Any]] = field(factory=dict)
     trail: tuple[Path, ...] = ()
     first: Path | None = None
     climbs: bool = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
@@ -129,7 +129,7 @@ def _known(prompt: Prompt) -> Prompt:
     def look(text: str) -> None:
         shown = with_environment(at, included(at, text))
         try:
-            names_in(shown)
+            names_in(shown, at.loading.filters)
         except LackingError as lack:
             at.error(lack)
         except DefinitionError:
@@ -349,17 +349,17 @@ def _shown(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     made = {
         name: filled(at, value, variables)
         for name, value in variables.items()
-        if isinstance(value, str) and _is_filled(value, variables)
+        if isinstance(value, str) and _is_filled(value, variables, at.loading.filters)
     }
     return filled(at, text, {**variables, **made})
 
 
-def _is_filled(value: str, variables: Mapping[str, Any]) -> bool:
+def _is_filled(value: str, variables: Mapping[str, Any], filters: Collection[str]) -> bool:
     """True if a variable is a template in which no name is unknown."""
     if not is_template(value) or (_PARTIAL.search(value) and not _RAW.search(value)):
         return False
     try:
-        return names_in(value) <= variables.keys()
+        return names_in(value, filters) <= variables.keys()
     except DefinitionError:
         return False
 

@@ -7,16 +7,18 @@ where the caller allows it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
+from rubric.errors import DefinitionError, RubricError
+from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.javascript_modules import is_javascript_file, program_at
 from rubric.formats.python import is_python_file, python_function
 from rubric.internals.javascript import EXTRA, UNDEFINED, Program, is_installed
 from rubric.internals.programs import CURE, PythonFunction, is_allowed
+from rubric.internals.text import shorten
 
 
 @frozen
@@ -44,6 +46,30 @@ def why_not(value: Any) -> str:
     if is_python_file(value):
         return "" if is_allowed() else f"it is a program of the file: {CURE}"
     return "only JavaScript, TypeScript and Python are run"
+
+
+def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
+    """Return the filter *name* of templates, whose file the cursor names; one that fails raises a `LackingError`."""
+    function, why = None, "only JavaScript and TypeScript are run"
+    if at.loading.root is None:
+        why = "it is in a file, and a text names none; load it from a file, or give the folder (base=...)"
+    elif is_javascript_file(at.value) and not (why := why_not(at.value)):
+        try:
+            function = function_at(at.value, at, "")
+        except DefinitionError as problem:
+            why = problem.message
+
+    def apply(*given: Any) -> Any:
+        failure = why
+        if function is not None:
+            try:
+                return function.call(*given)
+            except RubricError as problem:
+                failure = f"which failed ({shorten(str(problem), 160)})"
+        lack = f"the filter {name!r} of nunjucksFilters: {failure}"
+        raise LackingError(lack, lack)
+
+    return apply
 
 
 def may_call(value: Any) -> bool:

@@ -40,7 +40,7 @@ from rubric.formats.promptfoo.columns import (
     providers_of,
     tools_of,
 )
-from rubric.formats.promptfoo.functions import function_at, may_call, why_not
+from rubric.formats.promptfoo.functions import filter_at, function_at, may_call, why_not
 from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
@@ -77,7 +77,7 @@ from rubric.suites.suite import Suite
 MOST_CASES = 50_000
 _KNOWN_KEYS = frozenset({
     "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "assert",
-    "assertionTemplates", "env", "metadata",
+    "assertionTemplates", "env", "metadata", "nunjucksFilters",
 })  # fmt: skip
 _QUIET_KEYS = frozenset({
     "$schema", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "evaluateOptions", "tags",
@@ -87,7 +87,6 @@ _FATES = {
     "derivedMetrics": "derivedMetrics are not computed",
     "extensions": "extensions are code, which is not run; what they would change stays as it is",
     "redteam": "redteam is not read: no tests are generated",
-    "nunjucksFilters": "nunjucksFilters are code, which is not run; what uses one is ungraded",
     **{
         key: f"{key} has no effect here, in promptfoo either; for all tests, write it under `defaultTest{under}`"
         for under, keys in {
@@ -122,7 +121,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
             notes.loading = evolve(loading, environ={**declared, **loading.environ})
         if whole.has("nunjucksFilters"):
             filters = fields(whole["nunjucksFilters"], "filters of templates (a mapping)")
-            notes.loading = evolve(notes.loading, filters=frozenset(filters))
+            notes.loading = evolve(notes.loading, filters={name: filter_at(name, at) for name, at in filters.items()})
         if not is_test(whole):
             check_keys(whole, _KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)
     cases = _unique(_cases(whole))
@@ -374,7 +373,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         place=test.at.place,
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=providers,
-        unasked=prompt.unmade if prompt is not None else "",
+        unasked=why or (prompt.unmade if prompt is not None else ""),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, get_args
@@ -139,10 +139,10 @@ def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
         return text
     if (plain := _slots_filled(text, variables)) is not None:
         return plain
-    for name in _missing(text, variables):
+    for name in _missing(text, variables, at.loading.filters):
         hint = suggest(name, [*variables]) if variables else ""
         at.warn(f"there is no variable {name!r}, so nothing stands in its place{hint}")
-    return render(text, variables)
+    return render(text, variables, filters=at.loading.filters)
 
 
 _SLOT = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}")
@@ -164,11 +164,11 @@ def _slots_filled(text: str, variables: Mapping[str, Any]) -> str | None:
     return filled if len(filled) <= _LONGEST else None
 
 
-def _missing(text: str, variables: Mapping[str, Any]) -> list[str]:
+def _missing(text: str, variables: Mapping[str, Any], filters: Collection[str]) -> list[str]:
     """Return the names in *text* that no variable has, in order."""
     if _MINDED.search(text):
         return []
-    return sorted(name for name in names_in(text) - variables.keys() - _PROVIDED if not name.startswith("_"))
+    return sorted(name for name in names_in(text, filters) - variables.keys() - _PROVIDED if not name.startswith("_"))
 
 
 def each_text(value: Any, change: Callable[[str], Any]) -> Any:

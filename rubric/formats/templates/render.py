@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from jinja2 import Template, TemplateError, nodes
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import LackingError, Loading, Notes
 from rubric.formats.document import KeyPath
-from rubric.formats.templates.filters import joined
+from rubric.formats.templates.filters import as_text, joined
 from rubric.formats.templates.sandbox import Counting, Sandbox, check
 from rubric.internals.text import shorten
 
@@ -37,17 +37,23 @@ def is_template(text: str) -> bool:
     return any(mark in text for mark in ("{{", "{%", "{#"))
 
 
-def names_in(template: str) -> frozenset[str]:
+def names_in(template: str, filters: Collection[str] = ()) -> frozenset[str]:
     """
-    Return the names of the variables that *template* uses, its own included.
+    Return the names of the variables that *template* uses, its own included; *filters* as in `render`.
 
     Raises:
         DefinitionError: It is no template, or uses a construct that is not allowed.
     """
-    return _prepared(template).names
+    return _prepared(template, frozenset(filters)).names
 
 
-def render(template: str, variables: Mapping[str, Any], *, unknown: Literal["empty", "keep"] = "empty") -> str:
+def render(
+    template: str,
+    variables: Mapping[str, Any],
+    *,
+    unknown: Literal["empty", "keep"] = "empty",
+    filters: Mapping[str, Callable[..., Any]] = {},
+) -> str:
     """
     Return *template* with *variables* in their places.
 
@@ -55,14 +61,15 @@ def render(template: str, variables: Mapping[str, Any], *, unknown: Literal["emp
         template: The text to render; the values of variables are not rendered again.
         variables: Plain data: texts, numbers, booleans, nothing, lists and mappings.
         unknown: Whether names that *variables* does not have are empty, or stay as they are.
+        filters: Filters besides ours, by name: each is given the value and its arguments, and returns plain data.
 
     Raises:
         DefinitionError: It is no template, uses a construct that is not allowed (with the line), or grows too large.
     """
     if not is_template(template):
         return template
-    prepared = _prepared(template)
-    sandbox = Sandbox(keep=unknown == "keep")
+    prepared = _prepared(template, frozenset(filters))
+    sandbox = Sandbox(filters, keep=unknown == "keep")
     plain = _Plain()
     data = plain.take({name: variables[name] for name in prepared.names if name in variables})
     sandbox.longest = plain.size
@@ -92,16 +99,16 @@ _NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
 
 
 @lru_cache(maxsize=64)
-def _prepared(template: str) -> _Prepared:
+def _prepared(template: str, filters: frozenset[str]) -> _Prepared:
     if len(template) > LONGEST:
         raise DefinitionError("", f"a template has at most {LONGEST} characters; shorten it")
     if _REGEX.search(template):
         lack = "a template with a regular expression (r/.../), which is not carried out (write what it makes)"
         raise LackingError(lack, lack)
-    sandbox = Sandbox()
+    sandbox = Sandbox(dict.fromkeys(filters, as_text))
     try:
         root = sandbox.parse(template)
-        check(root)
+        check(root, filters)
         parts = sum(1 for _ in root.find_all(nodes.Node))
         used = frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
         return _Prepared(sandbox.compile(Counting().visit(root), "rubric"), used, parts)

@@ -8,7 +8,7 @@ exhaust the processor or the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -71,21 +71,22 @@ TESTS: dict[str, Callable[..., bool]] = {
 }
 
 
-def check(root: nodes.Template) -> None:
+def check(root: nodes.Template, own: Collection[str] = ()) -> None:
     """
-    Refuse a syntax tree with a construct that is not allowed.
+    Refuse a syntax tree with a construct that is not allowed; *own* are the filters that the file brings.
 
     Raises:
         DefinitionError: It names the first such construct, and its line.
     """
     waiting: list[tuple[nodes.Node, int]] = [(root, 1)]
+    filters = {*FILTERS, *own}
     parts = 0
     while waiting:
         node, depth = waiting.pop()
         parts += 1
         if parts > MOST_PARTS:
             raise DefinitionError("", f"a template has at most {MOST_PARTS} parts; make it shorter")
-        why = f"more than {DEEPEST} parts within one another" if depth > DEEPEST else _refusal(node)
+        why = f"more than {DEEPEST} parts within one another" if depth > DEEPEST else _refusal(node, filters)
         beyond = type(node) in _REFUSED or (isinstance(node, nodes.Filter) and node.name in _NUNJUCKS)
         if why and beyond:  # it is no slip: what needs it may be left out
             named = f"the filter {node.name!r}" if isinstance(node, nodes.Filter) else ""
@@ -100,7 +101,7 @@ def check(root: nodes.Template) -> None:
         waiting += [(child, depth + 1) for child in reversed([*node.iter_child_nodes()])]
 
 
-def _refusal(node: nodes.Node) -> str:
+def _refusal(node: nodes.Node, filters: set[str]) -> str:
     """Return why *node* itself is not allowed, or ''."""
     match node:
         case nodes.Name(name=name) | nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str(name))):
@@ -108,8 +109,8 @@ def _refusal(node: nodes.Node) -> str:
                 return "the name 'self' is Jinja's own; call the variable something else"
             return f"the name {name!r} starts with an underscore; no such name is shown" if name.startswith("_") else ""
         case nodes.Filter() | nodes.Test():
-            kind, known = ("filter", FILTERS) if isinstance(node, nodes.Filter) else ("test", TESTS)
-            if kind == "filter" and node.name in _NUNJUCKS - known.keys():
+            kind, known = ("filter", filters) if isinstance(node, nodes.Filter) else ("test", TESTS)
+            if kind == "filter" and node.name in _NUNJUCKS - filters:
                 return f"no filter is called {node.name!r} here; it is one of Nunjucks"
             return "" if node.name in known else f"no {kind} is called {node.name!r}{suggest(node.name, known)}"
         case nodes.For():
@@ -188,7 +189,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%"})
 
-    def __init__(self, *, keep: bool = False) -> None:
+    def __init__(self, own: Mapping[str, Callable[..., Any]] = {}, *, keep: bool = False) -> None:
         super().__init__(
             autoescape=False,
             cache_size=0,
@@ -202,6 +203,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters = {
             name: pass_environment(partial(_apply, function, name in _RAW)) for name, function in FILTERS.items()
         }
+        self.filters |= {name: pass_environment(partial(_run_own, function)) for name, function in own.items()}
         self.filters |= {"_rounds": pass_environment(_rounds), "_concat": pass_environment(_concat)}
         self.tests = {**TESTS}
         self.work = self.rounds = self.longest = 0
@@ -281,6 +283,15 @@ def _apply(function: Callable[..., Any], raw: bool, sandbox: Sandbox, value: Any
     if isinstance(given, str | list | tuple | dict):
         sandbox.charge(len(given))
     return sandbox.made(function(given, *args, **named))
+
+
+_OWN_WORK = 20_000
+"""What a filter that the file brings is charged each time: it is run in a process of its own."""
+
+
+def _run_own(function: Callable[..., Any], sandbox: Sandbox, value: Any, *args: Any, **named: Any) -> Any:
+    sandbox.charge(_OWN_WORK)
+    return _apply(function, False, sandbox, value, *args, *([named] if named else []))  # noqa: FBT003
 
 
 def _concat(sandbox: Sandbox, *parts: Any) -> str:
