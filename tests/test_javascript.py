@@ -537,6 +537,12 @@ def test_code_is_converted_to_promptfoo_as_it_is() -> None:
     assert not converted.dropped
 
 
+@pytest.mark.parametrize("part", ["'\\", '"\\', "`\\", "=/[", "/*", "=/\\"])
+def test_a_line_is_read_in_time_that_grows_with_its_length(part: str) -> None:
+    """Of many starts of a text, a pattern or a comment that nothing ends, each is read once."""
+    assert inline("const a = " + part * 300_000).body.startswith("const a = ")
+
+
 def test_programs_say_why_they_end() -> None:
     """What they throw is an error of theirs; a limit is one of the run."""
     with pytest.raises(ThrownError, match="Error: x"):

@@ -11,7 +11,8 @@ import pytest
 from rubric import Candidate
 from rubric.engine.grade import evaluate
 from rubric.formats.cursor import Loading
-from rubric.formats.javascript_modules import LARGEST, MOST_MODULES, program_of_file
+from rubric.formats.javascript_modules import LARGEST, MOST_IMPORTS, MOST_MODULES, program_of_file
+from rubric.formats.javascript_syntax import rewritten
 from rubric.formats.suites import convert, load_suite
 from rubric.internals.javascript import JavaScriptError, Program
 from rubric.results.result import Grade, Ungraded
@@ -103,6 +104,19 @@ export default interface Last { b: number }""",
         )
         == "true,1,q,1,i,true"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export default (o: string): {\n  length: number\n} => o.length",
+        "export default async <\n  T extends string\n>(o: T): Promise<\n  number\n> => o.length",
+        "#!/usr/bin/env node\nexport default (o: string) => o.length",
+        "#!/usr/bin/env node\nmodule.exports = (o) => o.length",
+    ],
+)
+def test_a_type_of_several_lines_and_a_line_for_the_shell_change_nothing(text: str, tmp_path: Path) -> None:
+    assert said(tmp_path, a_ts=text) == 3
 
 
 def test_packages_are_read_below_the_base(tmp_path: Path) -> None:
@@ -218,8 +232,15 @@ def test_programs_are_bounded_in_files_and_characters(tmp_path: Path) -> None:
         program_of_file("m0.js", Loading(folder=tmp_path))
     with pytest.raises(JavaScriptError, match="more than"):
         program(tmp_path, a_js="module.exports = require('./big.json')", big_json=f'"{"x" * LARGEST}"')
+    with pytest.raises(JavaScriptError, match=f"{MOST_IMPORTS} imports"):
+        program(tmp_path, c_js="() => [" + ", ".join(f"require('./{n}')" for n in range(MOST_IMPORTS + 1)) + "]")
     with pytest.raises(JavaScriptError, match="at most"):
         program(tmp_path, b_js="module.exports = require('./huge.json')", huge_json=f'"{"x" * 5_000_000}"')
+
+
+def test_empty_lines_are_read_once() -> None:
+    """They are looked through for imports, in time that grows with their number."""
+    assert rewritten("\n" * 1_000_000 + "x", typescript=False).names == ()
 
 
 def test_modules_that_require_for_ever_meet_a_limit(tmp_path: Path) -> None:

@@ -86,7 +86,9 @@ def test_of_several_servers_all_are_offered() -> None:
 RUN = Candidate(
     "21 degrees",
     tool_calls=[
-        ToolCall("get_weather", arguments={"city": "Oslo", "days": [1, 2], "exact": True, "at": {"hour": 7}}),
+        ToolCall(
+            "get_weather", arguments={"city": "Oslo", "days": [1, 2], "nothing": None, "exact": True, "at": {"hour": 7}}
+        ),
         ToolCall("notify", arguments={}),
     ],
     metrics={"tokens": 420},
@@ -104,6 +106,10 @@ RUN = Candidate(
         ("tool_calls[0].args.exact", "exact: 1", False),
         ("tool_calls[0].args.days", "exact: [1, 2]", True),
         ("tool_calls[0].args.days[1]", "exact: 2", True),
+        ("tool_calls[0].args.days[1]", "exact: 2.0", True),
+        ("tool_calls[0].args.days", "contains: true", False),
+        ("tool_calls[0].args.nothing", "exact: null", True),
+        ("tool_calls[0].args.missing", "exact: null", False),
         ("tool_calls[0].args.city.name", "exact: Oslo", False),
         ("tool_calls[0].args.city", "contains: sl", True),
         ("tool_calls[0].args.city", "contains: OS", False),

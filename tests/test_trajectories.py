@@ -80,6 +80,11 @@ CASES: list[tuple[str, Any, bool]] = [
         True,
     ),
     ("trajectory:tool-args-match", {"name": "compose_reply", "arguments": {"tone": "rude"}}, False),
+    ("trajectory:tool-args-match", {"name": "compose_reply", "args": {}, "mode": "exact", "ignore": ["TONE"]}, False),
+    ("trajectory:tool-args-match", {"name": "compose_reply", "args": {}, "mode": "exact", "ignore": "TO*"}, True),
+    ("trajectory:step-count", {"type": "command", "pattern": "ls", "min": 1}, True),
+    ("trajectory:step-count", {"type": "command", "pattern": "LS *", "min": 1}, True),
+    ("trajectory:step-count", {"type": "command", "pattern": "rm*", "max": 0}, True),
     ("trajectory:step-count", {"max": 5}, True),
     ("trajectory:step-count", {"type": "tool", "min": 5}, False),
     ("trajectory:step-count", {"pattern": "search_*", "min": 2, "max": 2}, True),
@@ -119,6 +124,22 @@ def test_the_f1_of_tool_calls(value: Any, threshold: float | None, passed: bool,
     assert isinstance(result, Grade)
     assert result.passed is passed
     assert result.score == pytest.approx(score)
+
+
+def test_the_f1_of_calls_that_an_output_shows() -> None:
+    """promptfoo's providers give the calls as their output; calls that were recorded come first."""
+    assertion = {"type": "tool-call-f1", "value": ["a", "b"]}
+    (case,) = loads_suite(json.dumps({"tests": [{"assert": [assertion]}]}), "promptfoo")
+    calls = [{"type": "function", "function": {"name": name, "arguments": "{}"}} for name in "ab"]
+    for output, given, score in (
+        (json.dumps(calls), [], 1),
+        (json.dumps({"tool_calls": calls}), [], 1),
+        (json.dumps(calls), CALLS, 0),
+        ('{"name": "a"}', [], 0),
+    ):
+        result = evaluate(Candidate(output, tool_calls=given), case.rubric, "offline")
+        assert isinstance(result, Grade)
+        assert result.score == score
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from typing import Any
 from attrs import frozen
 
 from rubric.formats.assertion_types import json_values
+from rubric.formats.json import is_same
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 
@@ -52,7 +53,7 @@ class Field:
     def holds(self, given: Any, expected: Any) -> bool:
         """True if *given* is as good as *expected*."""
         if self.match == "exact":
-            return _same(given, expected)
+            return is_same(given, expected)
         if self.match == "date":
             day = _day(given, self.formats)
             return day is not None and day == _day(expected, self.formats)
@@ -108,15 +109,6 @@ def _at(value: Any, path: str) -> Any:
         else:
             value = value.get(step, _ABSENT) if isinstance(value, dict) else _ABSENT
     return value
-
-
-def _same(one: Any, other: Any) -> bool:
-    """True if both are equal as JSON, where true is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _number(value: Any) -> float | None:

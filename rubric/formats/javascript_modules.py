@@ -30,6 +30,9 @@ LARGEST = 2_000_000
 MOST_MODULES = 200
 """Files of one program."""
 
+MOST_IMPORTS = 2_000
+"""Names of modules in them: each may be that of a dozen files, which are looked for."""
+
 SUFFIXES = (".js", ".cjs", ".mjs", ".ts", ".cts", ".mts")
 """The files that are run."""
 
@@ -130,6 +133,7 @@ class _Bundle:
     modules: dict[Path, Rewritten] = field(factory=dict)
     links: dict[Path, dict[str, str]] = field(factory=dict)
     size: int = 0
+    imports: int = 0
 
     def add(self, first: Path, text: str) -> None:
         """Add the module *first* and all that it imports."""
@@ -137,11 +141,11 @@ class _Bundle:
         while waiting:
             path, text = waiting.pop()
             self.size += len(text)
-            if self.size > LARGEST or len(self.modules) >= MOST_MODULES:
-                most = f"{MOST_MODULES} files, or {LARGEST} characters"
-                raise JavaScriptError(f"it and what it imports are more than {most}")
+            self._check(len(self.modules) < MOST_MODULES and self.size <= LARGEST)
             self.modules[path] = module = _rewritten(path, text)
             self.links[path] = {}
+            self.imports += len(module.names)
+            self._check(self.imports <= MOST_IMPORTS)
             for name in dict.fromkeys(module.names):
                 found = self._found(name, path.parent)
                 if found is None:
@@ -151,6 +155,11 @@ class _Bundle:
                 self.links[path][name] = str(found[0])
                 if found[0] not in self.modules and all(found[0] != one for one, _ in waiting):
                     waiting.append(found)
+
+    def _check(self, holds: bool) -> None:  # noqa: FBT001 - a limit
+        if not holds:
+            most = f"{MOST_MODULES} files, {LARGEST} characters or {MOST_IMPORTS} imports"
+            raise JavaScriptError(f"it and what it imports are more than {most}")
 
     def text(self) -> str:
         """Return the whole program, whose module is that of the first file."""

@@ -21,7 +21,7 @@ from rubric.internals.javascript import EXTRA, JavaScriptError
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-_OF_MODULES = re.compile(r"^\s*(?:import|export)\b|\bimport\s*[(.]", re.MULTILINE)
+_OF_MODULES = re.compile(r"^[^\S\n]*(?:import|export)\b|\bimport\s*[(.]", re.MULTILINE)
 _REQUIRED = re.compile(r"\brequire\(\s*(['\"])([^'\"\n]+)\1\s*\)")
 _AT_ONCE = re.compile(r"^(?:(?:const|let|var)\b[^\n]*=\s*)?require\(\s*(['\"])([^'\"\n]+)\1\s*\)", re.MULTILINE)
 """What a module requires when it starts, unless it is written in a strange way: then it is missed only as it runs."""
@@ -53,6 +53,7 @@ def rewritten(text: str, *, typescript: bool) -> Rewritten:
     Raises:
         JavaScriptError: It has what is not carried out.
     """
+    text = re.sub(r"\A#!", "//", text)  # a line for the shell, which a function cannot begin with
     named = [match[1] for match in _REQUIRED.findall(text)]
     if not typescript and not _OF_MODULES.search(text):
         return Rewritten(text, tuple(named), tuple(match[1] for match in _AT_ONCE.findall(text)))
@@ -164,6 +165,16 @@ class _Rewriting:
     def erase(self, node: Node, text: str | None = None) -> None:
         self.edits.append((node.start_byte, node.end_byte, text))
 
+    def _erase_type(self, node: Node) -> None:
+        """Erase a type. A line may end in it, but not before `=>`, nor between `async` and its parameters."""
+        after = node.next_sibling
+        while after is not None and after.children:
+            after = after.children[0]
+        if after is not None and after.type in ("=>", "("):
+            self.edits.append((node.start_byte, after.end_byte, f" {after.type}"))
+        else:
+            self.erase(node)
+
     def walk(self, root: Node) -> None:
         waiting: list[tuple[Node, bool]] = [(root, False)]
         while waiting:
@@ -179,7 +190,7 @@ class _Rewriting:
         if kind in _REFUSED:
             raise JavaScriptError(f"it has {_REFUSED[kind]}, which only a compiler turns into JavaScript")
         if kind in _TYPES or (kind == "public_field_definition" and _has(node, "declare")):
-            self.erase(node)
+            self._erase_type(node)
         elif kind in _DECLARATIONS:
             self.erase(node, ";")
         elif kind == "import_statement":

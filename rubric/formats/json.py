@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from rubric.formats import document
@@ -48,6 +49,15 @@ def _scalar(token: str, line: int, column: int) -> Scalar:
         return Scalar(line, column, value=None, flaw=f"expected a finite number, got {token}")
     value, flaw = document.read_scalar(token)
     return Scalar(line, column, value=value, flaw=flaw)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """True if two values of JSON are equal; unlike in Python, true is not 1."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def to_json(data: Any) -> str:

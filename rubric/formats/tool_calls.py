@@ -13,8 +13,9 @@ promptfoo and AgentV share `trajectory:*`, `skill-used` and `tool-call-f1`:
 | `tool-call-f1` | names | its score is the F1 of the sets of names, 1 unless a threshold says less |
 
 Names may have `*` and `?`, and case does not matter in them. A call of a shell (`shell`, `exec_command`,
-`local_shell`) with a command is a step, and no tool. Turned over, several names must all be missing. A case without
-calls of tools has called none: nobody can tell it from one whose calls were not recorded.
+`local_shell`) with a command is a step, and no tool; patterns match the command and its program too. `tool-call-f1`
+takes the calls in an output that is JSON where none were recorded. Turned over, several names must all be missing. A
+case without calls of tools has called none: nobody can tell it from one whose calls were not recorded.
 
 AgentV alone has `tool-trajectory` and `skill-trigger`, which compare the calls with those that are expected:
 
@@ -52,6 +53,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
+from rubric.formats.json import is_same
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.text import shorten
@@ -62,26 +64,39 @@ from rubric.values.matching import check_schema, misfit
 # -- of both systems ---------------------------------------------------------------------------------------
 
 _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
-_COMMANDS = frozenset({"cmd", "command", "commands"})
+_COMMANDS = ("cmd", "command", "commands")
+
+
+def _command(call: ToolCall) -> str:
+    """Return the command of a call of a shell; '' if it is none, or has none."""
+    given = call.arguments if call.name.lower() in _SHELLS else {}
+    value = thaw(next((given[key] for key in _COMMANDS if given.get(key)), ""))
+    return " ".join(map(str, value)).strip() if isinstance(value, list) else str(value).strip()
 
 
 def _is_tool(call: ToolCall) -> bool:
-    return not (call.name.lower() in _SHELLS and any(call.arguments.get(key) for key in _COMMANDS))
+    return not _command(call)
+
+
+def _names_of(call: ToolCall) -> tuple[str, ...]:
+    """Return what a pattern may match: the tool; of a shell, the command and its program too."""
+    command = _command(call)
+    return (call.name, command, command.split()[0]) if command else (call.name,)
 
 
 _SKILL = ("skill", "name", "command")
 
 
-def _skills(candidate: Candidate) -> list[str]:
+def _skills(candidate: Candidate) -> list[tuple[str, ...]]:
     calls = [call for call in candidate.tool_calls if call.name.lower() == "skill"]
     found = (next((call.arguments[key] for key in _SKILL if call.arguments.get(key)), None) for call in calls)
-    return [skill for skill in found if isinstance(skill, str)]
+    return [(skill,) for skill in found if isinstance(skill, str)]
 
 
-_WHAT: dict[str, Callable[[Candidate], list[str]]] = {
-    "tool": lambda candidate: [call.name for call in candidate.tool_calls if _is_tool(call)],
-    "command": lambda candidate: [call.name for call in candidate.tool_calls if not _is_tool(call)],
-    "step": lambda candidate: [call.name for call in candidate.tool_calls],
+_WHAT: dict[str, Callable[[Candidate], list[tuple[str, ...]]]] = {
+    "tool": lambda candidate: [_names_of(call) for call in candidate.tool_calls if _is_tool(call)],
+    "command": lambda candidate: [_names_of(call) for call in candidate.tool_calls if not _is_tool(call)],
+    "step": lambda candidate: [_names_of(call) for call in candidate.tool_calls],
     "skill": _skills,
 }
 
@@ -111,9 +126,9 @@ class Used:
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and what was used."""
         used = _WHAT[self.what](candidate)
-        counts = [sum(matches_name(name, one) for one in used) for name in self.names]
+        counts = [sum(any(matches_name(name, own) for own in one) for one in used) for name in self.names]
         held = [self.least <= count and (self.most is None or count <= self.most) for count in counts]
-        return (any if self.one else all)(held), f"used: {shorten(', '.join(used), 200) or 'none'}"
+        return (any if self.one else all)(held), f"used: {shorten(', '.join(one[0] for one in used), 200) or 'none'}"
 
 
 @frozen
@@ -134,16 +149,19 @@ class ArgumentsMatch:
         """Return whether it holds for *candidate*, and which arguments there were."""
         calls = [call for call in candidate.tool_calls if _is_tool(call) and matches_name(self.name, call.name)]
         given = [thaw(call.arguments) for call in calls]
-        wanted = self._kept(thaw(self.expected))
-        defaults = thaw(self.defaults)
-        found = [self._kept({k: v for k, v in one.items() if k not in defaults or v != defaults[k]}) for one in given]
-        holds = any(_same(one, wanted) if self.exact else _fits(one, wanted) for one in found)
+        wanted, usual, same = self._kept(thaw(self.expected)), thaw(self.defaults), is_same if self.exact else _fits
+        found = [{k: v for k, v in one.items() if k not in usual or not is_same(v, usual[k])} for one in given]
+        holds = any(same(self._kept(one), wanted) for one in found)
         return holds, f"arguments: {shorten(repr(given), 200)}"
 
     def _kept(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {key: one for key, one in value.items() if not any(matches_name(name, key) for name in self.ignore)}
+        return {key: one for key, one in value.items() if not any(_ignores(name, key) for name in self.ignore)}
+
+
+def _ignores(name: str, key: str) -> bool:
+    return matches_name(name, key) if "*" in name or "?" in name else name == key
 
 
 def _fits(actual: Any, wanted: Any) -> bool:
@@ -152,16 +170,7 @@ def _fits(actual: Any, wanted: Any) -> bool:
         return isinstance(actual, Mapping) and all(k in actual and _fits(actual[k], v) for k, v in wanted.items())
     if isinstance(wanted, list):
         return isinstance(actual, list) and len(actual) == len(wanted) and all(map(_fits, actual, wanted))
-    return _same(actual, wanted)
-
-
-def _same(actual: Any, wanted: Any) -> bool:
-    """True if two values of JSON are equal; unlike in Python, `true` is not 1."""
-    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
-        return actual.keys() == wanted.keys() and all(_same(actual[key], wanted[key]) for key in wanted)
-    if isinstance(wanted, list) and isinstance(actual, list):
-        return len(actual) == len(wanted) and all(map(_same, actual, wanted))
-    return isinstance(actual, bool) == isinstance(wanted, bool) and bool(actual == wanted)
+    return is_same(actual, wanted)
 
 
 @frozen
@@ -177,7 +186,8 @@ class ToolCallF1:
 
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the score of *candidate*."""
-        called, expected = {call.name for call in candidate.tool_calls}, set(self.expected)
+        given = (call.get("name") for call in _calls(candidate, ("tools",)) if isinstance(call, Mapping))
+        called, expected = {name for name in given if isinstance(name, str)}, set(self.expected)
         shared = len(called & expected)
         score = 2 * shared / (len(called) + len(expected))
         reason = f"called: {', '.join(sorted(called)) or 'none'}; expected: {', '.join(sorted(expected))}"
@@ -296,9 +306,9 @@ class ExpectedCall:
         wanted, given = thaw(self.arguments), thaw(call.arguments)
         if isinstance(self.match, tuple):
             found = [(_at(wanted, path), _at(given, path)) for path in self.match]
-            return all(want is None or _same(got, want) for want, got in found)
+            return all(want is None or is_same(got, want) for want, got in found)
         keys = {"superset": wanted, "subset": given}.get(self.match, {*wanted, *given})
-        return all(key in wanted and key in given and _same(given[key], wanted[key]) for key in keys)
+        return all(key in wanted and key in given and is_same(given[key], wanted[key]) for key in keys)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -34,6 +34,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
+from rubric.formats.json import is_same
 from rubric.formats.output_checks import UnknownError
 from rubric.internals.fields import misspelt, refuse
 from rubric.internals.frozen_map import freeze, thaw
@@ -56,6 +57,8 @@ _KNOWN = (*_READ, *_TARGETS, *BLOCKS, "eval", "discovery")
 _CURE = "write it in our own format, where trajectory, tool-call-f1 and tool-trajectory check the calls of a run"
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 _TOTAL = "conversation.tokens.total"
+_NOTHING: Any = object()
+"""In the place of a value that a run has not."""
 
 
 @frozen
@@ -78,7 +81,7 @@ class RunExpectation:
             UnknownError: The run's tokens are not known; or mcptest does not say how such a value is matched.
         """
         found = _at(candidate, self.target)
-        if found is None:
+        if found is _NOTHING:
             return False, f"there is no {self.target}; calls: {len(candidate.tool_calls)}"
         return _holds(self.matcher, found, thaw(self.value)), f"{self.target} is {shorten(repr(found), 200)}"
 
@@ -126,18 +129,18 @@ def _at(candidate: Candidate, target: str) -> Any:
     value: Any = {"tool_calls": calls, "tool_names": [call["name"] for call in calls]}
     for step in _steps(target):
         if isinstance(value, Mapping):
-            value = value.get(step)
+            value = value.get(step, _NOTHING)
         elif isinstance(value, list) and isinstance(step, int):
-            value = value[step] if step < len(value) else None
+            value = value[step] if step < len(value) else _NOTHING
         else:
-            return None
+            return _NOTHING
     return value
 
 
 def _holds(matcher: str, found: Any, wanted: Any) -> bool:
     match matcher:
         case "exact":
-            return json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True)
+            return is_same(found, wanted)
         case "schema":
             return not misfit(wanted, found)
         case "regex":
@@ -156,7 +159,9 @@ def _lower(value: Any) -> Any:
 
 
 def _is_in(part: Any, found: Any, matcher: str) -> bool:
-    return part in found if isinstance(found, list) else str(part) in _text(matcher, found)
+    if isinstance(found, list):
+        return any(is_same(part, one) for one in found)
+    return _text(matcher, part) in _text(matcher, found)
 
 
 def _text(matcher: str, found: Any) -> str:
