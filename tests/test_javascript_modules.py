@@ -199,7 +199,7 @@ def test_what_a_program_lacks_leaves_its_case_ungraded_with_a_cure(tmp_path: Pat
     (case,) = (suite := load_suite(written(tmp_path / "promptfooconfig.yaml", json.dumps(data))))
     assert isinstance(case.rubric.criteria[0].answer, Unsupported)
     assert "it imports 'dedent'" in str(suite.warnings[0])
-    assert "write it without files, network and modules" in str(suite.warnings[0])
+    assert "npm install dedent" in str(suite.warnings[0])
     assert isinstance(evaluate("x", case.rubric, "offline"), Ungraded)
 
 

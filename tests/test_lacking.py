@@ -234,11 +234,11 @@ def test_an_unknown_key_that_is_another_word_is_no_misspelling() -> None:
 def test_a_configuration_that_needs_node_is_refused_with_the_command_that_writes_it_out(
     name: str, command: str, tmp_path: Path
 ) -> None:
-    """Where it needs files or a module of Node's: it is run without."""
-    (tmp_path / name).write_text("module.exports = {tests: require('fs').readdirSync('.')}")
+    """Where it needs a module of Node's that it has not: it is run without."""
+    (tmp_path / name).write_text("module.exports = {tests: require('child_process').execSync('ls')}")
     with pytest.raises(LoadError) as caught:
         load_suite(tmp_path / name)
-    assert "is a program, and cannot be run here: the JavaScript needs the module fs" in str(caught.value)
+    assert "is a program, and cannot be run here: it imports 'child_process', and" in str(caught.value)
     assert command in str(caught.value)
     assert "> promptfooconfig.json" in str(caught.value)
 

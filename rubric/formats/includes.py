@@ -248,8 +248,19 @@ _SECRET = re.compile(
 
 
 def _refuse_secrets(relative: Path, name: str) -> None:
-    if any(_SECRET.fullmatch(part) for part in relative.parts):
-        raise _refusal(name, "files of this name hold secrets and are not read; name another file")
+    if any(is_secret(part) for part in relative.parts):
+        raise SecretFileError(
+            "", f"{quoted(name)}: files of this name hold secrets and are not read; name another file"
+        )
+
+
+def is_secret(name: str) -> bool:
+    """True if files and folders of this *name* hold secrets, such as `.env` and `.git`."""
+    return _SECRET.fullmatch(name) is not None
+
+
+class SecretFileError(DefinitionError):
+    """Files of this name hold secrets."""
 
 
 def expand(name: str, loading: Loading) -> list[str]:

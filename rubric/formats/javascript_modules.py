@@ -11,9 +11,9 @@ import json
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 
@@ -23,6 +23,8 @@ from rubric.formats.includes import located_file, may_be_read, read_at, text_of
 from rubric.formats.javascript_syntax import Rewritten, rewritten
 from rubric.internals.javascript import JavaScriptError, Program
 from rubric.internals.text import shorten
+
+T = TypeVar("T")
 
 LARGEST = 2_000_000
 """Characters of one program, with all that it imports."""
@@ -54,7 +56,13 @@ const $load = (path) => {
   if ($cache.has(path)) return $cache.get(path);
   const [links, es, body] = $files[path], module = {exports: {}}, own = {module, es};
   $cache.set(path, own);
-  const named = (name) => Object.hasOwn(links, name) ? $load(links[name]) : $lack('the module ' + name);
+  const named = (name) => {
+    if (Object.hasOwn(links, name)) return $load(links[name]);
+    const own = name.replace(/^node:/, '');
+    if (Object.hasOwn($modules, own)) return {module: {exports: $modules[own]}, es: true};
+    if ($ask) $ask('require', path + '\\n' + name);
+    return $lack('the module ' + name);
+  };
   const pick = ({module, es}, key) => {
     if (key === '*') return es ? module.exports : {...module.exports, default: module.exports};
     return key === 'default' && !es ? module.exports : module.exports?.[key];
@@ -74,12 +82,16 @@ const $load = (path) => {
     }
   };
   const $import = async (name) => $from(String(name), '*');
-  Object.defineProperty($import, 'meta', {get: () => $lack('import.meta')});
+  const filename = $node && $node.root + '/' + path, dirname = $node && $path.dirname(filename);
+  Object.defineProperty($import, 'meta', {
+    get: () => $node ? {url: $address(filename), filename, dirname} : $lack('import.meta'),
+  });
   const require = (name) => named(name).module.exports;
-  body.call(module.exports, module, module.exports, require, $scope, $export, $all, $from, $import);
+  body.call(module.exports, module, module.exports, require, $scope, $export, $all, $from, $import, filename, dirname);
   return own;
 };
 """
+_NO_NODE = "const $modules = {};\n"
 
 
 def bare_module(reference: str) -> tuple[str, str]:
@@ -93,14 +105,18 @@ def is_javascript_file(value: Any) -> bool:
     return isinstance(value, str) and bare_module(value)[0].endswith(SUFFIXES)
 
 
-def program_at(reference: str, at: Cursor) -> Program | str:
-    """Return the program of the module that *reference*, at the cursor, names; a text says why there is none."""
+def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T] | None = None) -> T | Program | str:
+    """
+    Return the program of the module that *reference*, at the cursor, names; a text says why there is none.
+
+    *make* makes it of the file, the loading and the function; None: `program_of_file`.
+    """
     path, function = bare_module(reference)
     if not path.endswith(SUFFIXES):
         return f"{os.path.splitext(path)[1] or 'a file'}: only JavaScript and TypeScript are run"  # noqa: PTH122
     before = at.notes.failures
     try:
-        made = read_at(path, at, lambda name: program_of_file(name, at.loading, function), None, at.warn)
+        made = read_at(path, at, lambda name: (make or program_of_file)(name, at.loading, function), None, at.warn)
     except JavaScriptError as lacking:
         return f"{shorten(path, 60)}: {lacking}"
     if made is None:
@@ -116,9 +132,7 @@ def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
         DefinitionError: The file may not be read, or is not there.
         JavaScriptError: It cannot start without something that is not there.
     """
-    located = located_file(name, loading, code=True)
-    bundle = _Bundle(loading)
-    bundle.add(located.real, text_of(located, loading, name))
+    bundle = Bundle.of(name, loading)
     (first, *others) = bundle.modules.values()
     if not others and not first.is_es and not first.names and "$import" not in first.body:
         return Program(first.body, module=True, name=function)
@@ -126,14 +140,38 @@ def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
 
 
 @define
-class _Bundle:
-    """The modules of one program, by their real paths, and what each calls which of the others."""
+class Bundle:
+    """
+    The modules of one program, by their real paths, and what each calls which of the others.
+
+    Args:
+        loading: The folder and the base.
+        provided: The names of Node's modules that the text given to `text` has.
+    """
 
     loading: Loading
+    provided: frozenset[str] = frozenset()
     modules: dict[Path, Rewritten] = field(factory=dict)
     links: dict[Path, dict[str, str]] = field(factory=dict)
     size: int = 0
     imports: int = 0
+
+    @classmethod
+    def of(cls, name: str, loading: Loading, provided: frozenset[str] = frozenset()) -> Bundle:
+        """Return the module in the file *name*, with all that it imports."""
+        located = located_file(name, loading, code=True)
+        bundle = cls(loading, provided)
+        bundle.add(located.real, text_of(located, loading, name))
+        return bundle
+
+    def require(self, source: str, name: str) -> None:
+        """Add the module that *source*, which is one of these, calls *name* as it runs."""
+        path = next((path for path, called in self._called(self._root()).items() if called == source), None)
+        if path is None or (found := self._found(name, path.parent)) is None:
+            raise JavaScriptError(_why(name, self.provided))
+        self.links[path][name] = str(found[0])
+        if found[0] not in self.modules:
+            self.add(*found)
 
     def add(self, first: Path, text: str) -> None:
         """Add the module *first* and all that it imports."""
@@ -147,10 +185,12 @@ class _Bundle:
             self.imports += len(module.names)
             self._check(self.imports <= MOST_IMPORTS)
             for name in dict.fromkeys(module.names):
+                if name in self.provided:
+                    continue
                 found = self._found(name, path.parent)
                 if found is None:
                     if name in module.needed:
-                        raise JavaScriptError(_why(name))
+                        raise JavaScriptError(_why(name, self.provided))
                     continue
                 self.links[path][name] = str(found[0])
                 if found[0] not in self.modules and all(found[0] != one for one, _ in waiting):
@@ -161,12 +201,18 @@ class _Bundle:
             most = f"{MOST_MODULES} files, {LARGEST} characters or {MOST_IMPORTS} imports"
             raise JavaScriptError(f"it and what it imports are more than {most}")
 
-    def text(self) -> str:
-        """Return the whole program, whose module is that of the first file."""
+    def _root(self) -> str:
+        return os.path.realpath(self.loading.root or "")
+
+    def _called(self, top: str) -> dict[Path, str]:
+        return {path: os.path.relpath(path, top).replace(os.sep, "/") for path in self.modules}
+
+    def text(self, node: str = "") -> str:
+        """Return the whole program, whose module is that of the first file; *node* has what is provided of Node's."""
         first = next(iter(self.modules))
-        top = os.path.commonpath([path.parent for path in self.modules])
-        called = {path: os.path.relpath(path, top).replace(os.sep, "/") for path in self.modules}
+        called = self._called(self._root() if node else os.path.commonpath([path.parent for path in self.modules]))
         parameters = "module, exports, require, $scope, $export, $all, $from, $import"
+        parameters += ", __filename, __dirname" if node else ""
         files = [
             f"{json.dumps(called[path])}: [{json.dumps({n: called[Path(p)] for n, p in self.links[path].items()})}, "
             f"{json.dumps(module.is_es)}, function ({parameters}) {{\n{module.body}\n}}]"
@@ -174,7 +220,7 @@ class _Bundle:
         ]
         end = f"module.exports = $load({json.dumps(called[first])}).module.exports;"
         joined = ",\n".join(files)
-        return f"const $files = {{\n{joined}\n}};{_RUNTIME}{end}"
+        return f"{node or _NO_NODE}const $files = {{\n{joined}\n}};{_RUNTIME}{end}"
 
     def _found(self, name: str, folder: Path) -> tuple[Path, str] | None:
         """Return the file that *name* leads to from *folder*, and its text; None where none may be read."""
@@ -200,6 +246,9 @@ class _Bundle:
             if suffix in _TYPED:
                 yield stem + _TYPED[suffix]
             return
+        if self.provided and name.startswith("/"):
+            yield from (name + ending for ending in _ENDINGS)
+            return
         match = None if _OF_NODE.match(name) else _PACKAGE.fullmatch(name)
         top = Path(os.path.realpath(self.loading.root or folder))
         if match is None:
@@ -212,12 +261,17 @@ class _Bundle:
             yield from (f"{package}/{path}{ending}" for path in _mains(own, match[2] or "") for ending in _ENDINGS)
 
 
-def _why(name: str) -> str:
-    if name.startswith("."):
-        return f"it imports {shorten(name, 60)!r}, which is not within reach"
+def _why(name: str, provided: frozenset[str]) -> str:
     shown = repr(shorten(name, 60))
-    if _OF_NODE.match(name.removeprefix("node:")) or name.startswith("node:"):
-        return f"it imports {shown}, and is run without Node's modules"
+    if name.startswith((".", "/") if provided else "."):
+        return f"it imports {shown}, which is not within reach"
+    if _OF_NODE.match(name.removeprefix("node:")) or not _PACKAGE.fullmatch(name):
+        rest = (
+            "of Node's modules has fs (for reading), path and url alone"
+            if provided
+            else "is run without Node's modules"
+        )
+        return f"it imports {shown}, and {rest}"
     return f"it imports {shown}, which is not installed: npm install {shorten(name, 60)}, in the project's folder"
 
 

@@ -17,7 +17,7 @@ from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain
 from rubric.formats.document import Mapping as MappingNode
 from rubric.formats.files import WHOLE, Language, around, given_text, parse, project_of, read_text, write_text
 from rubric.formats.includes import expand_at, read_document_at
-from rubric.formats.javascript_modules import program_of_file
+from rubric.formats.javascript_files import file_program
 from rubric.formats.json import parse_json, to_json
 from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
 from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
@@ -155,9 +155,9 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
 
 
 def _made_by(file: Path, loading: Loading, command: str) -> Document:
-    """Return what the program in *file* makes, run without files and network; *command* would write it out."""
+    """Return what the program in *file* makes, which may read files below the base; *command* would write it out."""
     try:
-        made = program_of_file(file.name, loading).data(f"file://a function of {file.name}.js", loading.environ)
+        made = file_program(file.name, loading).data(f"file://a function of {file.name}.js")
     except (JavaScriptError, ThrownError) as problem:
         message = f"{file.name} is a program, and cannot be run here: {shorten(str(problem), 200)}"
         raise refused(str(file), WHOLE, f"{message}; write out what it makes, and load that: {command}") from None

@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -81,19 +81,18 @@ class Program:
         """Return as `run` what the function of a module makes of *arguments*."""
         return self._returned(arguments=arguments)
 
-    def data(self, function: str, environ: Mapping[str, str]) -> Any:
+    def informed(self, arguments: Sequence[Any], node: Mapping[str, Any], function: str | None) -> Any:
         """
-        Return what the module exports, or what the function returns that it exports, as plain data.
+        Return as `call` what the module makes of *arguments*; `Asked` where it must know more of files first.
 
         Args:
-            function: The text that takes the place of each function in it.
-            environ: What `process.env` holds.
-
-        Raises:
-            ThrownError: As for `run`.
-            JavaScriptError: As for `run`.
+            arguments: Of its function.
+            node: What the module is told of its surroundings, with the `answers` to what it asked before: pairs of a
+                question, `"read /path"`, and its answer.
+            function: The text that takes the place of each function in what it exports, which need not be a function
+                then; None: it must be one.
         """
-        return self._returned(arguments=(), data={"function": function, "environ": dict(environ)})
+        return self._returned(arguments=arguments, node=node, data=None if function is None else {"function": function})
 
     def _returned(self, **given: Any) -> Any:
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
@@ -107,11 +106,31 @@ class Program:
                 _STOPPED[self] = _STOPPED.get(self, 0) + 1
             raise JavaScriptError(f"the JavaScript needs more than {what}, and was stopped")
         said = _read(reply["said"])
+        if "asks" in said and "node" in given:
+            return Asked.of(said["asks"])
         if "lack" in said:
-            raise JavaScriptError(f"the JavaScript needs {said['lack']}, and is run without files, network and modules")
+            limits = (
+                "may only read files below the base" if "node" in given else "is run without files, network and modules"
+            )
+            raise JavaScriptError(f"the JavaScript needs {said['lack']}, and {limits}")
         if "thrown" in said:
             raise ThrownError(str(said["thrown"]))
         return said.get("value", UNDEFINED)
+
+
+@frozen
+class Asked:
+    """What a program asks about files before it can go on: kinds of questions, each with a path."""
+
+    questions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, asked: Any) -> Asked:
+        """Return the questions in *asked*, which a program may have spoilt."""
+        pairs = [pair for pair in asked if isinstance(pair, list)] if isinstance(asked, list) else []
+        if not pairs or any(len(pair) != 2 or not all(isinstance(part, str) for part in pair) for pair in pairs):  # noqa: PLR2004 - a pair
+            raise JavaScriptError("the JavaScript spoilt its own result; it must not change how JSON is written")
+        return cls(tuple((kind, path) for kind, path in pairs))
 
 
 _LIMITS = {"time": f"{SECONDS:g} seconds", "stack": "some ten thousand calls within calls"}

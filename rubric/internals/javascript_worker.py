@@ -21,7 +21,6 @@ _PRELUDE = """
   const input = JSON.parse($input), {stringify} = JSON, finite = Number.isFinite;
   delete globalThis.$input;
   let lack = '';
-  if (input.data) globalThis.process = {env: input.data.environ};
   for (const name of input.absent) {
     if (name in globalThis) continue;
     Object.defineProperty(globalThis, name, {
@@ -50,9 +49,17 @@ _PRELUDE = """
   const quiet = () => undefined;
   globalThis.console = {log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet, trace: quiet, table: quiet};
   globalThis.global = globalThis;
-  const {data} = input;
+  const {data, node} = input, asks = [], answers = new Map(node ? node.answers : []);
+  const [has, get] = [answers.has.bind(answers), answers.get.bind(answers)];
+  // What is asked for the first time stops the program, whether or not it catches that: it is run again, answered.
+  const ask = node && ((kind, path) => {
+    const question = kind + ' ' + path;
+    if (has(question)) return get(question);
+    if (asks.length < 100) asks[asks.length] = [kind, path];
+    throw new Error('the answer to ' + question + ' is awaited');
+  });
   const plain = data && ((key, value) => typeof value === 'function' ? data.function : value);
-  const say = (found) => { globalThis.$result = stringify(lack ? {lack} : found, plain); };
+  const say = (found) => { globalThis.$result = stringify(asks.length ? {asks} : lack ? {lack} : found, plain); };
   const failed = (error) => {
     const text = error instanceof Error ? error.name + ': ' + error.message : String(error);
     // An engine without memory for the error itself throws null.
@@ -73,7 +80,8 @@ _PRELUDE = """
     if (input.module) {
       const module = {exports: {}};
       const missing = (name) => { lack = lack || name; throw new ReferenceError(name + ' is not there'); };
-      new Function('module', 'exports', '$lack', input.body)(module, module.exports, missing);
+      const names = ['module', 'exports', '$lack', '$ask', '$node'];
+      new Function(...names, input.body)(module, module.exports, missing, ask, node);
       const whole = module.exports.default ?? module.exports;
       value = input.name ? module.exports[input.name] ?? whole[input.name] : whole;
       const given = typeof value === 'function' || Array.isArray(value) || data;

@@ -19,8 +19,9 @@ from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
+from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.promptfoo.functions import JavaScriptFunction, function_at, why_not
+from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
@@ -70,7 +71,7 @@ class Prompt:
     unmade: str = ""
     names: tuple[str, ...] = ()
     is_continued: bool = False
-    program: JavaScriptFunction | PythonFunction | Executable | None = None
+    program: FileProgram | PythonFunction | Executable | None = None
     config: Mapping[str, Any] = {}
 
 
@@ -194,7 +195,7 @@ _COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
 def _of_code(at: Cursor, name: str, label: str) -> Prompt:
     """Return the prompt that a program makes: a function in Python, a Python file that prints it, or a command."""
     label, is_command = label or name, name.startswith("exec:")
-    program: JavaScriptFunction | PythonFunction | Executable | None = None
+    program: FileProgram | PythonFunction | Executable | None = None
     if is_javascript_file(name):
         return _of_javascript(at, name, label)
     try:
@@ -228,7 +229,7 @@ def _of_javascript(at: Cursor, name: str, label: str) -> Prompt:
         except DefinitionError as problem:
             why = problem.message
         else:
-            shows = isinstance(program, JavaScriptFunction) and "_conversation" in program.program.body
+            shows = isinstance(program, FileProgram) and program.shows("_conversation")
             return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
     return _unmade(at, name, label, why)
 

@@ -10,33 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from rubric.errors import DefinitionError, RubricError
 from rubric.formats.cursor import Cursor, LackingError
+from rubric.formats.javascript_files import FileProgram, file_program
 from rubric.formats.javascript_modules import is_javascript_file, program_at
 from rubric.formats.python import is_python_file, python_function
 from rubric.internals.javascript import EXTRA, UNDEFINED, Program, is_installed
 from rubric.internals.programs import CURE, PythonFunction, is_allowed
 from rubric.internals.text import shorten
-
-
-@frozen
-class JavaScriptFunction:
-    """The function that a module exports, in the place of a `PythonFunction`."""
-
-    program: Program
-
-    def call(self, *arguments: Any) -> Any:
-        """
-        Return what it makes of *arguments*; None where it makes nothing. A list in place of a function is itself.
-
-        Raises:
-            ThrownError: It threw an error.
-            JavaScriptError: It could not be run to its end.
-        """
-        made = self.program.call(*arguments)
-        return None if made is UNDEFINED else made
 
 
 def why_not(value: Any) -> str:
@@ -49,23 +30,28 @@ def why_not(value: Any) -> str:
 
 
 def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
-    """Return the filter *name* of templates, whose file the cursor names; one that fails raises a `LackingError`."""
-    function, why = None, "only JavaScript and TypeScript are run"
+    """
+    Return the filter *name* of templates, whose file the cursor names; one that fails raises a `LackingError`.
+
+    It reads no files: a template may give it what a candidate wrote.
+    """
+    function: Program | str | None = None
+    why = "only JavaScript and TypeScript are run"
     if at.loading.root is None:
         why = "it is in a file, and a text names none; load it from a file, or give the folder (base=...)"
     elif is_javascript_file(at.value) and not (why := why_not(at.value)):
-        try:
-            function = function_at(at.value, at, "")
-        except DefinitionError as problem:
-            why = problem.message
+        function = program_at(at.value, at)
+        why = function if isinstance(function, str) else ""
 
     def apply(*given: Any) -> Any:
         failure = why
-        if function is not None:
+        if isinstance(function, Program):
             try:
-                return function.call(*given)
+                made = function.call(*given)
             except RubricError as problem:
                 failure = f"which failed ({shorten(str(problem), 160)})"
+            else:
+                return None if made is UNDEFINED else made
         lack = f"the filter {name!r} of nunjucksFilters: {failure}"
         raise LackingError(lack, lack)
 
@@ -77,7 +63,7 @@ def may_call(value: Any) -> bool:
     return not why_not(value)
 
 
-def function_at(value: str, at: Cursor, default: str) -> JavaScriptFunction | PythonFunction:
+def function_at(value: str, at: Cursor, default: str) -> FileProgram | PythonFunction:
     """
     Return the function that *value* names, at the cursor; in Python *default*, where it names the file alone.
 
@@ -86,7 +72,7 @@ def function_at(value: str, at: Cursor, default: str) -> JavaScriptFunction | Py
     """
     if not is_javascript_file(value):
         return python_function(value, at, default)
-    program = program_at(value, at)
-    if isinstance(program, str):
-        raise DefinitionError("", program)
-    return JavaScriptFunction(program)
+    program = program_at(value, at, file_program)
+    if not isinstance(program, FileProgram):
+        raise DefinitionError("", str(program))
+    return program

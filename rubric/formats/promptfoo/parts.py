@@ -11,6 +11,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor
+from rubric.formats.includes import is_code
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
@@ -184,7 +185,7 @@ def _judge(at: Cursor, id_: str, settings: dict[str, Any]) -> Judge | None:
         return Judge(litellm_name(shown), **settings)
     except DefinitionError as problem:
         message = f"as a grader, {problem}" if problem.field else str(problem)
-        named = ":" in id_ or id_ in _NO_MODELS
+        named = ":" in id_ or id_ in _NO_MODELS or is_code(id_)
         if problem.field != "provider" or "did you mean" in message or not named:  # a setting, or a slip
             at.error(message)
         else:

@@ -1,0 +1,264 @@
+"""
+Programs that read files while a suite is loaded: configurations, and functions that make prompts, variables and tests.
+
+They have of Node's modules `fs` for reading, `path` and `url`. The engine still asks for no file: a program that reads
+one which it was not given is stopped, the file is read as `file://` would be, and the program is run again with it.
+Assertions and transforms have none of it: they run on what a candidate wrote, which could then choose the file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field
+
+from rubric.errors import DefinitionError
+from rubric.formats.cursor import Loading
+from rubric.formats.includes import MOST_ENTRIES, SecretFileError, bare, is_secret, locate, located_file, text_of
+from rubric.formats.javascript_modules import Bundle
+from rubric.internals.javascript import UNDEFINED, Asked, JavaScriptError, Program
+
+MOST_READ = 4_000_000
+"""Characters that one program may read, the names in folders included."""
+
+MOST_ANSWERS = 1_000
+"""Questions about files that one program may ask."""
+
+_ROUNDS, _SECONDS = 300, 20.0
+"""How often, and how long, one call is begun again."""
+
+_NODE = r"""
+const {root, cwd, environ, whole} = $node;
+const $strict = (name, members) => new Proxy(members, {get(held, key) {
+  if (key in held || typeof key === 'symbol' || ['then', 'toJSON', '__esModule'].includes(key)) return held[key];
+  return $lack(`${name}.${key}`);
+}});
+const $process = {env: whole ? environ : $strict('process.env', environ), cwd: () => cwd};
+for (const name of ['argv', 'chdir', 'exit', 'loadEnvFile', 'stderr', 'stdin', 'stdout']) {
+  Object.defineProperty($process, name, {get: () => $lack('process.' + name)});
+}
+globalThis.process = $process;
+const $path = ((isAbsolute) => {
+  const normalize = (path) => {
+    const parts = [], full = isAbsolute(path), end = path.endsWith('/') ? '/' : '';
+    for (const part of path.split('/')) {
+      if (part === '..' && parts.length && parts[parts.length - 1] !== '..') parts.pop();
+      else if (part && part !== '.' && !(part === '..' && full)) parts.push(part);
+    }
+    return (path.startsWith('/') ? '/' : '') + (parts.length ? parts.join('/') + end : full ? '' : '.' + end);
+  };
+  const bare = (path) => path.replace(/(.)\/+$/, '$1');
+  const join = (...parts) => normalize(parts.filter((part) => part !== '').join('/') || '.');
+  const resolve = (...parts) => {
+    let path = '';
+    for (const part of [cwd, ...parts]) if (part) path = isAbsolute(part) ? part : path + '/' + part;
+    return bare(normalize(path));
+  };
+  const basename = (path, end = '') => {
+    const name = bare(path).replace(/^.*\//s, '');
+    return end && name !== end && name.endsWith(end) ? name.slice(0, -end.length) : name;
+  };
+  const dirname = (path) => {
+    const at = bare(path).lastIndexOf('/');
+    return at < 0 ? '.' : bare(path).slice(0, at).replace(/\/+$/, '') || '/';
+  };
+  const extname = (path) => /^(?:\.*[^.].*?)(\.[^.]*)$/s.exec(basename(path))?.[1] ?? '';
+  const relative = (from, to) => {
+    const [one, other] = [from, to].map((path) => resolve(path).split('/').filter(Boolean));
+    let same = 0;
+    while (same < one.length && one[same] === other[same]) same += 1;
+    return [...one.slice(same).map(() => '..'), ...other.slice(same)].join('/');
+  };
+  const parse = (path) => {
+    const base = basename(path), ext = extname(path), top = path.startsWith('/') ? '/' : '';
+    return {root: top, dir: /.\//s.test(path) || top ? dirname(path) : '', base, ext, name: basename(base, ext)};
+  };
+  const members = {isAbsolute, normalize, join, resolve, basename, dirname, extname, relative, parse};
+  const own = $strict('path', Object.assign(members, {sep: '/', delimiter: ':'}));
+  members.posix = members.default = own;
+  return own;
+})((path) => /^(?:[A-Za-z]:)?\//.test(path));
+const $address = (path) => 'file://' + path.split('/').map(encodeURIComponent).join('/');
+globalThis.URL = class URL {
+  constructor(given, base = '') {
+    const [, folder] = /^file:\/\/(\/.*\/|\/)[^/]*$/s.exec(String(base)) ?? [], text = String(given);
+    if (/^file:\/\/\//.test(text)) this.pathname = text.slice(7);
+    else if (folder && !/^(?:[a-z][a-z+.-]*:|\/\/)|[?#]/i.test(text)) {
+      this.pathname = $path.normalize(text.startsWith('/') ? text : folder + text);
+    } else $lack('URL');
+    this.protocol = 'file:';
+    this.href = 'file://' + this.pathname;
+  }
+  toString() { return this.href; }
+  toJSON() { return this.href; }
+};
+const $URL = URL, $url = $strict('url', {URL, fileURLToPath: (url) => decodeURIComponent(new $URL(url).pathname)});
+const $fs = (() => {
+  const why = {ENOENT: 'no such file or directory', ENOTDIR: 'not a directory'};
+  why.EISDIR = 'illegal operation on a directory';
+  const asked = (kind, call, given) => {
+    if (typeof given !== 'string' && !(given instanceof $URL)) {
+      throw new TypeError('The "path" argument must be a text or a URL');
+    }
+    const path = $path.resolve(typeof given === 'string' ? given : $url.fileURLToPath(given));
+    const [code, value] = $ask(kind, path);
+    if (code) throw Object.assign(new Error(`${code}: ${why[code]}, ${call} '${given}'`), {code, path, syscall: call});
+    return value;
+  };
+  const utf8 = (name, text) => /^utf-?8$/i.test(name) ? text : $lack(`the encoding ${name}`);
+  const stats = ([kind, size], more) => $strict('Stats', {
+    isFile: () => kind === 'file', isDirectory: () => kind === 'folder', isSymbolicLink: () => kind === 'link', ...more,
+    size,
+  });
+  const members = {
+    readFileSync(path, options) {
+      const text = asked('read', 'open', path), name = typeof options === 'string' ? options : options?.encoding;
+      return name ? utf8(name, text) : $strict('Buffer', {toString: (name = 'utf8') => utf8(name, text)});
+    },
+    existsSync(path) {
+      try { return Boolean(asked('stat', 'stat', path)); } catch (error) {
+        if (error.code || error instanceof TypeError) return false;
+        throw error;
+      }
+    },
+    statSync(path, options) {
+      if (options?.throwIfNoEntry === false && !members.existsSync(path)) return undefined;
+      return stats(asked('stat', 'stat', path));
+    },
+    readdirSync(path, options) {
+      if (options?.recursive) $lack('fs.readdirSync with recursive');
+      const found = asked('list', 'scandir', path);
+      if (!options?.withFileTypes) return found.map(([name]) => name);
+      return found.map(([name, kind]) => stats([kind], {name, path: String(path), parentPath: String(path)}));
+    },
+  };
+  const later = (name) => async (...given) => members[name](...given);
+  const promises = {readFile: later('readFileSync'), readdir: later('readdirSync'), stat: later('statSync')};
+  promises.default = members.promises = $strict('fs.promises', promises);
+  members.default = $strict('fs', members);
+  return members.default;
+})();
+$url.default = $url;
+const $modules = {fs: $fs, 'fs/promises': $fs.promises, path: $path, 'path/posix': $path, url: $url};
+"""
+
+_PROVIDED = frozenset(
+    name for one in ("fs", "fs/promises", "path", "path/posix", "url") for name in (one, f"node:{one}")
+)
+
+
+@define(eq=False)
+class FileProgram:
+    """
+    A module that reads files below the base while the suite that names it is loaded.
+
+    Args:
+        bundle: The module, with all that it imports.
+        name: The exported function; empty for the module's own.
+    """
+
+    bundle: Bundle
+    name: str = ""
+    _answers: dict[tuple[str, str], Any] = field(factory=dict, init=False)
+    _read: int = field(default=0, init=False)
+
+    def call(self, *arguments: Any) -> Any:
+        """
+        Return what the function of the module makes of *arguments*; None where it makes nothing.
+
+        A list in place of a function is itself. The errors are those of `data`.
+        """
+        return self._made(arguments, None)
+
+    def shows(self, word: str) -> bool:
+        """True if *word* is anywhere in its text."""
+        return word in self.bundle.text()
+
+    def data(self, function: str) -> Any:
+        """
+        Return what the module exports, or what the function returns that it exports, as plain data.
+
+        Args:
+            function: The text that takes the place of each function in it.
+
+        Raises:
+            ThrownError: It threw an error.
+            JavaScriptError: It could not be run to its end, or reads what may not be read.
+        """
+        return self._made((), function)
+
+    def _made(self, arguments: tuple[Any, ...], function: str | None) -> Any:
+        loading, end = self.bundle.loading, time.monotonic() + _SECONDS
+        started = loading.first or loading.folder or Path()
+        root, cwd = (Path(os.path.realpath(path)).as_posix() for path in (loading.root or started, started))
+        for _ in range(_ROUNDS):
+            answers = [[f"{kind} {path}", answer] for (kind, path), answer in self._answers.items()]
+            # An undeclared variable is undefined to a configuration, which often names several, and stops a function.
+            node: dict[str, Any] = {"root": root, "cwd": cwd, "environ": dict(loading.environ), "answers": answers}
+            node["whole"] = function is not None
+            program = Program(self.bundle.text(_NODE), module=True, name=self.name)
+            made = program.informed(arguments, node, function)
+            if not isinstance(made, Asked):
+                return None if made is UNDEFINED else made
+            for question in made.questions:
+                self._answers[question] = self._answer(*question)
+            if time.monotonic() > end or len(self._answers) > MOST_ANSWERS:
+                break
+        raise JavaScriptError(f"it asks for more than {MOST_ANSWERS} files, or takes more than {_SECONDS:g} seconds")
+
+    def _answer(self, kind: str, path: str) -> tuple[str, Any]:
+        if kind == "require":
+            self.bundle.require(*path.split("\n", 1))
+            return "", None
+        root = Path(os.path.realpath(self.bundle.loading.root or ""))
+        near = evolve(self.bundle.loading, folder=root, base=self.bundle.loading.root, first=None, climbs=False)
+        name = os.path.relpath(path, root).replace(os.sep, "/") if "\0" not in path else path
+        try:
+            return self._looked_up(kind, name, near)
+        except SecretFileError as problem:
+            if kind == "stat":  # to a program, such a file is not there
+                return "ENOENT", None
+            raise JavaScriptError(f"it reads {problem.message}") from None
+        except (DefinitionError, OSError) as problem:
+            raise JavaScriptError(f"it reads {getattr(problem, 'message', problem)}") from None
+
+    def _looked_up(self, kind: str, name: str, near: Loading) -> tuple[str, Any]:
+        located = locate("." if name == "." else bare(name), near)
+        what = _kind(os.fspath(located.real))
+        if not what or what != {"read": "file", "list": "folder"}.get(kind, what):
+            return {"": "ENOENT", "folder": "EISDIR"}.get(what, "ENOTDIR"), None
+        value: Any = [what, os.path.getsize(located.real)]  # noqa: PTH202 - as the rest here
+        if kind == "read":
+            value = text_of(located_file(name, near, code=True), near, name)
+            self._count(len(value))
+        elif kind == "list":
+            with os.scandir(located.real) as entries:
+                found = sorted((one.name, "link" if one.is_symlink() else _kind(one.path)) for one in entries)
+            if len(found) > MOST_ENTRIES:
+                raise JavaScriptError(f"it reads a folder with more than {MOST_ENTRIES} files")
+            value = [one for one in found if not is_secret(one[0])]
+            self._count(sum(len(one) + 8 for one, _ in value))
+        return "", value
+
+    def _count(self, taken: int) -> None:
+        self._read += taken
+        if self._read > MOST_READ:
+            raise JavaScriptError(f"it reads more than {MOST_READ} characters")
+
+
+def _kind(path: str) -> str:
+    return "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else ""  # noqa: PTH112, PTH113
+
+
+def file_program(name: str, loading: Loading, function: str = "") -> FileProgram:
+    """
+    Return the program of the module in the file *name*, which may read files below the base.
+
+    Raises:
+        DefinitionError: The file may not be read, or is not there.
+        JavaScriptError: It cannot start without something that is not there.
+    """
+    return FileProgram(Bundle.of(name, loading, _PROVIDED), function)
