@@ -144,19 +144,6 @@ def test_a_prompt_of_its_own_may_go_through_the_outputs(prompt: str, shown: str)
     assert [message["content"] for message in judge.asks[0].chat()] == [shown]
 
 
-def test_the_comparison_is_a_call_of_the_plan_and_of_the_budget() -> None:
-    suite = suite_of(RUBRIC, BEST)
-    assert suite.plan("openai/gpt-5-mini", target=answer).calls == 3
-    alone = suite_of(BEST).plan("openai/gpt-5-mini", target=answer)
-    assert [case.plan.most for case in alone] == [1, 0]
-    assert alone[0].judge == "openai/gpt-5-mini"
-    needed = alone.cost
-    assert needed is not None
-    report = suite_of(BEST).run("openai/gpt-5-mini", target=answer, max_cost=needed[1] / 2)
-    assert {row.status for row in report} == {"ungraded"}
-    assert report.usage.calls == 0
-
-
 def test_an_output_of_another_provider_is_no_answer_of_the_only_one() -> None:
     providers = ["openai:chat:gpt-5", "openai:gpt-5-mini"]
     test = {"vars": {"topic": "t"}, "providers": ["openai:chat:gpt-5"], "assert": [{"type": "contains", "value": "x"}]}

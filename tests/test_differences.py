@@ -9,7 +9,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Rubric, Unit, ask, diff, plan
+from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Rubric, Unit, ask, diff
+from rubric.grading.planning import plan_one
 from rubric.testing import strategies
 
 TONE = Rubric("tone", threshold=0.7).expects("Is polite", id="polite").scores("Is warm", id="warm", weight=2)
@@ -70,7 +71,8 @@ def test_a_rubric_does_not_differ_from_itself(rubric: Rubric) -> None:
 
 
 def asked(rubric: Rubric) -> Any:
-    planned = plan(Candidate("An answer."), rubric, Judge(repr, sealed=False))
+    judge = Judge(repr, sealed=False)
+    planned = plan_one(Candidate("An answer."), rubric, judge, count=lambda *_: 0, price=lambda _: None)
     return [(a.messages, a.schema, a.abstainable, a.quoted, a.flagless) for a in planned.asks]
 
 

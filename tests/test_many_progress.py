@@ -92,19 +92,3 @@ def test_the_state_in_words() -> None:
     state = Progress(12_000, None, 9_000, 3, Usage(12_000, cost=None), 10.0)
     assert str(state) == "graded 12,000, 1,200/s, cost unknown, 3 ungraded"
     assert str(Progress(10, 4_010, seconds=10.0)) == "graded 10 of 4,010 (0%), 1.0/s, $0.0000, 0 ungraded, 1:06:40 left"
-
-
-def test_a_bar_in_a_notebook_is_updated_in_place() -> None:
-    """A real kernel: one output that ends with the count, and nothing on standard error."""
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    code = """
-from rubric import Rubric, grade_many
-grades = grade_many(["thank you", "no"], Rubric().expects("Says thank you"), "offline").collect()
-grades.show()
-"""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    nbclient.NotebookClient(notebook, timeout=120).execute()
-    bar, card = notebook.cells[0].outputs
-    assert "graded 2 of 2 (100%)" in bar["data"]["text/html"]
-    assert "2 results" not in bar["data"]["text/html"]
-    assert 'class="rubric"' in card["data"]["text/html"]

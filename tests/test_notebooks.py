@@ -41,3 +41,18 @@ def test_a_notebook_runs_without_a_word_on_standard_error(path: Path) -> None:
         if output.get("name") == "stderr"
     ]
     assert said == []
+
+
+def test_a_bar_in_a_notebook_is_updated_in_place() -> None:
+    """A real kernel: one output that ends with the count, and nothing on standard error."""
+    code = """
+from rubric import Rubric, grade_many
+grades = grade_many(["thank you", "no"], Rubric().expects("Says thank you"), "offline").collect()
+grades.show()
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(notebook, timeout=120).execute()
+    bar, card = notebook.cells[0].outputs
+    assert "graded 2 of 2 (100%)" in bar["data"]["text/html"]
+    assert "2 results" not in bar["data"]["text/html"]
+    assert 'class="rubric"' in card["data"]["text/html"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
 from rubric import Candidate, Judge, Jury, Rubric, Ungraded
+from rubric.formats.suites import loads_suite
 from rubric.models.pricing import dearest, most_tokens
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -97,3 +99,26 @@ def test_retries_and_re_asks_are_within_the_budget_too() -> None:
     assert 0 < report.usage.cost <= cap
     assert report.usage.calls == len(endpoint.requests)
     assert "over the budget of $" in report["c19"].reason
+
+
+def test_a_comparison_is_a_call_of_the_plan_and_of_the_budget() -> None:
+    """Two outputs are compared by one request, beside the one for each of them."""
+
+    def suite(*assertions: dict[str, str]) -> Suite:
+        best = {"type": "select-best", "value": "choose the funniest tweet"}
+        test = {"vars": {"topic": "t"}, "assert": [*assertions, best]}
+        return loads_suite(json.dumps({"prompts": ["One {{topic}}", "Two {{topic}}"], "tests": [test]}), "promptfoo")
+
+    def answer(case: Case) -> str:
+        return f"An answer to {case.input}"
+
+    model = "openai/gpt-5-mini"
+    assert suite({"type": "llm-rubric", "value": "Is funny"}).plan(model, target=answer).calls == 3
+    alone = suite().plan(model, target=answer)
+    assert [case.plan.most for case in alone] == [1, 0]
+    assert alone[0].judge == model
+    needed = alone.cost
+    assert needed is not None
+    report = suite().run(model, target=answer, max_cost=needed[1] / 2)
+    assert {row.status for row in report} == {"ungraded"}
+    assert report.usage.calls == 0
