@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from rubric import Candidate, Rubric, ToolCall
 from rubric.engine.grade import evaluate
-from rubric.formats.suites import load_suite
+from rubric.errors import LoadError
+from rubric.formats.suites import load_suite, loads_suite
 from rubric.formats.tool_calls import trajectory_check
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -134,3 +136,42 @@ def test_true_is_no_1_among_the_arguments_of_calls(mode: str, given: Any, passed
     call = ToolCall("find", arguments={"open": given})
     result = evaluate(Candidate("-", tool_calls=[call]), Rubric().checks(check, id="called"), "offline")
     assert result.passed is passed
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "{{",
+        "{% ",
+        "{% raw %}",
+        "{% include",
+        "{% for ",
+        "{% set ",
+        " ",
+        "{{ a",
+        "{{ r/",
+        "{{!",
+        "\n",
+        "const /*",
+        "'\\",
+    ],
+)
+@pytest.mark.parametrize("start", ["", "{% for"])
+def test_a_text_of_a_file_is_read_in_time_that_grows_with_its_length(start: str, part: str, tmp_path: Path) -> None:
+    """Whatever it repeats: a tag that nothing ends is not looked for again at each of its letters."""
+    text = start + part * (150_000 // len(part)) + "x"
+    rubric = {"type": "llm-rubric", "value": text, "rubricPrompt": text}
+    tests = [
+        {"vars": {"a": "b"}, "options": {"storeOutputAs": "a"}, "assert": [{"type": "javascript", "value": text}]},
+        {"vars": {"a": text}, "assert": [rubric]},
+    ]
+    with suppress(LoadError):
+        suite_of(tmp_path, tests, prompts=[text, "{{ a }}"])
+    with suppress(LoadError):
+        loads_suite(json.dumps({"tests": [{"id": "a", "input": text, "criteria": text}]}), "agentv-2")
+
+
+def test_a_name_that_a_template_sets_is_no_slot(tmp_path: Path) -> None:
+    rubric = {"type": "llm-rubric", "value": "x", "rubricPrompt": "{% set tone='warm' %}Is it {{ tone }}? {{ output }}"}
+    (case,) = suite_of(tmp_path, [{"assert": [rubric]}])
+    assert case.rubric.prompt == "Is it warm? {{ output }}"

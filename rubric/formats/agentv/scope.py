@@ -111,7 +111,7 @@ SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
 """A plain slot of a template, such as `{{ topic }}` or `{{ vars.person.name }}`."""
 
 _ENVIRONMENT = re.compile(r"\{\{\s*(?:process\.)?env\b|\$\{\{")
-_EXPRESSION = re.compile(r"\{%|\{\{[^{}]*[^\w\s.{}][^{}]*\}\}")
+_EXPRESSION = re.compile(r"\{%|\{\{(?=[^{}]*\}\})[^{}]*[^\w\s.{}]")
 _MISSING = object()
 _DEEPEST = 4
 

@@ -78,7 +78,8 @@ class Prompt:
 CONVERSATION = "promptfoo_conversation"
 """Our name for promptfoo's variable `_conversation`: no template shows a name with an underscore before it."""
 
-_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_TAG = re.compile(r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)", re.DOTALL)
+"""A tag; one that does not end goes on to the end of the text, so that each part is read once."""
 
 
 @frozen

@@ -163,7 +163,8 @@ def _without_stored(test: Test, stored: Sequence[str], cells: list[Cell]) -> Tes
     values = [*test.asserts, *test.variables.values(), *test.options.values()]
     shown = [cell.prompt.template for cell in cells_for(test, cells) if cell.prompt is not None]
     text = "\n".join([*map(as_text, (at.value for at in values)), *shown])
-    name = next((name for name in stored if re.search(rf"\{{[{{%][^}}]*\b{re.escape(name)}\b", text)), None)
+    words = {word for tag in re.findall(r"\{[{%][^}]*", text) for word in re.findall(r"\w+", tag)}
+    name = next((name for name in stored if name in words), None)
     return test if name is None else evolve(test, lacks=f"an output that another test stores (storeOutputAs: {name})")
 
 

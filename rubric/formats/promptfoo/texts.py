@@ -91,7 +91,7 @@ def check_keys(
 
 
 _INCLUDE = re.compile(
-    r"(?P<raw>\{%-?\s*raw\b.*?\bendraw\s*-?%\})"
+    r"(?P<raw>\{%-?\s*raw\b.*?(?:\bendraw\s*-?%\}|\Z))"
     r"|\{%(?P<left>-?)\s*include\s+(['\"])(?P<name>[^'\"\n]+)\3(?P<missing>\s+ignore\s+missing)?\s*(?P<right>-?)%\}",
     re.DOTALL,
 )
@@ -196,9 +196,9 @@ _OURS = frozenset({
 """Slots of ours that promptfoo does not have: a variable of that name gets another name."""
 
 SLOT = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.\w+)*)\s*\}\}")
-_RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)\{%\s*endraw\s*%\}|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
+_RAW_OR_PLAIN = re.compile(r"\{%\s*raw\s*%\}(.*?)(?:\{%\s*endraw\s*%\}|(\Z))|\{\{-?\s*([^\W\d]\w*)\s*-?\}\}", re.DOTALL)
 
-_BOUND = re.compile(r"\{%-?\s*(?:for\s+(.+?)\s+in|set\s+([^=%]+?)\s*=)\s")
+_BOUND = re.compile(r"\{%-?\s*(?:for\s+([^%\s][^%]*?)\sin\s|set\s+([^=%\s][^=%]*)=)")
 """What a loop or a `set` gives a name to."""
 
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
@@ -253,8 +253,8 @@ class Slots:
         kept: list[str] = []
 
         def keep(match: re.Match[str]) -> str:
-            raw, name = match.groups()
-            if name in own:
+            raw, unended, name = match.groups()
+            if unended is not None or name in own:
                 return match[0]
             if raw is None and name in self.aliases and name not in self.variables:
                 kept.append(f"{{{{ {self.aliases[name]} }}}}")

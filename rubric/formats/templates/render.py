@@ -91,7 +91,7 @@ class _Prepared:
     parts: int
 
 
-_REGEX = re.compile(r"\{[{%](?:(?![%}]\}).)*?[\s(\[,=|~!]r/(?:\\.|[^/\\\n])+/", re.DOTALL)
+_REGEX = re.compile(r"\{[{%](?:(?![%}]\}|\{[{%]).)*?[\s(\[,=|~!]r/(?:\\.|[^/\\\n])+/", re.DOTALL)
 """A regular expression of Nunjucks in a tag, `r/.../`; Jinja would divide."""
 
 _NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
