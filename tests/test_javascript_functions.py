@@ -259,3 +259,58 @@ def test_a_template_cannot_run_a_filter_without_end(tmp_path: Path) -> None:
     tests = [{"vars": {"n": [*range(90)]}, "assert": CONTAINS}]
     (case,) = loaded(tmp_path, files, prompts=[loop], tests=tests, nunjucksFilters={"f": "f.js"})
     assert "too much work" in str(case.rubric.criteria)
+
+
+def test_providers_and_parts_of_their_configuration_may_be_in_files(tmp_path: Path) -> None:
+    """The names in a file of providers start at the configuration, as in promptfoo."""
+    files = {
+        "p/all.yaml": "- {id: openai:gpt-5-mini, label: one, config: {response_format: file://schema.json}}\n- echo",
+        "p/one.json": '{"id": "http://127.0.0.1:1/", "config": {"body": "file://p/body.yaml"}}',
+        "p/body.yaml": "question: '{{prompt}}'",
+        "schema.json": '{"type": "json_object"}',
+    }
+    providers = ["file://p/all.yaml", "file://p/one.json"]
+    suite = loaded(tmp_path, files, prompts=["hi"], tests=[{"assert": CONTAINS}], providers=providers)
+    first, second, third = [case.providers[0] for case in suite.cases]
+    assert (first.name, first.model, dict(first.settings["response_format"])) == (
+        "one",
+        "openai/gpt-5-mini",
+        {"type": "json_object"},
+    )
+    assert second.name == "echo"
+    assert third.request is not None
+    assert json.loads(third.request.body) == {"question": "hi"}
+
+
+@pytest.mark.parametrize("name", ["file://gone.yaml", "file://../../gone.json"])
+def test_a_provider_without_its_files_is_not_asked(name: str, tmp_path: Path) -> None:
+    """Given outputs are graded all the same."""
+    provider = {"id": "openai:gpt-5-mini", "config": {"tools": name}}
+    suite = loaded(tmp_path, {}, prompts=["hi"], tests=[{"assert": CONTAINS}], providers=[provider, name])
+    rows = suite.run("offline", target="providers")
+    assert [row.status for row in rows] == ["deferred", "deferred"]
+    assert all("not within reach" in row.reason for row in rows)
+    assert {row.status for row in suite.run("offline", target=lambda case: "x")} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("module.exports = () => 'Judge {{ output }} by {{ rubric }}'", "Judge {{ output }} by {{ rubric }}"),
+        ("export default async () => [{role: 'user', content: 'Is {{ output }} ok?'}]", "Is {{ output }} ok?"),
+    ],
+)
+def test_a_function_makes_the_rubric_prompt(text: str, shown: str, tmp_path: Path) -> None:
+    """It is called without arguments, as in promptfoo."""
+    test = {"options": {"rubricPrompt": "file://r.mjs"}, "assert": [{"type": "llm-rubric", "value": "Kind?"}]}
+    (case,) = loaded(
+        tmp_path, {"r.mjs": text.replace("module.exports =", "export default")}, prompts=["a"], tests=[test]
+    )
+    assert case.rubric.prompt is not None
+    assert shown in case.rubric.prompt
+
+
+def test_a_rubric_prompt_that_fails_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    test = {"options": {"rubricPrompt": "file://r.js"}, "assert": [{"type": "llm-rubric", "value": "Kind?"}]}
+    (case,) = loaded(tmp_path, {"r.js": "module.exports = () => 7"}, prompts=["a"], tests=[test])
+    assert "which returned 7" in str(case.rubric.criteria)

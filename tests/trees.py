@@ -116,7 +116,7 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
 
 _KINDS = {
     r"^no grader$": "the test asserts nothing",
-    r"script |scripts that are not allowed": "Python, which runs only where scripts are allowed",
+    r"\bscript |^(?!.*not within reach).*scripts that are not allowed": "Python, which runs only where scripts are allowed",
     r"without functions=": "a type of the project's own, whose function was not given",
     r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_code, is_reference
+from rubric.formats.cursor import Cursor, LackingError
+from rubric.formats.includes import bare, is_code, is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.javascript import inline
 from rubric.formats.javascript_modules import program_at
 from rubric.formats.model_names import SETTINGS, litellm_name
@@ -53,8 +54,35 @@ def runs_of(*values: Any) -> int:
 def read_provider(at: Cursor, fill: Callable[[str], str]) -> Provider:
     """Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so."""
     with at.notes.lacking() as lacks:
+        at = _with_files(at)
         made = _program(at, fill) or provider_of(at, fill)
     return Provider(made.name, missing=lacks[0]) if lacks else made
+
+
+def _with_files(at: Cursor) -> Cursor:
+    """Return the provider at the cursor with the data that its `config` names in files, as `file://schema.json`."""
+    fields = _fields(at.value)
+    if "file://" not in _as_text(fields.get("config")):
+        return at
+
+    def read(text: str) -> Any:
+        if not is_reference(text) or is_code(text):
+            return text
+        found: Any = None
+        if may_be_read(bare(text), at.loading):
+            is_data = PurePosixPath(text).suffix.lower() in DATA
+            document = read_document_at(text, at) if is_data else None
+            found = document.value if document is not None else None if is_data else read_text_at(text, at)
+        if found is None:
+            lack = f"a provider's file ({shorten(text, 80)}) that is not within reach"
+            at.error(LackingError(lack, lack))
+        return found
+
+    return at.holding({**fields, "config": _each_text(fields["config"], read)})
+
+
+DATA = (".yaml", ".yml", ".json")
+"""The files that hold providers, or parts of them, as data."""
 
 
 def _program(at: Cursor, fill: Callable[[str], str]) -> Provider | None:
@@ -69,8 +97,8 @@ def _program(at: Cursor, fill: Callable[[str], str]) -> Provider | None:
     try:
         transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code, at)
         if not is_python and not id_.startswith("exec:"):
-            bare = {**fields, "transform": None, "config": {**config, "transform": None}}
-            return evolve(provider_of(at.holding(bare), fill), transform=transform)
+            plain = {**fields, "transform": None, "config": {**config, "transform": None}}
+            return evolve(provider_of(at.holding(plain), fill), transform=transform)
         program: PythonFunction | Executable
         if is_python:
             python = _as_text(config.get("pythonExecutable") or "python")
@@ -131,7 +159,7 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
         if id_ in ("http", "https") or id_.startswith(("http://", "https://")):
             return Provider(name, request=_request(id_, config, fill, at), transform=transform)
         if is_reference(id_) or is_code(id_):
-            why = "a file describes it, or code in another language than Python"
+            why = "a file describes it that is not within reach, or code in another language than Python"
             missing = f"{why}; name a model, or give a target in code"
             return Provider(name, missing=missing, transform=transform)
         model = litellm_name(fill(id_))
@@ -182,7 +210,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _each_text(value: Any, fill: Callable[[str], str]) -> Any:
+def _each_text(value: Any, fill: Callable[[str], Any]) -> Any:
     """Return *value* with each text in it filled by itself, so that no variable can break the JSON around it."""
     if isinstance(value, str):
         return fill(value)

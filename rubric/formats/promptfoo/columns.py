@@ -18,7 +18,16 @@ from rubric.formats.cursor import Cursor, LackingError
 from rubric.formats.document import plain
 from rubric.formats.files import parse
 from rubric.formats.images import Attached, image_in
-from rubric.formats.includes import expand_at, is_code, is_pattern, is_reference, read_document_at, read_text_at
+from rubric.formats.includes import (
+    bare,
+    expand_at,
+    is_code,
+    is_pattern,
+    is_reference,
+    may_be_read,
+    read_document_at,
+    read_text_at,
+)
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.promptfoo.functions import function_at, why_not
@@ -35,6 +44,7 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
+from rubric.formats.providers import DATA
 from rubric.formats.python import executable, is_python_file, python_function, python_script_file
 from rubric.formats.templates.render import is_template, names_in
 from rubric.internals.javascript import JavaScriptError, ThrownError
@@ -481,11 +491,19 @@ def providers_of(whole: Cursor) -> list[Cursor]:
     at = whole.find("providers", "targets")
     if at is None:
         return []
-    found = [*at] if isinstance(at.value, list) else [at]
+    found = [one for item in ([*at] if isinstance(at.value, list) else [at]) for one in _from_file(item)]
     for provider in found:
         if isinstance(provider.value, dict) and "id" in provider.value:
             check_keys(provider, _OF_PROVIDERS)
     return found
+
+
+def _from_file(at: Cursor) -> list[Cursor]:
+    """Return the provider at the cursor, or those in the file of YAML or JSON that it names."""
+    if not is_reference(at.value) or not at.value.lower().endswith(DATA) or not may_be_read(bare(at.value), at.loading):
+        return [at]
+    whole = read_document_at(at.value, at)
+    return [] if whole is None else [*whole] if isinstance(whole.value, list) else [whole]
 
 
 def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:

@@ -17,9 +17,11 @@ from typing import Any, get_args
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, RubricError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
+from rubric.formats.javascript_modules import is_javascript_file
+from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
 from rubric.internals.fields import suggest
@@ -357,12 +359,28 @@ def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
     if not is_reference(at.value):
         return at
     if is_code(at.value):
-        raise UnsupportedPromptError(f"code: {at.value}")
+        return at.holding(_made_by(at, is_prompt=is_prompt))
     suffix = PurePosixPath(at.value).suffix
     if suffix in (".yaml", ".yml") or (suffix == ".json" and not is_prompt):
         return followed(at)
     text = read_text_at(at.value, at)
     return None if text is None else at.holding(text.strip() if suffix == ".txt" or not is_prompt else text)
+
+
+def _made_by(at: Cursor, *, is_prompt: bool) -> str | list[Any]:
+    """Return the prompt that the JavaScript makes which *at* names, called without arguments."""
+    if not is_prompt or not is_javascript_file(at.value):
+        raise UnsupportedPromptError(f"code: {at.value}")
+    if not (why := why_not(at.value)):
+        try:
+            made = function_at(at.value, at, "").call()
+        except RubricError as problem:
+            why = f"which failed ({shorten(str(problem), 160)})"
+        else:
+            if made and isinstance(made, str | list):
+                return made
+            why = f"which returned {shorten(repr(made), 60)}, no text or list of messages"
+    raise UnsupportedPromptError(f"code: {at.value}, {why}")
 
 
 def as_json_list(text: str) -> list[Any] | None:
