@@ -8,8 +8,6 @@ reply there: its verdict is unknown, and it is listed as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError
@@ -21,7 +19,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.store.store import Store
 from rubric.suites.assignment import assign, graded
 from rubric.suites.cases import Case
-from rubric.suites.suite import Suite
+from rubric.suites.suite import Suite, paired
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, as_judge
 from rubric.values.requests import Ask, Failure, Reply
@@ -81,7 +79,7 @@ def prove(before: Suite, after: Suite, store: Store, judge: AnyJudge | str | Non
 
 async def _proved(before: Suite, after: Suite, store: Store, judge: AnyJudge | None) -> Proof:
     changes, unproven, same = [], [], 0
-    for old, new in _pairs(before, after):
+    for old, new in paired(before, after):
         result = None if old.candidate is None else await _replayed(before, old, old.candidate, store, judge)
         if result is None or old.candidate is None or _is_unknown(result):
             unproven.append(old.id)
@@ -94,14 +92,6 @@ async def _proved(before: Suite, after: Suite, store: Store, judge: AnyJudge | N
         else:  # it was not graded, and is not: nothing is known of either
             unproven.append(old.id)
     return Proof(tuple(changes), same, tuple(unproven))
-
-
-def _pairs(before: Suite, after: Suite) -> Iterator[tuple[Case, Case | None]]:
-    """Yield each case with the one that it became: that of its id, or where none is lost, in its place."""
-    known = {case.id: case for case in after}
-    in_order = len(after) == len(before)
-    for index, case in enumerate(before):
-        yield case, known.get(case.id) or (after.cases[index] if in_order else None)
 
 
 async def _replayed(

@@ -30,7 +30,7 @@ from rubric.internals.text import shorten
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
 from rubric.suites.histories import concluded
-from rubric.suites.suite import Suite
+from rubric.suites.suite import Suite, paired
 from rubric.values.checks import NOTHING
 from rubric.values.rubrics import averaged
 
@@ -289,11 +289,9 @@ _APART = frozenset({"rubric", "place", "providers", "history", "unasked"})
 
 def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each case of *before* that is another one in *after*, and whose difference nothing tells."""
-    known = {case.id: case for case in after}
     names = [field.name for field in fields(Case) if field.name not in _APART]
-    for index, case in enumerate(before):
+    for case, again in paired(before, after):
         told = [sentence for sentence in lost if repr(case.id) in sentence]
-        again = known.get(case.id) or (after.cases[index] if len(after) == len(before) else None)
         if again is None:
             if not told:
                 yield f"case {case.id!r}: it is left out"
