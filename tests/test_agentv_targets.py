@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import Judge, load_suite
+from rubric import Judge, load_suite, loads_suite
 from rubric.suites.suite import Suite
 
 CATALOGUES = {
@@ -127,3 +127,10 @@ def test_a_target_of_an_undeclared_variable_cannot_be_asked_and_the_file_loads(t
         suite = loaded(tmp_path, files, text)
         assert all("AGENT" in provider.missing for case in suite for provider in case.providers)
         assert any("'AGENT' is not declared" in warning.message for warning in suite.warnings)
+
+
+def test_the_target_of_the_execution_is_used_without_a_warning() -> None:
+    file = "tests: [{id: a, input: Q, criteria: c}]\nexecution: {target: 'openai:gpt-5-mini'}\n"
+    suite = loads_suite(file, "agentv-1.5")
+    assert not [str(warning) for warning in suite.warnings if "execution.target" in str(warning)]
+    assert [one.name for one in suite.cases[0].providers] == ["openai:gpt-5-mini"]

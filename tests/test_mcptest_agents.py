@@ -68,7 +68,7 @@ def test_a_test_is_a_case_that_passes_if_all_it_expects_holds() -> None:
 def test_what_the_target_decides_is_told() -> None:
     warnings = [str(warning) for warning in loads_suite(FILE).warnings]
     assert any("model, max_turns; the target that you give plays the agent" in warning for warning in warnings)
-    assert any("--server NAME=COMMAND" in warning for warning in warnings)
+    assert any("--server weather=COMMAND" in warning for warning in warnings)
 
 
 def test_a_rubric_in_a_test_is_a_case_of_its_own_beside_what_code_decides() -> None:

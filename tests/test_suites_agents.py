@@ -327,8 +327,9 @@ def test_an_address_that_is_no_mcp_server_defers() -> None:
 
 
 def test_an_unknown_server_defers() -> None:
-    """The message names those that are known."""
-    with ToolServer("x") as model, pytest.raises(DeferError, match="names the MCP server 'weather'; known: none"):
+    """The message names those that are known, and the option that gives it."""
+    cure = "names the MCP server 'weather'; known: none; give it with --server weather=COMMAND"
+    with ToolServer("x") as model, pytest.raises(DeferError, match=cure):
         background_loop.run(agent(model).respond(CASE))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -16,15 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
+    Candidate,
     Case,
     Criterion,
+    DeferError,
     DefinitionError,
     HTTPTarget,
+    ModelTarget,
     Providers,
     Report,
     Row,
     Rubric,
     Suite,
+    ToolCall,
     loads_suite,
     pass_rates,
 )
@@ -253,6 +258,77 @@ def test_replies_without_names_are_matched_by_their_order() -> None:
     assert [case.output for case in THREE.answered(["1", {"output": "2"}, "3"])] == ["1", "2", "3"]
     with pytest.raises(DefinitionError, match="2 replies without ids or variables for 3 cases"):
         THREE.answered(["1", "2"])
+
+
+def test_replies_that_no_order_matches_are_told_the_id_that_names_a_case() -> None:
+    with pytest.raises(DefinitionError, match=r'replies\[0\]: .*such as \{"id": "a", "output": "..."\}'):
+        THREE.answered(["1", "2"])
+
+
+def test_a_report_of_a_run_gives_its_outputs_again(tmp_path: Path) -> None:
+    report = THREE.run("offline", target=lambda case: case.id * 2, runs=2)
+    for name in ("report.json", "report.ndjson"):
+        report.write(tmp_path / name)
+        again = THREE.answered(tmp_path / name)
+        assert [(case.id, case.output) for case in again] == [(row.id, row.output) for row in report]
+        assert not again.warnings
+
+
+def test_a_row_of_a_report_without_what_was_graded_is_no_reply(tmp_path: Path) -> None:
+    """Its calls of tools are words there, and a target that failed gave nothing: graded, both would fail."""
+
+    def target(case: Case) -> Candidate | str:
+        if case.id == "b":
+            raise RuntimeError("down")
+        return Candidate("done", tool_calls=[ToolCall("search")]) if case.id == "a" else "C!"
+
+    THREE.run("offline", target=target).write(tmp_path / "report.json")
+    again = THREE.answered(tmp_path / "report.json")
+    assert [case.output for case in again] == [None, None, "C!"]
+    said = "\n".join(map(str, again.warnings))
+    assert "the calls of a run in words alone" in said
+
+
+CELLS = """
+prompts: ["Say {{ q }}", '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{{ q }}"}]']
+providers: [openai:one, openai:two]
+tests: [{vars: {q: A}, assert: [{type: contains, value: A}]}]
+"""
+
+
+def test_a_reply_with_its_provider_and_prompt_belongs_to_that_cell() -> None:
+    suite = loads_suite(CELLS, "promptfoo")
+    provider, prompt = suite.cases[2].cell["provider"], suite.cases[2].cell["prompt"]
+    reply = {"vars": {"q": "A"}, "provider": provider, "prompt": prompt, "output": "A!"}
+    assert [case.output for case in suite.answered([reply])] == [None, None, "A!", None]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_result_of_promptfoo_belongs_to_the_cell_whose_prompt_was_sent(place: int) -> None:
+    """The labels of promptfoo's results begin with the path of the prompt's file, and go on with its text."""
+    suite = loads_suite(CELLS, "promptfoo")
+    case = suite.cases[place]
+    chat = [{"role": m.role, "content": m.content} for m in case.messages]
+    row = {
+        "vars": {"q": "A"},
+        "promptIdx": place,
+        "provider": {"id": case.cell["provider"]},
+        "prompt": {"raw": json.dumps(chat) if chat else case.input, "label": "prompts/p.txt: Say {{ q }}"},
+        "response": {"output": "A!"},
+    }
+    assert [n for n, one in enumerate(suite.answered([row])) if one.output == "A!"] == [place]
+
+
+def test_a_reply_without_some_variables_of_the_cases_is_told_which() -> None:
+    suite = loads_suite("tests: [{vars: {q: A, topic: T}, assert: [{type: contains, value: A}]}]", "promptfoo")
+    with pytest.raises(DefinitionError, match=r"no case .the cases also have the variables topic\b"):
+        suite.answered([{"vars": {"q": "A"}, "output": "A!"}])
+
+
+def test_a_model_without_the_server_of_a_case_defers_it() -> None:
+    (case,) = Suite("s", [Case("a", "T", input="Weather?", server="weather")])
+    with pytest.raises(DeferError, match="--server weather=COMMAND"):
+        asyncio.run(ModelTarget("openai/m").respond(case))
 
 
 def test_replies_are_matched_by_variables() -> None:

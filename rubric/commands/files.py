@@ -174,6 +174,9 @@ def convert(
         write_text(Path(out), str(converted))
     run = suite if outputs is None else suite.answered(outputs)
     if prove is not None and not _proved(run, converted, prove, judge, environ):
+        if outputs is None and any(case.output is None for case in run):
+            cure = "the report of that run has the responses of its target: grade ... --out report.json"
+            print_line(f"{cure}, then convert ... --outputs report.json", problem=True)
         sys.exit(DIFFERENT)
 
 

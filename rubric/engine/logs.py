@@ -53,7 +53,7 @@ def entries_of(rows: Sequence[Any]) -> Entries | None:
 
 def rows_of(path: Path) -> list[Any]:
     """
-    Return what a JSON file lists: an array, or the results of promptfoo.
+    Return what a JSON file lists: an array, the results of promptfoo, or the rows of a report of ours.
 
     Raises:
         DefinitionError: It is no JSON, or no list.
@@ -65,10 +65,17 @@ def rows_of(path: Path) -> list[Any]:
     found = data
     while isinstance(found, Mapping) and "results" in found:  # promptfoo's are two deep, and were one
         found = found["results"]
+    if is_report(found):
+        found = found.get("rows")
     if not isinstance(found, list):
         message = "expected an array of rows, or a log of promptfoo, LangSmith or Braintrust"
         raise DefinitionError("candidates", f"{path.name}: {message}; for the text of one candidate use grade()")
     return found
+
+
+def is_report(data: Any) -> bool:
+    """True if *data* is a report of ours in JSON, or the line of one that sums it up."""
+    return isinstance(data, Mapping) and str(data.get("schema")).startswith("rubric-report/")
 
 
 # -- what someone said ------------------------------------------------------------------------------------

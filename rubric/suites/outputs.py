@@ -26,7 +26,7 @@ from unicodedata import normalize
 
 from attrs import evolve, field, fields_dict, frozen
 
-from rubric.engine.logs import Broken, candidate_of, rows_of
+from rubric.engine.logs import Broken, candidate_of, is_report, rows_of
 from rubric.engine.row_files import json_lines
 from rubric.errors import DefinitionError, Problem, RubricError
 from rubric.internals.frozen_map import thaw
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _IDS = ("id", "case", "case_id", "test_id", "testId", "eval_id", "evalId")
 _OUTPUTS = ("output", "response", "answer", "candidate_answer", "candidateAnswer", "completion", "generation", "text")
 _MOST_LISTED = 20
+_RUN = f" [{RUN} "
 _EXPECTED = 'expected rows such as {"id": "refund", "output": "..."}, or results of promptfoo or AgentV'
 
 
@@ -59,6 +60,7 @@ class Reply:
         names: All names of those.
         transformed: Whether its system has applied the transforms of the file already.
         own: Whether it is a row of a report of ours, whose output is what a target gave.
+        asked: The prompt as it was sent.
     """
 
     where: str
@@ -70,6 +72,7 @@ class Reply:
     names: frozenset[str] = field(factory=frozenset)
     transformed: bool = False
     own: bool = False
+    asked: str = ""
 
 
 def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
@@ -105,7 +108,7 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
 def _read(path: Path) -> tuple[str, list[Any]]:
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
-            return str(path), [*json_lines(path)]
+            return str(path), [row for row in json_lines(path) if not is_report(row)]
         case ".json" if not path.read_bytes().strip():
             return str(path), []
         case ".json":
@@ -131,13 +134,19 @@ def _reply(where: str, row: Any) -> Reply:
         return _of_promptfoo(where, row)
     id_ = next((_id(row[key]) for key in _IDS if row.get(key) not in (None, "")), "")
     said = next((row[key] for key in _OUTPUTS if row.get(key) is not None), None)
-    target = row.get("target")
-    cell = {"target": text_of(at(target, "name") or target)} if target else {}
     own = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
     variables = None if own is None else _as_texts(own)
+    target = row.get("target") or (None if own is None else row.get("provider"))
+    cell = {"target": text_of(at(target, "name") or target)} if target else {}
+    if own is not None and row.get("prompt"):
+        cell["prompt"] = text_of(row["prompt"])
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
         return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
+    own_row = "entries" in row and "status" in row
+    if own_row and (row.get("run") or not said):
+        why = "a report tells the calls of a run in words alone" if row.get("run") else "its target gave no output"
+        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()), own=True)
     messages = row.get("messages") or []
     if messages and not is_chat(messages):
         why = "its `messages` are no chat; expected a list of {role, content}, or none"
@@ -146,7 +155,6 @@ def _reply(where: str, row: Any) -> Reply:
     candidate = evolve(given, metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
-    own_row = "entries" in row and "status" in row
     return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
 
 
@@ -214,6 +222,7 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
         "variables": variables,
         "cell": {what: names[0] for what, names in named.items() if names},
         "names": frozenset(name for names in named.values() for name in names),
+        "asked": text_of(at(prompt, "raw") or ""),
     }
     response = row.get("response")
     output = at(response, "output") if isinstance(response, Mapping) else response
@@ -241,24 +250,35 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
     if is_ordered and len(replies) != len(cases):
         message = f"{len(replies)} replies without ids or variables for {len(cases)} cases cannot be matched by order"
-        raise DefinitionError("outputs", f"{message}; give each an id")
+        one = f'{{"id": {json.dumps(cases[0].id, ensure_ascii=False)}, "output": "..."}}' if cases else _EXPECTED
+        raise DefinitionError("outputs", f"{replies[0].where}: {message}; give each the id of its case, such as {one}")
     for number, reply in enumerate(replies):
         if is_ordered:
             fitting = [number]
         elif reply.id:
-            exact = by_id.get(reply.id)
+            exact = by_id.get(reply.id, by_id.get(reply.id.rpartition(_RUN)[0]) if reply.own else None)
             fitting = [exact] if exact is not None else _of_cell(below.get(reply.id, []), cases, reply)
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
+        cure = "give the id of its case"
         if reply.candidate is None:
             lost.append(f"{reply.where}: {shorten(reply.why, 160)}")
         if len(fitting) == 1:
             matched[fitting[0]].append(reply)
         elif reply.candidate is not None:
-            what = "no case" if not fitting else f"{len(fitting)} cases"
-            lost.append(f"{reply.where}: {what} for {said}")
+            lost.append(f"{reply.where}: {_why_not_one(fitting, cases, reply)} for {said}; {cure}")
     return matched, lost
+
+
+def _why_not_one(fitting: list[int], cases: tuple[Case, ...], reply: Reply) -> str:
+    """Say that no case, or more than one, fits *reply*, and by what."""
+    if fitting:
+        return f"{len(fitting)} cases ({', '.join(repr(shorten(cases[n].id, 60)) for n in fitting[:2])}, ...)"
+    if reply.id or reply.variables is None:
+        return "no case"
+    missing = {name for case in cases for name in case.variables} - reply.variables.keys()
+    return f"no case (the cases also have the variables {', '.join(sorted(missing))})" if missing else "no case"
 
 
 def _below(ids: Sequence[str]) -> dict[str, list[int]]:
@@ -303,11 +323,23 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
     if len(found) < 2:  # noqa: PLR2004
         return found
     in_cell = [n for n in found if cases[n].cell and all(str(v) in reply.names for v in cases[n].cell.values())]
-    if in_cell:
-        found = in_cell
+    found = in_cell or [n for n in found if reply.asked and _asks(cases[n], reply.asked)] or found
     # A case with more of the variables is the closer one: another may have a part of them.
     most = max(len(cases[n].variables) for n in found)
     return [n for n in found if len(cases[n].variables) == most]
+
+
+def _asks(case: Case, prompt: str) -> bool:
+    """True if *prompt*, a text or a chat as JSON, is what *case* asks."""
+    if not case.messages:
+        return case.input.strip() == prompt.strip()
+    try:
+        chat = json.loads(prompt)
+    except ValueError:
+        return False
+    sent = [(message.role, message.content) for message in case.messages]
+    sent += [("user", case.input)] if case.input and sent[-1:] != [("user", case.input)] else []
+    return is_chat(chat) and [(at(one, "role"), text_of(at(one, "content"))) for one in chat] == sent
 
 
 def _may_answer(case: Case, reply: Reply) -> bool:

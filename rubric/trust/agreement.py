@@ -95,6 +95,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]]:
         """The figures, as tables with a title and a head each."""
         out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
+        one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
         rows: list[tuple[object, ...]] = []
         for c in self.criteria:
             constant = "" if c.constant is None else f"{c.constant.name}: {c.constant}"
@@ -117,7 +118,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
                 cells: list[tuple[object, ...]] = [
                     (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
                 ]
-                out.append((f"{c.title}: people in rows, the judge in columns", ("", *c.categories), cells))
+                out.append((f"{c.title}: {other} in rows, {one} in columns", ("", *c.categories), cells))
         if self.votes:
             lines = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]
             head = ("criterion", "n", "flip rate", "ICC(1)", "alpha", "votes for reliability .9")

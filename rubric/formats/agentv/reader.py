@@ -56,7 +56,7 @@ _KNOWN = frozenset(
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
 )
-_EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "threshold"})
+_EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "threshold", "target", "targets"})
 _OWN = frozenset(
     {"id", "input", "vars", "criteria", "expected_output", "expected_outcome", "metadata", "options", "output"}
 )

@@ -20,7 +20,7 @@ See "Rubric scoring" and the reference of the `evals` block in mcptest's documen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import evolve, fields, frozen
@@ -32,6 +32,7 @@ from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read
 from rubric.formats.mcptest.scorers import read_scorers, scored
 from rubric.formats.model_names import litellm_name
 from rubric.internals.fields import identifier, misspelt
+from rubric.internals.text import shorten
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.cases import cells as fanned_out
@@ -250,7 +251,9 @@ def _read_other(block: Cursor, shared: Shared) -> list[Found]:
         block.unknown("", _BLOCKS)
         return []
     if block.step == "servers":
-        block.warn("a file starts and reaches no server: give those of a live run, --server NAME=COMMAND", key=True)
+        names = [str(name) for name in block.value] if isinstance(block.value, Mapping) else []
+        how = " ".join(f"--server {shorten(name, 60)}=COMMAND" for name in names[:5] or ["NAME"])
+        block.warn(f"a file starts and reaches no server: give those of a live run, {how}", key=True)
         return []
     found = [*_read_matchers(block, shared)]
     if block.step == "agents" and found:

@@ -36,7 +36,7 @@ from rubric.models.chat_completions import clean
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
-from rubric.suites.targets.models import AskedModel, left_out, opening, ready_to_ask, say
+from rubric.suites.targets.models import AskedModel, left_out, missing_server, opening, ready_to_ask, say
 from rubric.values.candidates import Message, ToolCall
 from rubric.values.requests import Failure, FailureKind, Usage
 from rubric.values.rubrics import Rubric
@@ -376,6 +376,5 @@ class AgentTarget(AskedModel):
         if not case.server:
             return dict(self.servers)
         if case.server not in self.servers:
-            known = ", ".join(repr(name) for name in self.servers) or "none"
-            raise DeferError(f"the case {case.id!r} names the MCP server {case.server!r}; known: {known}")
+            raise DeferError(missing_server(case, self.servers))
         return {case.server: self.servers[case.server]}

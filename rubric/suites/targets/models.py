@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
@@ -96,14 +96,24 @@ class ModelTarget(AskedModel):
         Return the model's answer to *case*.
 
         Raises:
-            DeferError: The environment has no key for the model, no vendor has its name, or the case asks nothing.
+            DeferError: The environment has no key for the model, no vendor has its name, or the case asks nothing or
+                needs an MCP server.
             ModelError: The model did not answer.
         """
+        if case.server:
+            raise DeferError(missing_server(case))
         messages = opening(case, self.system)
         await ready_to_ask(self.asked)
         turn = await say(self.asked, messages)
         said = case.responding(turn.text, metrics=evolve(case.metrics, finish_reason=turn.finish))
         return Response(said, turn.usage, left_out(turn))
+
+
+def missing_server(case: Case, known: Iterable[str] = ()) -> str:
+    """Return why a target that has the servers *known* cannot answer *case*, and the cure."""
+    name = case.server
+    cure = f"give it with --server {name}=COMMAND; in code, AgentTarget(model, {{{name!r}: StdioServer(...)}})"
+    return f"it names the MCP server {name!r}; known: {', '.join(map(repr, known)) or 'none'}; {cure}"
 
 
 def opening(case: Case, system: str = "") -> list[dict[str, Any]]:
