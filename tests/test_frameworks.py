@@ -343,3 +343,11 @@ def test_a_judge_is_named_as_each_framework_names_it() -> None:
         assert f": {name}" in str(written)
         assert any("temperature" in loss for loss in written.dropped)
         assert loads_suite(str(written)).cases[0].judge == Judge("gemini/gemini-2.5-flash")
+
+
+def test_a_metric_of_adk_with_a_threshold_of_0_is_no_gate() -> None:
+    """No score fails it; it is written and read again."""
+    suite = Suite("s", [Case("c", Rubric(threshold=0).expects("Is polite"), input="Hi")])
+    (case,) = loads_suite(str(convert(suite, "adk")), "adk")
+    assert case.rubric.threshold == 0
+    assert convert(Suite("s", [case]), "adk").data == convert(suite, "adk").data

@@ -61,7 +61,7 @@ def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None
     if threshold is None or not items:
         return None
     rubric = at.built(Rubric, name, criteria=items, threshold=threshold)
-    return None if rubric is None else Criterion(name, id=name, answer=rubric, min_score=threshold)
+    return None if rubric is None else Criterion(name, id=name, answer=rubric, min_score=threshold or None)
 
 
 def _rubric(at: Cursor) -> Criterion | None:

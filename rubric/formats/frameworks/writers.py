@@ -134,7 +134,7 @@ class _Writing:
 def _gates(rubric: Rubric) -> list[tuple[str, Rubric]]:
     """Return the rubrics that *rubric* is made of, each a gate by its own threshold; or itself, alone."""
     inner = [(c.id, c.answer, c) for c in rubric.criteria if isinstance(c.answer, Rubric)]
-    gates = all(c == Criterion(id_, id=id_, answer=one, min_score=one.threshold) for id_, one, c in inner)
+    gates = all(c == Criterion(id_, id=id_, answer=one, min_score=one.threshold or None) for id_, one, c in inner)
     whole = gates and inner and rubric == Rubric(criteria=[c for _, _, c in inner], threshold=0)
     return [(id_, one) for id_, one, _ in inner] if whole else [("", rubric)]
 
