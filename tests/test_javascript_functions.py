@@ -10,7 +10,7 @@ import pytest
 
 from rubric.formats.suites import dumps_suite, load_suite
 from rubric.suites.suite import Suite
-from rubric.suites.targets.http import _answer
+from rubric.suites.targets.http import Received, _answer
 from rubric.values.candidates import Message
 from tests.agentv import written
 
@@ -55,6 +55,16 @@ def test_a_function_makes_the_prompt_of_each_case(
 ) -> None:
     """A text, data as JSON, or a chat, of the variables with their types; it may be a template itself."""
     assert asked(tmp_path, text, reference, name=name) == expected
+
+
+def test_the_configuration_of_a_prompt_is_that_of_its_request(tmp_path: Path) -> None:
+    """What its function returns goes over what the file says, and both over the provider's."""
+    files = {"ask.js": "module.exports = () => ({prompt: 'hi', config: {temperature: 0.5, tone: 'dry'}})"}
+    prompts = [{"id": "file://ask.js", "config": {"max_tokens": 9, "temperature": 0.1}}]
+    provider = {"id": "openai:gpt-5-mini", "config": {"temperature": 0, "top_p": 1}}
+    (case,) = loaded(tmp_path, files, prompts=prompts, providers=[provider], tests=[{"assert": CONTAINS}])
+    assert dict(case.providers[0].settings) == {"temperature": 0.5, "top_p": 1, "max_tokens": 9}
+    assert case.input == "hi"
 
 
 def test_a_made_prompt_attaches_images_and_takes_nothing_around_it(tmp_path: Path) -> None:
@@ -207,13 +217,15 @@ def test_a_provider_whose_file_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 def test_the_response_of_an_address_goes_through_a_file(tmp_path: Path) -> None:
-    """`transformResponse` is given the JSON and the text."""
+    """`transformResponse` is given the JSON, the text, and what else is known of the response."""
     config = {"url": "http://127.0.0.1:1/", "body": {"q": "{{prompt}}"}, "transformResponse": "file://r.mjs:found"}
-    files = {"r.mjs": "export const found = (json, text) => ({output: json.a + text.length});"}
+    files = {
+        "r.mjs": "export const found = (json, text, c) => ({output: json.a + text.length + c.response.headers.k});"
+    }
     (case,) = loaded(tmp_path, files, prompts=["hi"], providers=[{"id": "http", "config": config}], tests=[TEST])
     request = case.providers[0].request
     assert request is not None
-    assert _answer('{"a": "x"}', request, None) == "x10"
+    assert _answer(Received('{"a": "x"}', headers={"k": "v"}), request, None) == "x10v"
 
 
 def test_filters_of_the_file_are_run_in_its_templates(tmp_path: Path) -> None:

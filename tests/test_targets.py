@@ -210,6 +210,32 @@ def test_an_address_of_a_file_is_asked_if_its_host_is_allowed(application: Appli
     assert not any("key" in name.lower() or name == "Authorization" for name in application.seen[0][2])
 
 
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("transform: 'typeof output + output.n'", "object7"),
+        ("transform: 'typeof output', config: {transformResponse: 'json.choices[0]'}", "object"),
+        ("transform: 'typeof output', config: {transformResponse: 'json.choices[0].message.content'}", "string"),
+        ("config: {transformResponse: 'context.response.status + 1'}", "201"),
+        ("config: {transformResponse: '(json, text, context) => context.response.data.n'}", "7"),
+        ("config: {transformResponse: 'json.n'}", "7"),
+    ],
+)
+def test_what_an_address_answers_is_data_for_its_transform(application: Application, rest: str, said: str) -> None:
+    """A text is a text, and a response without `transformResponse` is its JSON, as in promptfoo."""
+    pytest.importorskip("quickjs", reason="needs the extra javascript")
+    suite = loads_suite(
+        f"""
+prompts: [Hi]
+providers: [{{id: 'http://{application.host}/v1', {rest}}}]
+tests: [{{assert: [{{type: equals, value: '{said}'}}]}}]
+""",
+        "promptfoo",
+    )
+    (row,) = suite.run("offline", target=Providers(["127.0.0.1"]))
+    assert row.status == "passed", row.reason
+
+
 def test_a_provider_that_cannot_be_asked_is_no_fault_of_the_file() -> None:
     text = HTTP.format("x.example", "json.a").replace("body:", "headers: {k: '{{ env.SECRET }}'}\n      body:")
     (case,) = loads_suite(text, "promptfoo")

@@ -51,11 +51,17 @@ def runs_of(*values: Any) -> int:
     return 1
 
 
-def read_provider(at: Cursor, fill: Callable[[str], str]) -> Provider:
-    """Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so."""
+def read_provider(at: Cursor, fill: Callable[[str], str], config: Mapping[str, Any] = {}) -> Provider:
+    """
+    Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so.
+
+    *config* is the prompt's, of which a model takes what is sent, over its own.
+    """
     with at.notes.lacking() as lacks:
         at = _with_files(at)
         made = _program(at, fill) or provider_of(at, fill)
+    if made.model and config:
+        made = evolve(made, settings=FrozenMap({**made.settings, **_sent(config)}))
     return Provider(made.name, missing=lacks[0]) if lacks else made
 
 
@@ -165,9 +171,13 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
         model = litellm_name(fill(id_))
     except DefinitionError as problem:
         return Provider(name, missing=problem.message, transform=transform)  # of a fixed output, such as that of echo
-    sent = {key: item for key, item in config.items() if _is_sent(key, item)}
+    sent = _sent(config)
     unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET and key != "transform"]
     return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
+
+
+def _sent(config: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {key: item for key, item in config.items() if _is_sent(key, item)}
 
 
 def _is_sent(key: Any, value: Any) -> bool:
@@ -239,4 +249,4 @@ def _answer(code: Any, at: Cursor) -> tuple[str, Program | None]:
     if not is_installed():
         raise DefinitionError("transformResponse", "install the extra 'javascript' to run its `transformResponse`")
     body = f"const {{json, text}} = context;\nconst found = ({line}\n);\n"
-    return "", Program(f"{body}return typeof found === 'function' ? found(json, text, {{}}) : found;")
+    return "", Program(f"{body}return typeof found === 'function' ? found(json, text, context) : found;")

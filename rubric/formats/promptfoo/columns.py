@@ -262,6 +262,8 @@ def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Pro
     if why:
         return evolve(prompt, missing=f"a prompt that a program makes, which failed ({shorten(why, 160)})")
     if isinstance(said, dict) and "prompt" in said:
+        config = said.get("config")
+        prompt = evolve(prompt, config={**prompt.config, **(config if isinstance(config, dict) else {})})
         said = said["prompt"]
     return evolve(_known(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)
 

@@ -444,7 +444,8 @@ def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
     if cell.at is None or not cell.provider:
         return []
     at, values = cell.at, {**slots.variables, "prompt": asked.text}
-    provider = read_provider(at, lambda template: filled(at, template, values))
+    config = cell.prompt.config if cell.prompt is not None else {}
+    provider = read_provider(at, lambda template: filled(at, template, values), config)
     if asked.images and provider.request is not None:
         at.once("an address is sent the texts of a prompt, not its images")
     return [provider if provider.program is None else evolve(provider, variables=FrozenMap(slots.variables))]

@@ -27,7 +27,7 @@ from rubric.suites.cases import Case
 from rubric.suites.providers import METHODS, HTTPRequest, as_settings, check_url
 from rubric.suites.targets.base import Response
 from rubric.suites.targets.models import opening
-from rubric.values.requests import Failure
+from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     import aiohttp
@@ -147,6 +147,19 @@ async def ask(
     Send *request*, and return the answer to *case* in its response.
 
     Raises:
+        ModelError: As `found_by`.
+    """
+    found, usage = await found_by(request, find, seconds=seconds, retries=retries)
+    return Response(case.responding(text_of(found)), usage)
+
+
+async def found_by(
+    request: HTTPRequest, find: Finding | None = None, *, seconds: float = 60.0, retries: int = 2
+) -> tuple[Any, Usage]:
+    """
+    Send *request*, and return the answer in its response, a text or data, and what was spent.
+
+    Raises:
         ModelError: All attempts failed, or there is no answer in the response.
     """
     from rubric.models import http_client  # noqa: PLC0415 - aiohttp takes a tenth of a second
@@ -154,11 +167,12 @@ async def ask(
     secrets = tuple(values_of(request.headers))
     place = shorten(request.url.partition("?")[0], 120)
 
-    async def read(response: aiohttp.ClientResponse) -> str:
+    async def read(response: aiohttp.ClientResponse) -> Received:
         whole = await http_client.whole(response.content, response.status, response.headers, LARGEST)
-        return whole.decode("utf-8", "replace")
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Received(whole.decode("utf-8", "replace"), response.status, response.reason or "", headers)
 
-    async def once() -> str | Failure:
+    async def once() -> Received | Failure:
         try:
             server = http_client.Server.at(request.url, request.headers, secrets)
             sent = {"data": request.body.encode()} if request.body else {}
@@ -172,13 +186,24 @@ async def ask(
     if isinstance(outcome, Failure):
         raise ModelError(evolve(outcome, message=f"the target {place}: {outcome.message}", usage=spent))
     try:
-        return Response(case.responding(_answer(outcome, request, find)), spent)
+        return _answer(outcome, request, find), spent
     except (DefinitionError, JavaScriptError, ThrownError) as problem:
-        message = f"the target {place}: {problem}; the response begins {shorten(outcome, 120)!r}"
+        message = f"the target {place}: {problem}; the response begins {shorten(outcome.text, 120)!r}"
         raise ModelError(Failure("bad_response", message, usage=spent)) from None
 
 
-def _answer(text: str, request: HTTPRequest, find: Finding | None) -> str:
+@frozen
+class Received:
+    """A response: its *text*, its *status* with the *reason*, and its *headers*, by their names in small letters."""
+
+    text: str
+    status: int = 200
+    reason: str = ""
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+def _answer(received: Received, request: HTTPRequest, find: Finding | None) -> Any:
+    text = received.text
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -190,12 +215,15 @@ def _answer(text: str, request: HTTPRequest, find: Finding | None) -> str:
         return found
     if request.program is not None:
         program, of_module = request.program, request.program.module  # a module exports a function of what a line names
-        found = program.call(data, text, {}) if of_module else program.run(text, {"json": data, "text": text})
+        whole = {"data": text if data is None else data, "cached": False, "status": received.status}
+        context = {"response": {**whole, "statusText": received.reason, "headers": {**received.headers}}}
+        given = {"json": data, "text": text, **context}
+        found = program.call(data, text, context) if of_module else program.run(text, given)
         found = found["output"] if isinstance(found, dict) and "output" in found else found
         if found is UNDEFINED or found is None:
             raise DefinitionError("answer", "transformResponse finds no answer")
-        return text_of(found)
-    return text if data is None and not request.answer else text_of(_at(data, request.answer))
+        return found
+    return text if data is None and not request.answer else _at(data, request.answer)
 
 
 _STEP = re.compile(r"(?:^|\.)([A-Za-z_$][\w$-]*)|\[(\d{1,6})\]|\[(['\"])([^'\"\]]+)\3\]")

@@ -22,7 +22,7 @@ from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.providers import Provider
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
-from rubric.suites.targets.http import ask, prompt_of, text_of
+from rubric.suites.targets.http import found_by, prompt_of, text_of
 from rubric.suites.targets.models import ModelTarget
 from rubric.values.requests import Failure, Usage
 
@@ -108,22 +108,25 @@ class Providers(Shown):
         if why := self.why_not(case):
             raise DeferError(why)
         provider = case.providers[0]
+        found: Any = None
         if provider.program is not None:
             response = await _called(provider, case)
         elif provider.request is not None:
-            response = await ask(provider.request, case)
+            found, usage = await found_by(provider.request)
+            response = Response(case.responding(text_of(found)), usage)
         else:
             own = {name: value for name, value in provider.settings.items() if name in ("temperature", "max_tokens")}
             rest = {name: value for name, value in provider.settings.items() if name not in own}
             response = await ModelTarget(provider.model, params=rest, **own).respond(case)
         if provider.transform is not None:
-            response = await _transformed(response, provider.transform, case)
+            given = response.candidate.output if found is None else found  # data stays data
+            response = await _transformed(response, given, provider.transform, case)
         notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
         return evolve(response, warnings=(*response.warnings, *notes))
 
 
-async def _transformed(response: Response, transform: Program | PythonFunction, case: Case) -> Response:
-    output, context = response.candidate.output, {"vars": thaw(case.variables), "prompt": {"raw": case.input}}
+async def _transformed(response: Response, output: Any, transform: Program | PythonFunction, case: Case) -> Response:
+    context = {"vars": thaw(case.variables), "prompt": {"raw": case.input}}
     try:
         if isinstance(transform, PythonFunction):
             made = await transform.acall(output, context)
