@@ -397,13 +397,6 @@ def test_replies_find_their_asks_whatever_was_sent_ahead() -> None:
     assert [f.score for f in result.findings if isinstance(f, Scored)] == [1.0, 0.0, 1.0]
 
 
-def test_all_asks_of_a_candidate_share_everything_but_the_tail() -> None:
-    """System and candidate are the same, byte for byte; the criterion comes last."""
-    judge = Judge(ScriptedModel(lambda _: True))
-    drive(THREE, judge)
-    assert len({(one.messages[0], one.messages[1].parts[0]) for one in asks(judge)}) == 1
-
-
 def test_a_model_that_cannot_be_hashed_can_judge() -> None:
     """Whoever writes a model need not think of sets."""
 
