@@ -175,3 +175,22 @@ def test_a_name_that_a_template_sets_is_no_slot(tmp_path: Path) -> None:
     rubric = {"type": "llm-rubric", "value": "x", "rubricPrompt": "{% set tone='warm' %}Is it {{ tone }}? {{ output }}"}
     (case,) = suite_of(tmp_path, [{"assert": [rubric]}])
     assert case.rubric.prompt == "Is it warm? {{ output }}"
+
+
+def test_numbers_of_variables_are_written_as_javascript_writes_them(tmp_path: Path) -> None:
+    """Alone, in lists and in JSON: promptfoo 0.121 renders the same."""
+    (tmp_path / "promptfooconfig.yaml").write_text(
+        "prompts: ['{{v}} {{v | dump}} {{l | dump}} {{w}} {{e}} {{s}} {{m}}']\n"
+        "tests: [{vars: {v: 2.0, l: {a: [[2.0, 3.5]]}, w: 1.50, e: 1.0e21, s: 1e-7, m: 0.00001}, assert: [{type: is-json}]}]"
+    )
+    (case,) = load_suite(tmp_path / "promptfooconfig.yaml")
+    assert case.input == '2 2 {"a":[[2,3.5]]} 1.5 1e+21 1e-7 0.00001'
+
+
+def test_a_check_without_a_value_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    """Promptfoo reads the file, and fails that test alone."""
+    (tmp_path / "promptfooconfig.yaml").write_text(
+        "prompts: ['x']\ntests: [{assert: [{type: contains-any}]}, {assert: [{type: contains, value: b}]}]"
+    )
+    first, second = load_suite(tmp_path / "promptfooconfig.yaml").run("offline", target=lambda case: "b")
+    assert (first.status, second.status) == ("ungraded", "passed")

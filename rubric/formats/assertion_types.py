@@ -17,6 +17,7 @@ from attrs import field, frozen
 from attrs.converters import optional
 
 from rubric.errors import DefinitionError
+from rubric.formats.json import javascript_number
 from rubric.grading.code_checks import decide
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
@@ -47,13 +48,11 @@ def is_known(type: str) -> bool:
 
 def as_text(value: Any) -> str:
     """Return *value*, a text or a number, as text; whole numbers have no decimals, as in JavaScript."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str | float) or value == "":
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return javascript_number(value)
+    if not isinstance(value, str) or value == "":
         raise refuse("value", value, "a text that is not empty, or a number")
-    return str(value)
+    return value
 
 
 def _as_texts(value: Any) -> list[str]:

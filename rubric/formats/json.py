@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from rubric.formats import document
@@ -64,6 +65,29 @@ def to_json(data: Any) -> str:
     """Return *data* as JSON, readable; only what UTF-8 cannot hold is escaped."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+
+
+_LEAST_WRITTEN_OUT, _LEAST_WITH_EXPONENT = 1e-6, 1e21
+
+
+def javascript_number(value: float) -> str:
+    """Return *value* as JavaScript writes it: `2` for 2.0, `0.00001`, `1e-7` and `1e+21`."""
+    whole = javascript_data(value)
+    if isinstance(whole, float) and _LEAST_WRITTEN_OUT <= abs(whole) < 1:
+        return format(Decimal(repr(whole)), "f")
+    return re.sub(r"e([+-])0", r"e\1", repr(whole))
+
+
+def javascript_data(value: Any) -> Any:
+    """Return *value* with its numbers as JavaScript has them: 2.0 is 2."""
+    match value:
+        case float() if value.is_integer() and abs(value) < _LEAST_WITH_EXPONENT:
+            return int(value)
+        case dict():
+            return {key: javascript_data(part) for key, part in value.items()}
+        case list() | tuple():
+            return [javascript_data(part) for part in value]
+    return value
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError, RubricError
 from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
+from rubric.formats.json import javascript_data, javascript_number
 from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
@@ -46,14 +47,14 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float):
+        return javascript_number(value)
     return compact(value)
 
 
 def compact(value: Any) -> str:
     """Return *value* as JSON without white space, as JavaScript writes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(javascript_data(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def named(at: Cursor) -> Iterator[tuple[str, Cursor]]:

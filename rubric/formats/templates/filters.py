@@ -18,6 +18,7 @@ from jinja2.runtime import Undefined
 
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import LackingError
+from rubric.formats.json import javascript_data, javascript_number
 from rubric.internals.text import shorten
 
 LARGEST = 1_000_000
@@ -49,11 +50,11 @@ def as_text(value: Any) -> str:
             return ""
         case bool():
             return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
+        case float():
+            return javascript_number(value)
         case dict() | list() | tuple():
             return dump(value)
-        case int() | float() | Undefined():
+        case int() | Undefined():
             return str(value)
         case _:  # an object of Jinja's, such as the loop
             return ""
@@ -64,7 +65,7 @@ def dump(value: Any, indent: Any = None) -> str:
     spaces = None if indent is None else min(max(_int(indent), 0), 8)
     separators = (",", ":") if spaces is None else (",", ": ")
     encoder = json.JSONEncoder(ensure_ascii=False, indent=spaces, separators=separators, default=as_text)
-    return joined(encoder.iterencode(None if isinstance(value, Undefined) else value))
+    return joined(encoder.iterencode(None if isinstance(value, Undefined) else javascript_data(value)))
 
 
 def _default(value: Any, fallback: Any = "", boolean: Any = False) -> Any:  # noqa: FBT002
