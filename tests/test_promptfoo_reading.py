@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.engine.grade import grade
-from rubric.errors import LoadError
+from rubric.errors import DefinitionError, LoadError
 from rubric.formats.assertion_types import KNOWN
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
@@ -371,6 +372,29 @@ def test_the_newline_that_ends_a_variable_is_not_shown_in_a_prompt() -> None:
 def test_a_schema_of_nothing_asks_for_json_alone(value: str) -> None:
     """As in promptfoo, which validates by a schema only where there is one."""
     assert one(f"{{type: is-json, value: {value}}}") == one("{type: is-json}")
+
+
+@pytest.mark.parametrize("type", ["is-json", "contains-json"])
+def test_a_schema_that_promptfoo_would_not_compile_leaves_its_case_ungraded(type: str) -> None:
+    """A validator passes over unknown keywords: every output would fit an example, or a misspelt schema."""
+    text = f"tests: [{{assert: [{{type: {type}, value: {{intent: billing}}}}]}}, {{assert: [{{type: is-json}}]}}]"
+    suite = loads(text).answered(['{"intent": "refund"}'] * 2)
+    assert [row.status for row in suite.run("offline")] == ["ungraded", "passed"]
+
+
+def test_null_takes_back_the_default_of_an_option() -> None:
+    """As in promptfoo, for which there is no such transform then."""
+    text = "{options: {transformVars: null, transform: output.trim()}}"
+    suite = loads(
+        f"defaultTest: {text}\ntests: [{{options: {{transform: null}}, assert: [{{type: equals, value: a}}]}}]"
+    )
+    assert suite == loads("tests: [{assert: [{type: equals, value: a}]}]")
+
+
+@pytest.mark.parametrize("replies", [{"test-1": "{}"}, {"{}"}, b"{}", 7, pd.DataFrame({"output": ["{}"]})])
+def test_outputs_that_would_be_read_as_their_keys_are_refused(replies: Any) -> None:
+    with pytest.raises(DefinitionError, match="expected a list of replies"):
+        loads("tests: [{assert: [{type: is-json}]}]").answered(replies)
 
 
 @pytest.mark.parametrize(

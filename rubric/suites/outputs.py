@@ -29,6 +29,7 @@ from attrs import evolve, field, fields_dict, frozen
 from rubric.engine.logs import Broken, candidate_of, is_report, rows_of
 from rubric.engine.row_files import json_lines
 from rubric.errors import DefinitionError, Problem, RubricError
+from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
@@ -82,7 +83,17 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
     Raises:
         DefinitionError: Nothing in it belongs to a case of the suite.
     """
-    source, rows = _read(Path(replies)) if isinstance(replies, str | PathLike) else ("replies", [*replies])
+    if isinstance(replies, str | PathLike):
+        source, rows = _read(Path(replies))
+    elif isinstance(replies, Mapping) or hasattr(replies, "columns"):
+        # Going through it would give its keys, or the names of its columns.
+        cure = "[{'id': id, 'output': text} for id, text in replies.items()]"
+        cure = cure if isinstance(replies, Mapping) else "its rows, such as frame.to_dict('records')"
+        raise DefinitionError("outputs", f"expected a list of replies, got a {type(replies).__name__}; pass {cure}")
+    elif isinstance(replies, bytes | set | frozenset) or not isinstance(replies, Iterable):
+        raise refuse("outputs", replies, "a list of replies, or a file")
+    else:
+        source, rows = "replies", [*replies]
     if not rows:
         raise DefinitionError("outputs", f"{source}: there are no replies in it; {_EXPECTED}")
     found = [_reply(f"{source}[{number}]", row) for number, row in enumerate(rows)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +28,13 @@ LONGEST_TEXT = 1_000_000
 
 _MOST_REPEATED = 500
 """The most instructions that the counts of a pattern may add: a search can take this many steps a character."""
+
+_SILENT = """
+    $anchor $comment $defs $dynamicAnchor $id $recursiveAnchor $schema $vocabulary contentEncoding contentMediaType
+    contentSchema default definitions deprecated description else examples id maxContains minContains readOnly then
+    title writeOnly discriminator example externalDocs xml
+"""
+"""Keywords of JSON Schema and OpenAPI that no value is checked by, or only together with another."""
 
 _COUNT = r"(?<!\\)\{\d+(?:,\d*)?\}"
 
@@ -120,6 +128,7 @@ def check_schema(field: str, schema: Mapping[str, Any]) -> None:
         raise DefinitionError(field, f"not a JSON Schema at {problem.json_path}: {shorten(problem.message)}") from None
     except (AttributeError, ArithmeticError, RecursionError, TypeError, ValueError) as problem:  # beyond jsonschema
         raise DefinitionError(field, f"not a JSON Schema: {shorten(str(problem))}") from None
+    _check_keywords(field, schema)
     for part in parts:
         patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
         named = part.get("patternProperties")
@@ -134,6 +143,35 @@ def check_schema(field: str, schema: Mapping[str, Any]) -> None:
         starts += [{"$ref": reference} for reference in references]
     if any(_misfit(field, schema, None, start) is None for start in starts):
         raise DefinitionError(field, "the schema refers to itself, or to other parts of itself, without an end")
+
+
+def _check_keywords(field: str, schema: Any) -> None:
+    """
+    Refuse keywords that no dialect has: a validator passes over them, so a slip, or an example, would fit everything.
+
+    Annotations of OpenAPI and names that begin with `x-` are taken. The strict mode of ajv, promptfoo's, takes neither.
+    """
+    from referencing.jsonschema import DRAFT202012  # noqa: PLC0415 - comes with jsonschema
+
+    known = _keywords()
+    for name in map(str, schema):
+        if name == "nullable":
+            raise DefinitionError(field, 'nullable is of OpenAPI and allows nothing here; write type: [string, "null"]')
+        if name not in known and not name.startswith("x-"):
+            near = get_close_matches(name, sorted(known), 1, 0.8)
+            cure = f"did you mean {near[0]!r}?" if near else "for a value itself, write {const: ...}"
+            raise DefinitionError(field, f"{shorten(repr(name), 60)} is no keyword of JSON Schema; {cure}")
+    for inner in DRAFT202012.subresources_of(schema):
+        if isinstance(inner, Mapping):
+            _check_keywords(field, inner)
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    from jsonschema import validators  # noqa: PLC0415
+
+    kinds = [getattr(validators, name) for name in dir(validators) if name.startswith("Draft")]
+    return frozenset(_SILENT.split()).union(*(kind.VALIDATORS for kind in kinds))
 
 
 def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[Mapping[str, Any]]:

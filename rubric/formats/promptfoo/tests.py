@@ -176,7 +176,8 @@ class Test:
             description=self.description or defaults.description,
             variables=defaults.variables | self.variables,
             asserts=self.asserts if alone else (*defaults.asserts, *self.asserts),
-            options=defaults.options | self.options,
+            # As in promptfoo, null takes back the default.
+            options={k: at for k, at in (defaults.options | self.options).items() if at.value is not None},
             threshold=self.threshold or defaults.threshold,
             fields=defaults.fields | self.fields,
             metadata=defaults.metadata | self.metadata,
