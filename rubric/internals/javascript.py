@@ -35,13 +35,36 @@ _PATIENCE = 30.0
 """Seconds until the process is killed, whatever it does: the machine may be busy, or have no limits of its own."""
 
 _ABSENT = (
-    *("require", "process", "fetch", "Buffer", "URL", "URLSearchParams", "TextEncoder", "TextDecoder", "crypto"),
-    *("structuredClone", "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "Intl"),
-    *("XMLHttpRequest", "WebSocket", "Headers", "Request", "Response", "FormData", "Blob", "File", "Event"),
-    *("EventTarget", "AbortController", "AbortSignal", "WebAssembly", "navigator", "Worker"),
-    *("MessageChannel", "BroadcastChannel", "__dirname", "__filename", "std", "os"),
+    *("require", "process", "fetch", "Buffer", "URL", "URLSearchParams", "URLPattern", "TextEncoder", "TextDecoder"),
+    *("crypto", "Crypto", "CryptoKey", "SubtleCrypto", "structuredClone", "Intl", "WebAssembly", "queueMicrotask"),
+    *("setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate"),
+    *("atob", "btoa", "performance", "DOMException", "Event", "EventTarget", "CustomEvent", "CloseEvent"),
+    *("MessageEvent", "MessagePort", "MessageChannel", "BroadcastChannel", "AbortController", "AbortSignal"),
+    *("XMLHttpRequest", "WebSocket", "Headers", "Request", "Response", "FormData", "Blob", "File", "Worker"),
+    *("navigator", "Navigator", "__dirname", "__filename", "std", "os", "CompressionStream", "DecompressionStream"),
+    *("ReadableStream", "WritableStream", "TransformStream", "TextEncoderStream", "TextDecoderStream"),
+    *("ReadableStreamDefaultReader", "ReadableStreamBYOBReader", "WritableStreamDefaultWriter"),
+    *("ByteLengthQueuingStrategy", "CountQueuingStrategy", "Performance", "PerformanceEntry", "PerformanceObserver"),
+    *("console.Console", "console.context", "console.createTask", "Atomics.waitAsync", "Array.fromAsync"),
+    *("Promise.withResolvers", "Promise.try", "performance.mark", "performance.measure", "performance.getEntries"),
+    *("performance.getEntriesByName", "performance.getEntriesByType", "performance.timerify"),
+    *("performance.clearMarks", "performance.clearMeasures", "performance.eventLoopUtilization"),
+    *(f"RegExp.{name}" for name in ("input", "lastMatch", "lastParen", "leftContext", "rightContext")),
+    *(f"RegExp.${sign}" for sign in "123456789&_+`'"),
 )
-"""Names that Node has, or that reach out, and the engine has not: a program that asks for one cannot run as meant."""
+"""
+Names that Node 20 has, or that reach out, and the engine may lack: a program that asks for one cannot run as meant.
+
+`RegExp.$1` is a member of `RegExp`. A name that the engine has is left as it is.
+"""
+
+
+_QUIET = (
+    *("log", "warn", "error", "info", "debug", "trace", "table", "dir", "dirxml", "assert", "clear", "count"),
+    *("countReset", "group", "groupCollapsed", "groupEnd", "time", "timeEnd", "timeLog", "timeStamp", "profile"),
+    "profileEnd",
+)
+"""Methods of `console`: they do nothing."""
 
 
 class JavaScriptError(RubricError):
@@ -98,7 +121,7 @@ class Program:
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
             raise JavaScriptError(f"the JavaScript was stopped at its limits {_MOST_STOPS} times, and is not run again")
         given |= {"body": self.body, "module": self.module, "name": self.name}
-        request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT}}
+        request = {"seconds": SECONDS, "memory": MEMORY, "input": {**given, "absent": _ABSENT, "quiet": _QUIET}}
         reply = _worker().ask(json.dumps(request))
         if "limit" in reply:
             what = _LIMITS.get(reply["limit"], f"{MEMORY >> 20} MiB")

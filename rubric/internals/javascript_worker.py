@@ -21,12 +21,17 @@ _PRELUDE = """
   const input = JSON.parse($input), {stringify} = JSON, finite = Number.isFinite;
   delete globalThis.$input;
   let lack = '';
+  const quiet = () => undefined;
+  globalThis.console = {};
+  for (const name of input.quiet) globalThis.console[name] = quiet;
   for (const name of input.absent) {
-    if (name in globalThis) continue;
-    Object.defineProperty(globalThis, name, {
+    const parts = name.split('.'), key = parts.pop();
+    const owner = parts.length ? Object.getOwnPropertyDescriptor(globalThis, parts[0])?.value : globalThis;
+    if (!owner || key in owner) continue;
+    Object.defineProperty(owner, key, {
       configurable: true,
       get() { lack = lack || name; throw new ReferenceError(name + ' is not defined'); },
-      set(value) { Object.defineProperty(globalThis, name, {value, writable: true, configurable: true}); },
+      set(value) { Object.defineProperty(owner, key, {value, writable: true, configurable: true}); },
     });
   }
   // Without tables of locales the engine has a plain form of these, which is not what Node answers.
@@ -46,8 +51,9 @@ _PRELUDE = """
   locale(Number, 'toLocaleString', small);
   for (const name of ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString']) locale(Date, name);
   locale(BigInt, 'toLocaleString');
-  const quiet = () => undefined;
-  globalThis.console = {log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet, trace: quiet, table: quiet};
+  const tailored = /^(az|el|hy|lt|tr)\\b/i;
+  const root = (text, tag) => tag === undefined || typeof tag === 'string' && !tailored.test(tag);
+  for (const name of ['toLocaleLowerCase', 'toLocaleUpperCase']) locale(String, name, root);
   globalThis.global = globalThis;
   const {data, node} = input, asks = [], answers = new Map(node ? node.answers : []);
   const [has, get] = [answers.has.bind(answers), answers.get.bind(answers)];
