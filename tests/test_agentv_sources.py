@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import load_suite
+from rubric import LoadError, load_suite
 from rubric.suites.suite import Suite
 
 SCENARIOS = """
@@ -96,3 +96,14 @@ def test_tests_that_a_program_makes_are_one_ungraded_case(tmp_path: Path) -> Non
     made, other = suite
     assert "tests that a program makes" in str(made.rubric.criteria[0].answer)
     assert other.id == "b"
+
+
+@pytest.mark.parametrize("name", ["config", "targets", "providers"])
+def test_settings_of_a_project_are_no_eval_and_say_so(name: str, tmp_path: Path) -> None:
+    file = tmp_path / ".agentv" / f"{name}.yaml"
+    file.parent.mkdir()
+    file.write_text("required_version: '>=4'\nexecution: {verbose: true}")
+    with pytest.raises(LoadError, match="holds no tests; the evals of the project are graded with it"):
+        load_suite(file)
+    file.write_text("tests: [{id: a, input: hi, criteria: Is polite}]")
+    assert len(load_suite(file)) == 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, fields, frozen
 
 from rubric.errors import DefinitionError, DumpError, LoadError
+from rubric.formats.agentv.scope import CASES
 from rubric.formats.cursor import Cursor, Library, Loading, Notes
 from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain, refused
 from rubric.formats.document import Mapping as MappingNode
@@ -135,6 +136,14 @@ _WRITTEN_OUT = {".js": _NODE, ".cjs": _NODE, ".mjs": _TSX, ".ts": _TSX, ".mts": 
 """Commands that write out the configuration that a program makes, by its suffix."""
 
 
+_SETTINGS = {
+    "config": "AgentV's configuration of a project",
+    "targets": "AgentV's list of targets",
+    "providers": "AgentV's list of providers",
+}
+"""What the files in `.agentv` are, by their names without ending."""
+
+
 def _document(file: Path, base: Path | None, loading: Loading) -> Document:
     text = read_text(file, base, FOR_SUITES)
     match file.suffix.lower():
@@ -146,7 +155,15 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
             parts = [Scalar(1, 1, value="tests"), Scalar(1, 1, value=f"file://{file.name}")]
             return Document(str(file), MappingNode(1, 1, parts=[*parts]))
         case suffix if suffix in LANGUAGES:
-            return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
+            document = parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
+            if (what := _SETTINGS.get(file.stem)) and file.absolute().parent.name == ".agentv":
+                data = plain(document.root)
+                if not (isinstance(data, dict) and data.keys() & {*CASES, "scenarios"}):
+                    message = (
+                        f"this is {what}, and holds no tests; the evals of the project are graded with it: name one"
+                    )
+                    raise refused(str(file), WHOLE, f"{message}, such as evals/greeting.eval.yaml")
+            return document
         case suffix:
             if (make := _WRITTEN_OUT.get(suffix)) is not None:
                 return _made_by(file, loading, f"{make.format(file.name)} > {file.stem}.json")
