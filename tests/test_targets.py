@@ -34,6 +34,7 @@ from rubric import (
     pass_rates,
 )
 from rubric.internals.frozen_map import FrozenMap
+from tests.command_line import run
 from tests.servers import Server
 
 
@@ -278,6 +279,22 @@ def test_replies_are_matched_by_id_and_the_rest_is_listed(tmp_path: Path) -> Non
     assert "[3]: no case for" in said
     assert "[4]: no output" in said
     assert "no reply for the case 'c'" in said
+
+
+@pytest.mark.parametrize("command", ["plan", "grade"])
+def test_a_filtered_run_tells_nothing_of_the_replies_of_other_cases(command: str, tmp_path: Path) -> None:
+    suite, replies = tmp_path / "suite.yaml", tmp_path / "replies.jsonl"
+    cases = [{"id": id_, "rubric": {"criteria": ["Is warm"]}} for id_ in ("a1", "a2", "b1", "b2")]
+    suite.write_text(json.dumps({"cases": cases}))
+    rows = [{"id": "a1", "output": "A!"}, {"id": "b1", "error": "b1 is lost"}, {"id": "x", "output": "X!"}]
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    arguments = [command, str(suite), "--outputs", str(replies)]
+    assert "no reply for the case 'b2'" in run(*arguments).output
+    said = run(*arguments, "--filter", "a*").output
+    assert "no reply for the case 'a2'" in said
+    assert "no case for x" in said
+    assert "'b" not in said
+    assert "b1 is lost" not in said
 
 
 def test_replies_without_names_are_matched_by_their_order() -> None:

@@ -29,7 +29,8 @@ from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean
 from rubric.internals.text import cell, shorten, table
-from rubric.suites.suite import Suite
+from rubric.suites.outputs import answered
+from rubric.suites.suite import Suite, fits
 from rubric.suites.targets.providers import PROVIDERS, Providers
 from rubric.values.candidates import Candidate
 from rubric.values.cards import rules
@@ -62,6 +63,7 @@ class Inputs:
     source: str | None
     names: Sequence[str]
     base: str | None
+    patterns: tuple[str, ...] = ()
     allow_scripts: bool = False
 
     def is_for_candidate(self, files: Sequence[str]) -> bool:
@@ -91,7 +93,9 @@ class Inputs:
         if self.unsupported is not None:
             suite = suite.unsupported_as(self.unsupported)
         if self.outputs is not None:
-            suite = suite.answered(self.outputs)
+            suite = answered(
+                suite, self.outputs, wanted=lambda case: not self.patterns or fits(self.patterns, case.id, case.tags)
+            )
             for warning in suite.warnings:
                 if warning.source == self.outputs:
                     print_line(str(warning), problem=True)
@@ -165,7 +169,7 @@ class Inputs:
 @options.FILTER
 @options.ALLOW_SCRIPTS
 @options.COLOR
-def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: Any) -> None:
+def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
 
@@ -180,7 +184,7 @@ def plan(files: Sequence[str], form: str, patterns: tuple[str, ...], **given: An
             print_markdown(as_markdown(rubric))
         print_result(planned, form)
         return
-    suites, _ = filtered(inputs.suites(files), files, patterns)
+    suites, _ = filtered(inputs.suites(files), files, inputs.patterns)
     with allowing(when=inputs.allow_scripts):
         plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in suites]
     if form == "json":

@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -76,9 +76,14 @@ class Reply:
     asked: str = ""
 
 
-def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
+def answered(
+    suite: Suite, replies: str | PathLike[str] | Iterable[Any], /, *, wanted: Callable[[Case], bool] = lambda _: True
+) -> Suite:
     """
     Return *suite* with *replies* as the outputs of its cases; see `Suite.answered`.
+
+    Args:
+        wanted: Whether a case will be graded: nothing is listed of others.
 
     Raises:
         DefinitionError: Nothing in it belongs to a case of the suite.
@@ -100,18 +105,21 @@ def answered(suite: Suite, replies: str | PathLike[str] | Iterable[Any], /) -> S
     if not any(reply.candidate is not None or reply.id or reply.variables is not None for reply in found):
         message = f"{source}: none of its {len(found)} rows has an output ({found[0].why}); {_EXPECTED}"
         raise DefinitionError("outputs", message)
-    matched, lost = _matched(suite.cases, found)
+    matched, lost, lost_of = _matched(suite.cases, found)
     if not any(reply.candidate is not None for several in matched.values() for reply in several):
-        why = f"; {lost[0]}" if lost else ""
+        why = next((f"; {one}" for several in (lost, *lost_of.values()) for one in several), "")
         message = f"{source}: none of {len(found)} replies belongs to one of the {len(suite)} cases{why}"
         raise DefinitionError("outputs", message)
     cases: list[Case] = []
     for index, case in enumerate(suite.cases):
-        several = [_of_turns(case, _of_provider(case, reply, lost), lost) for reply in matched.get(index, [])]
-        cases += _answered(case, several)
+        told = lost_of[index]
+        several = [_of_turns(case, _of_provider(case, reply, told), told) for reply in matched.get(index, [])]
+        cases += (made := _answered(case, several))
         if not any(reply.candidate is not None for reply in several):
             kept = "" if several or case.output is None else ": its own response is graded"
-            lost.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
+            told.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
+        if any(map(wanted, (case, *made))):
+            lost += told
     lost[_MOST_LISTED:] = [f"and {len(lost) - _MOST_LISTED} more without a partner"] if len(lost) > _MOST_LISTED else []
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
 
@@ -251,13 +259,16 @@ def _as_texts(variables: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): text_of(value).strip() for key, value in variables.items()}
 
 
-def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, list[Reply]], list[str]]:
-    """Return the replies to each case, by its place, and a sentence for each that has no case or no output."""
+def _matched(
+    cases: tuple[Case, ...], replies: list[Reply]
+) -> tuple[dict[int, list[Reply]], list[str], dict[int, list[str]]]:
+    """Return the replies to each case, and sentences on those without a case, and without an output."""
     ids = [_id(case.id) for case in cases]
     by_id = {id_: index for index, id_ in enumerate(ids)}
     below, by_variables = _below(ids), _ByVariables.of(cases)
     matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
+    lost_of: dict[int, list[str]] = defaultdict(list)
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
     if is_ordered and len(replies) != len(cases):
         message = f"{len(replies)} replies without ids or variables for {len(cases)} cases cannot be matched by order"
@@ -274,12 +285,12 @@ def _matched(cases: tuple[Case, ...], replies: list[Reply]) -> tuple[dict[int, l
         said = shorten(reply.id or text_of(reply.variables), 80)
         cure = "give the id of its case"
         if reply.candidate is None:
-            lost.append(f"{reply.where}: {shorten(reply.why, 160)}")
+            (lost_of[fitting[0]] if fitting else lost).append(f"{reply.where}: {shorten(reply.why, 160)}")
         if len(fitting) == 1:
             matched[fitting[0]].append(reply)
         elif reply.candidate is not None:
             lost.append(f"{reply.where}: {_why_not_one(fitting, cases, reply)} for {said}; {cure}")
-    return matched, lost
+    return matched, lost, lost_of
 
 
 def _why_not_one(fitting: list[int], cases: tuple[Case, ...], reply: Reply) -> str:
