@@ -109,6 +109,39 @@ def test_a_fork_in_the_midst(server: Server) -> None:
     assert len(endpoint.requests) == 3
 
 
+FORK_AND_EXIT = """
+from rubric import Judge, Rubric, grade
+
+judge = Judge("openai/gpt-4o-mini", params={"api_base": sys.argv[1], "api_key": "sk-test"}, retries=0, timeout=10)
+
+def score(_=None):
+    return grade("Hello.", Rubric("letter").expects("greets"), judge).score
+
+assert score() == 1
+if sys.argv[2] == "pool":
+    import multiprocessing
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(score, range(4), 1) == [1] * 4
+else:
+    child = os.fork()
+    if not child:
+        sys.exit(0 if sys.argv[2] == "idle" else int(score() != 1))
+    assert os.waitpid(child, 0)[1] == 0
+assert score() == 1
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize(("child", "requests"), [("grades", 3), ("idle", 2), ("pool", 6)])
+def test_a_forked_child_ends_in_silence_and_leaves_the_parents_connections(
+    server: Server, child: str, requests: int
+) -> None:
+    """A child that ends as any program does, after grading or without it, prints nothing; the parent goes on."""
+    endpoint = server.at("ok")
+    assert in_child(FORK_AND_EXIT, endpoint.openai, child) == (0, "", "")
+    assert len(endpoint.requests) == requests
+
+
 def test_the_import_is_lazy() -> None:
     """The models come without LiteLLM; a call brings it."""
     assert in_child("assert 'litellm' not in sys.modules") == (0, "", "")

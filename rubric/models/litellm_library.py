@@ -19,6 +19,7 @@ organisation and project, so these are given with the call; and it does not lead
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import inspect
 import logging
 import os
@@ -124,9 +125,16 @@ async def _close() -> None:
 
 
 def _forget_clients() -> None:
-    """Drop the parent's clients in a forked child: closing them would end connections that the parent still uses."""
+    """
+    Drop the parent's clients in a forked child: closing them would end connections that the parent still uses.
+
+    A finaliser closes them, too, and takes their sockets out of the epoll that both processes share: the parent would
+    wait for ever for its next response. So they are kept, also when the child ends: Python empties modules then.
+    """
     clients = library().in_memory_llm_clients_cache
-    _orphans.extend(clients.cache_dict.values())  # kept, so that no finaliser closes them either
+    if not _orphans:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_orphans))  # one reference that nothing takes back
+    _orphans.extend(clients.cache_dict.values())
     clients.flush_cache()
 
 
