@@ -97,6 +97,63 @@ def test_an_output_whose_target_fails_takes_no_part() -> None:
 
     report = suite_of(BEST, prompts=3).run(Judge(model("1")), target=target)
     assert [row.status for row in report] == ["ungraded", "failed", "passed"]
+    assert "2 of 3 outputs took part" in report[1].entries[0].reason
+
+
+def replies(*cells: tuple[int, str], times: int = 1) -> list[dict[str, Any]]:
+    """Results of promptfoo of the prompts and providers *cells*."""
+    return [
+        {
+            "vars": {"topic": "t"},
+            "prompt": {"raw": f"Prompt {prompt} about t"},
+            "provider": {"id": provider},
+            "response": {"output": f"{prompt} by {provider}"},
+        }
+        for prompt, provider in cells
+        for _ in range(times)
+    ]
+
+
+MATRIX = [(prompt, provider) for provider in ("openai:gpt-5", "openai:gpt-5-mini") for prompt in (1, 2, 3)]
+
+
+def matrix(assertion: dict[str, Any]) -> Suite:
+    data = {
+        "prompts": [f"Prompt {number} about {{{{topic}}}}" for number in (1, 2, 3)],
+        "providers": ["openai:gpt-5", "openai:gpt-5-mini"],
+        "tests": [{"vars": {"topic": "t"}, "assert": [{"type": "contains", "value": "by"}, assertion]}],
+    }
+    return loads_suite(json.dumps(data), "promptfoo")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("there", [1, 2, 4])
+@pytest.mark.parametrize("assertion", [BEST, {"type": "max-score"}])
+def test_nothing_is_decided_before_finished_outputs_are_complete(
+    assertion: dict[str, Any], there: int, times: int
+) -> None:
+    """The best may be one that is missing; no judge is asked."""
+    judge = model("0")
+    report = matrix(assertion).answered(replies(*MATRIX[:there], times=times)).run(Judge(judge))
+    assert [row.status for row in report].count("ungraded") == there * times
+    assert {row.status for row in report} == {"ungraded", "deferred"}
+    reason = next(row.reason for row in report if row.status == "ungraded")
+    assert f"only {there} of the 6 outputs to compare are there; missing: test-1 / prompt-" in reason
+    assert f"and {5 - there} more" in reason
+    assert "--filter" in reason
+    assert not judge.asks
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_outputs_that_a_filter_leaves_out_are_not_waited_for(times: int) -> None:
+    suite = matrix({"type": "max-score"}).answered(replies(*MATRIX[:3], times=times))
+    report = suite.filter("*openai:gpt-5", "*gpt-5 ?run*").run("offline")
+    assert sorted(row.status for row in report) == ["failed"] * 2 * times + ["passed"] * times
+
+
+def test_a_complete_matrix_of_finished_outputs_is_decided() -> None:
+    report = matrix(BEST).answered(replies(*MATRIX)).run(Judge(model("4")))
+    assert [row.status for row in report] == ["failed"] * 4 + ["passed", "failed"]
 
 
 def test_a_judge_that_picks_nothing_leaves_the_test_ungraded() -> None:

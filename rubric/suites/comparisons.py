@@ -10,7 +10,8 @@ else, and their rows are made then.
 | `SelectBest` | the one that a judge picks; one request shows it all of them |
 | `MaxScore` | the one whose other criteria have the highest mean or sum; the first of several |
 
-An output without a grade (its target failed, or it is empty) takes no part.
+An output without a grade (its target failed, or it is empty) takes no part. One that is not there yet (its case is
+deferred: finished outputs lack it) may be the best, so nothing is decided without it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import RubricError
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 from rubric.results.result import Grade, Ungraded
 from rubric.values.answers import Choices
 from rubric.values.candidates import Candidate
@@ -187,6 +188,14 @@ def highest(check: MaxScore, scores: Sequence[float]) -> tuple[int | None, str]:
     if check.threshold is not None and scores[best] < check.threshold - 1e-9:
         return None, f"{told}; the highest is below {check.threshold:g}"
     return best, told
+
+
+def incomplete(awaited: Sequence[str], count: int) -> Failure:
+    """Return why nothing is decided before the *awaited* cases, of the *count* of a test, have outputs."""
+    there = f"only {count - len(awaited)} of the {counted(count, 'output')} to compare are there"
+    missing = shorten(awaited[0], 60) + (f" and {len(awaited) - 1} more" if awaited[1:] else "")
+    cure = "give them (--outputs, --target), or leave their cases out (--filter)"
+    return Failure("bad_request", f"{there}; missing: {missing}; {cure}")
 
 
 def verdict(criterion: Criterion, best: int | Failure | None, place: int, told: str) -> Finding:

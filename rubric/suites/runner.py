@@ -210,7 +210,8 @@ class Run:
         done: dict[int, list[Row]] = {}
         waiting = iter(chains(one.case for one in prepared))  # the workers take turns at it
         is_over = False
-        group_of = {index: group for group in compared([one.case for one in prepared]) for index in group}
+        lacking = compared([one.case for one in prepared])
+        group_of = {index: group for group in lacking for index in group}
         finished: set[int] = set()
 
         def tell(rows: Iterable[Row]) -> bool:
@@ -231,25 +232,37 @@ class Run:
                 finished.add(index)
                 if group is not None and finished.issuperset(group):  # the last of its test: now all can be compared
                     cells = [done[other] for other in group]
-                    await self._compare(cells)
+                    await self._compare(cells, lacking[group])
                     if tell(row for cell in cells for row in cell):
                         return
 
         await side_by_side(work() for _ in range(min(concurrency, len(prepared))))
         return tuple(row for index in sorted(done) for row in done[index])
 
-    async def _compare(self, cells: Sequence[list[Row]]) -> None:
-        """Decide the comparing criteria of the cells of a test, repetition by repetition, in their lists of rows."""
+    async def _compare(self, cells: Sequence[list[Row]], lacking: Sequence[str]) -> None:
+        """
+        Decide the comparing criteria of the cells of a test, repetition by repetition, in their lists of rows.
+
+        An output that is *lacking*, or whose case is deferred, may be the best, so nothing is decided without it.
+        """
         for number in range(max(map(len, cells), default=0)):
-            known = [(rows, self.halves[rows[number].id]) for rows in cells if rows[number : number + 1]
-                     and rows[number].id in self.halves]  # fmt: skip
-            if len(known) < 2:  # noqa: PLR2004 - one output is compared with none
+            those = [rows for rows in cells if rows[number : number + 1]]
+            known = [(rows, self.halves[rows[number].id]) for rows in those if rows[number].id in self.halves]
+            awaited = [*lacking, *(rows[number].id for rows in those if rows[number].status == "deferred")]
+            if len(known) < 2 and not awaited:  # noqa: PLR2004 - one output is compared with none
                 continue
+            left_out = len(those) - len(known)
             halves = [half for _, half in known]
+            criteria = comparisons.comparisons_of(halves[0].prepared.case.rubric) if halves else []
             found: list[list[Finding]] = [[] for _ in known]
             usage = Usage()
-            for criterion in comparisons.comparisons_of(halves[0].prepared.case.rubric):
-                best, told, cost = await self._best(criterion, halves)
+            for criterion in criteria:
+                best, told, cost = (
+                    (comparisons.incomplete(awaited, len(those) + len(lacking)), "", Usage())
+                    if awaited
+                    else await self._best(criterion, halves)
+                )
+                told += f"; {len(known)} of {len(those)} outputs took part" if left_out else ""
                 usage += cost
                 for place, findings in enumerate(found):
                     findings.append(comparisons.verdict(criterion, best, place, told))

@@ -167,28 +167,37 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     return SuitePlan(suite.name, tuple(found))
 
 
-def compared(cases: Sequence[Case]) -> list[tuple[int, ...]]:
-    """Return the places of the cases of each test whose outputs are compared, apart for each run and each judge."""
-    groups: dict[tuple[str, Any, Any], list[int]] = {}
+def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
+    """
+    Return the places of the cases of each test whose outputs are compared, apart for each run and each judge.
+
+    With each come the ids of the cases of the test that are not in this run: finished outputs may lack runs of some.
+    """
+    tests: dict[Any, dict[Any, dict[str, int]]] = {}
     for index, case in enumerate(cases):
         for criterion in comparisons_of(case.rubric)[:1]:
             assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
             test = getattr(criterion.answer.function, "test", "")
-            judge = case.cell.get("model") if is_cell_of_judges(case) else None
-            groups.setdefault((test, case.cell.get(RUN), judge), []).append(index)
-    return [tuple(group) for group in groups.values()]
+            judge, run = case.cell.get("model") if is_cell_of_judges(case) else None, case.cell.get(RUN)
+            id_ = case.id if run is None else case.id.rpartition(f" [{RUN} ")[0]
+            tests.setdefault((test, judge), {}).setdefault(run, {})[id_] = index
+    found: dict[tuple[int, ...], tuple[str, ...]] = {}
+    for runs in tests.values():
+        ids = dict.fromkeys(id_ for run in runs.values() for id_ in run)
+        found |= {tuple(run.values()): tuple(id_ for id_ in ids if id_ not in run) for run in runs.values()}
+    return found
 
 
 def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dict[int, Plan]:
     """Return the plan of the judges who compare the outputs of a test, by the place of its first case."""
     found: dict[int, Plan] = {}
-    for group in compared(cases):
+    for group, lacking in compared(cases).items():
         first = group[0]
         candidates = [cases[index].candidate or _stand_in(cases[index]) for index in group]
         plans = [
             plan_comparison(candidates, criterion, assigned[first])
             for criterion in comparisons_of(cases[first].rubric)
-            if len(group) > 1 and not assigned[first].missing
+            if len(group) > 1 and not lacking and not assigned[first].missing
         ]
         if plans:
             found[first] = Plan.total(plans)
