@@ -183,3 +183,9 @@ def test_a_key_that_holds_anchors_is_not_refused(key: str) -> None:
         f"{key}: &a [{{type: contains, value: y}}]\nproviders: [openai:gpt-4o]\ntests: [{{vars: {{q: x}}, assert: *a}}]"
     )
     assert len(loads_suite(text).cases) == 1
+
+
+def test_the_data_of_a_suite_may_have_any_names() -> None:
+    """A matcher of mcptest among them says nothing of the file."""
+    text = "metadata: {llm-judge: 1}\ncases: [{id: a, rubric: [Is warm], metadata: {llm-jury: {eval.rubric: 2}}}]"
+    assert loads_suite(text).format == "native"

@@ -185,7 +185,7 @@ def schema_has(word: str) -> Rule:
 
 def stands_by(*names: str) -> Rule:
     """Look for one of *names* in the folders around a file of promptfoo's words, up to that of its project."""
-    why = "it stands in a project with {}"
+    why = "it is in a project with {}"
     return finds(why, lambda seen: sorted(seen.around.intersection(names)) if shared_words(seen) else ())
 
 
@@ -299,7 +299,7 @@ def _servers(seen: Seen) -> str:
 
 def _expectations(seen: Seen) -> Iterator[Any]:
     """Yield what mcptest's tests expect: a path, and a mapping of matchers."""
-    found = _mappings_in(seen.keys)
+    found = _mappings_in(seen.keys, _OF_ANY_DATA)
     return (one for one in found if isinstance(one.get("target"), str) and isinstance(one.get("matcher"), Mapping))
 
 
@@ -399,12 +399,19 @@ NATIVE: Evidence = (
     (LIKELY, has("tree", kind=Mapping)),
 )
 
+_OF_ANY_DATA = frozenset({"cases", "metadata"})
+"""Keys of suites of ours that hold data of any names; no file of mcptest has its matchers under them."""
+
 MCPTEST: Evidence = (
     (SURE, schema_has("mcptest")),
     (STRONG, lists("evals", "rubric")),
     (
         STRONG,
-        _in_any(lambda seen: _mappings_in(seen.keys), "it has the matcher", ("llm-judge", "llm-jury", "eval.rubric")),
+        _in_any(
+            lambda seen: _mappings_in(seen.keys, _OF_ANY_DATA),
+            "it has the matcher",
+            ("llm-judge", "llm-jury", "eval.rubric"),
+        ),
     ),
     (STRONG, finds("what it expects has a target and a matcher", _expectations)),
     (LIKELY, lambda seen: has("evals")(seen) if not _skill(seen) else ""),

@@ -15,7 +15,7 @@ promptfoo and AgentV share `trajectory:*`, `skill-used` and `tool-call-f1`:
 Names may have `*` and `?`, and case does not matter in them. A call of a shell (`shell`, `exec_command`,
 `local_shell`) with a command is a step, and no tool; patterns match the command and its program too. `tool-call-f1`
 takes the calls in an output that is JSON where none were recorded. Turned over, several names must all be missing. A
-case without calls of tools has called none: nobody can tell it from one whose calls were not recorded.
+case without calls of tools has called none; one whose calls were not recorded looks the same.
 
 AgentV alone has `tool-trajectory` and `skill-trigger`, which compare the calls with those that are expected:
 

@@ -165,7 +165,7 @@ def take_short_way(provider: str) -> None:
 
 @cache
 def _may_shorten() -> bool:
-    """True if no other code uses LiteLLM here: a user who gives it a client of OpenAI's must not find it changed."""
+    """True if no other code uses LiteLLM here; shortening would change an OpenAI client that its user gives it."""
     return _ours and tuple(int(part) for part in version("litellm").split(".")[:2]) >= _FIRST_SHORT
 
 

@@ -310,12 +310,12 @@ def _generated(at: Cursor, name: str, config: Any = None) -> list[Test]:
 
 
 def _elsewhere(at: Cursor, name: str) -> Test:
-    """Return a test that stands for those that a program makes, or that are on another machine: it is ungraded."""
+    """Return the ungraded test in the place of those that a program makes, or that are on another machine."""
     if is_code(name):
         what, cure = "a program makes", f"{why_not(name)}; or write them as YAML, JSON, JSONL or CSV"
     else:
         what, cure = "are on another machine", "download them, and name the file"
-    at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case stands for them; {cure}")
+    at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case takes their place; {cure}")
     return Test(at.holding({}), description=f"tests of {name}", lacks=f"tests that {what} ({shorten(name, 80)})")
 
 
@@ -325,7 +325,7 @@ def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
     lenient = listed and not is_outside(at.value, at.loading)
     whole = read_document_at(at.value, at, lacking=lacks.append if lenient else None)
     if lacks:
-        at.warn(f"{lacks[0]} (one ungraded case stands for its tests)")
+        at.warn(f"{lacks[0]} (one ungraded case takes the place of its tests)")
         name = shorten(at.value.removeprefix("file://"), 80)
         why = f"tests in a file that is not within reach ({name})"
         return [Test(at.holding({}), description=f"tests of {name}", lacks=why)]
