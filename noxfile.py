@@ -168,12 +168,12 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
         session.env["PROMPTFOO"] = str(folder / "node_modules/promptfoo/dist/src/main.js")
     # Inspect leaves connections open, which counts when pytest ends; deepeval brings a plug-in that warns.
     flags = ["-q", "-W", "ignore::ResourceWarning", "-p", "no:asyncio"]
-    modules = ["tests/test_client_models.py"]
+    modules = ["tests/models/test_client_models.py"]
     if harness != "clients":
         package = {"langchain": "langchain_core", "promptfoo": "rubric"}.get(harness, harness)
         session.run("python", "-c", f"import {package}")  # or the tests would skip
-        session.run("pytest", *flags, "tests/test_docs.py", "-k", f"docs/integrations/{harness}.md")
-        modules = [f"tests/test_integrations_{harness}.py", "tests/test_logs.py"]
+        session.run("pytest", *flags, "tests/project/test_docs.py", "-k", f"docs/integrations/{harness}.md")
+        modules = [f"tests/integrations/test_{harness}.py", "tests/engine/test_logs.py"]
     session.run("pytest", *flags, *modules, *session.posargs)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from click.testing import CliRunner, Result
 
 from rubric.__main__ import main
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
 RUBRIC = str(EXAMPLES / "support_reply.yaml")
 REPLY = str(EXAMPLES / "reply.txt")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from attrs import evolve
 from rubric import Failure, Grades, Judge, Rubric, Scored, Unjudged
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
 from rubric.values.judges import Jury
+from tests.places import SHARED
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = SHARED / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published data are not at {DATA}")
 
 _JUDGE = Judge("offline")

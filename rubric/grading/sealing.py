@@ -16,7 +16,7 @@ judge's: the candidate's words are always in a text, so a quotation mark of the 
    may take other words for keys, so there whatever resembles an asked key is counted, neighbours or not.
 6. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
 
-Each rule is needed: `tests/test_sealing.py` has the reply that passes without it.
+Each rule is needed: `tests/grading/test_sealing.py` has the reply that passes without it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Types of answers to a criterion, with the place in 0..1 of each answer; and scal
 
 A further answer for judges has its class here, as a member of `JudgeAnswer`; its schema in `grading.response_format`,
 its reader in `grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
-`tests/test_closed_unions.py` name each of them that is missing.
+`tests/values/test_closed_unions.py` name each of them that is missing.
 """
 
 from __future__ import annotations

@@ -1,0 +1,339 @@
+"""`python -m rubric grade-many` and `merge`: a file of candidates in, a line a result out."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rubric import Budget, DefinitionError, Grades, Judge, Jury, grade_many
+from rubric.__main__ import main
+from rubric.commands.grade_many import Counts
+from rubric.commands.output import as_options
+from rubric.store.audit import stats
+from tests.places import ROOT
+
+TEXTS = ["We thank you.", "Go away.", "Thanks, and thank you.", "", "Please wait.", "Thank you, thank you."]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a rubric and a file of candidates."""
+    (tmp_path / "polite.yaml").write_text(
+        "rubric: polite\nthreshold: 0.5\ncriteria:\n  - Says thank you\n  - {id: waits, text: Says please wait}\n"
+    )
+    (tmp_path / "texts.jsonl").write_text("".join(f"{json.dumps(text)}\n" for text in TEXTS), encoding="utf-8")
+    return tmp_path
+
+
+def graded(folder: Path, *options: object, candidates: str = "texts.jsonl", judge: str = "offline") -> Result:
+    """Run the command."""
+    files = [folder / "polite.yaml", folder / candidates]
+    return CliRunner().invoke(main, ["grade-many", *map(str, (*files, "--judge", judge, *options))])
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Return the results in a file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_each_candidate_has_a_line_and_the_summary_is_printed(folder: Path) -> None:
+    """In the order of the file, with all of its findings; standard output holds nothing else."""
+    done = graded(folder, "--out", folder / "out.jsonl", "--format", "json")
+    assert done.exit_code == 0
+    rows = rows_of(folder / "out.jsonl")
+    whole = grade_many(TEXTS, load(folder), "offline").collect()
+    assert [(row["index"], row["score"]) for row in rows] == [(r.index, r.outcome.score) for r in whole]
+    assert rows[0]["findings"][0]["reason"]
+    assert json.loads(done.stdout) == json.loads(json.dumps(whole.summary().to_dict()))
+    assert f"graded {len(TEXTS)}" in done.stderr
+
+
+def load(folder: Path) -> Any:
+    """Return the rubric in *folder*."""
+    from rubric import load
+
+    return load(folder / "polite.yaml")
+
+
+def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
+    done = graded(folder, "--report", folder / "page.html")
+    assert done.exit_code == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert page.count('<details class="case ') == len(TEXTS)
+    assert "Says please wait" in page
+    refused = graded(folder, "--report", folder / "page.csv")
+    assert (refused.exit_code, "name a file that ends in .html" in refused.stderr) == (2, True)
+
+
+def test_people_get_a_table(folder: Path) -> None:
+    """Without a file of results, too."""
+    done = graded(folder)
+    assert done.exit_code == 0
+    assert "6 results" in done.stdout
+    assert "waits" in done.stdout
+
+
+def test_what_cannot_be_graded_makes_it_2(folder: Path) -> None:
+    """It has its line all the same, with the reason; the rest is graded."""
+    (folder / "rows.csv").write_text("input,output\nHi,Thank you\nHi\n", encoding="utf-8")
+    done = graded(folder, "--out", folder / "out.jsonl", candidates="rows.csv")
+    assert done.exit_code == 2
+    rows = rows_of(folder / "out.jsonl")
+    assert [row["verdict"] for row in rows] == ["pass", None]
+    assert "candidates[1].output" in rows[1]["failures"][0]["message"]
+
+
+@pytest.mark.parametrize(("rate", "code"), [(0.3, 0), (0.9, 1)])
+def test_a_pass_rate_may_be_demanded(folder: Path, rate: float, code: int) -> None:
+    """Without a demand, grades that do not pass are results like others."""
+    assert graded(folder, "--min-pass-rate", rate).exit_code == code
+
+
+def test_the_threshold_may_be_another(folder: Path) -> None:
+    """As for `grade`."""
+    assert json.loads(graded(folder, "--threshold", 0, "--format", "json").stdout)["failed"] == 1  # the empty one
+
+
+def test_a_second_run_pays_nothing_and_writes_the_same(folder: Path) -> None:
+    """Every reply comes from the store; the file is the same to the byte."""
+    store, out = folder / "replies.db", folder / "out.jsonl"
+    assert graded(folder, "--store", store, "--out", out).exit_code == 0
+    first = out.read_bytes()
+    done = graded(folder, "--store", store, "--out", out, "--format", "json")
+    assert json.loads(done.stdout)["usage"]["calls"] == 0
+    assert out.read_bytes() == first
+
+
+def test_merged_shards_are_the_whole(folder: Path) -> None:
+    """Byte for byte what one run writes."""
+    assert graded(folder, "--out", folder / "whole.jsonl").exit_code == 0
+    parts = [folder / f"part-{number}.jsonl" for number in (1, 2, 3)]
+    for number, part in enumerate(parts, 1):
+        assert graded(folder, "--shard", f"{number}/3", "--store", f"{part}.db", "--out", part).exit_code == 0
+    done = CliRunner().invoke(main, ["merge", *map(str, parts), "--out", str(folder / "merged.jsonl")])
+    assert done.output == f"{folder / 'merged.jsonl'}: 6 results\n"
+    assert (folder / "merged.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
+
+
+def test_a_shard_without_its_last_lines_is_not_taken_for_whole(folder: Path) -> None:
+    """Unless one says so; another rubric is told, too."""
+    parts = [folder / f"part-{number}.jsonl" for number in (1, 2, 3)]
+    for number, part in enumerate(parts, 1):
+        graded(folder, "--shard", f"{number}/3", "--out", part)
+    *lines, _ = parts[2].read_text(encoding="utf-8").splitlines(keepends=True)
+    parts[2].write_text("".join(lines), encoding="utf-8")
+    merge = ["merge", *map(str, parts), "--out", str(folder / "merged.jsonl")]
+    done = CliRunner().invoke(main, merge)
+    assert (done.exit_code, "part-3.jsonl" in done.stderr) == (2, True)
+    assert "the file ends without an end mark" in done.stderr
+    assert CliRunner().invoke(main, [*merge, "--unmarked"]).output.endswith("merged.jsonl: 6 results\n")
+    parts[2].unlink()
+    graded(folder, "--shard", "3/3", "--out", parts[2], "--threshold", 0)
+    done = CliRunner().invoke(main, merge)
+    assert "part-3.jsonl" in done.stderr
+    assert "graded with another rubric than" in done.stderr
+
+
+def test_parts_that_are_missing_are_told(folder: Path) -> None:
+    """With the place, and the exit code 2; a slip of the pen destroys nothing."""
+    assert graded(folder, "--out", folder / "whole.jsonl").exit_code == 0
+    lines = (folder / "whole.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "part.jsonl").write_text("".join(lines[2:]), encoding="utf-8")
+    done = CliRunner().invoke(main, ["merge", str(folder / "part.jsonl"), "--out", str(folder / "merged.jsonl")])
+    assert done.exit_code == 2
+    assert "part.jsonl:1:1: before this, candidates 0 to 1 should come" in done.stderr
+    own = CliRunner().invoke(main, ["merge", str(folder / "part.jsonl"), "--out", str(folder / "part.jsonl")])
+    assert own.exit_code == 2
+    assert "name another file" in own.stderr
+    none = CliRunner().invoke(main, ["merge", str(folder / "no.jsonl"), "--out", str(folder / "merged.jsonl")])
+    assert none.exit_code == 2
+    assert "there is no such file" in none.stderr
+
+
+def test_a_budget_ends_it_and_another_run_goes_on(folder: Path) -> None:
+    """What was refused is ungraded; what was paid for is not paid for again."""
+    store = folder / "replies.db"
+    done = graded(folder, "--max-calls", 3, "--store", store, "--format", "json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["usage"]["calls"] == 3
+    assert "budget" in json.loads(done.stdout)["failures"]
+    again = graded(folder, "--store", store, "--format", "json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["usage"]["calls"] == 2 * 5 - 3  # the empty text is not asked about
+
+
+def test_a_cost_is_held_where_the_price_is_known(folder: Path) -> None:
+    """Where it is not, the refusal speaks in terms of the command line."""
+    assert graded(folder, "--max-cost", 1).exit_code == 0
+    with pytest.raises(DefinitionError) as refused:
+        Budget(cost=1).check(Judge(lambda _: "yes"))
+    assert as_options(str(refused.value)).endswith("limit the calls instead: --max-calls")
+
+
+def test_calls_in_doubt_are_held_or_sent_again(folder: Path) -> None:
+    """As --in-doubt says."""
+    store = folder / "replies.db"
+    assert graded(folder, "--store", store).exit_code == 0
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE calls SET state = 'in_doubt', result = NULL WHERE id = 1")
+        connection.commit()
+    held = graded(folder, "--store", store, "--in-doubt", "hold", "--format", "json")
+    assert (held.exit_code, json.loads(held.stdout)["failures"]) == (2, {"in_doubt": 1})
+    assert graded(folder, "--store", store, "--in-doubt", "retry").exit_code == 0
+
+
+def test_limits_let_through_what_they_allow(folder: Path) -> None:
+    """Requests and tokens a minute, and so many at once."""
+    assert graded(folder, "--rpm", 100, "--tpm", 10**6, "--concurrency", 2).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--out", "polite.yaml"], "this file is read"),
+        (["--out", "texts.jsonl"], "this file is read"),
+        (["--out", "old.db", "--store", "old.db"], "this file is read"),
+        (["--out", "."], "is a folder"),
+        (["--out", "old.jsonl"], "would be paid for again"),
+        (["--in-doubt", "hold"], "name one with --store FILE"),
+        (["--shard", "0/3"], "from 1/16 to 16/16"),
+        (["--max-cost", "-1"], "--max-cost"),
+        (["--concurrency", "0"], "--concurrency"),
+        (["--min-pass-rate", "2"], "--min-pass-rate"),
+        (["--store", "nowhere/replies.db"], "does not exist"),
+        (["--store", "old.jsonl"], "not a reply store"),
+    ],
+)
+def test_what_would_do_harm_or_nothing_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], why: str
+) -> None:
+    """Before anything is graded, and no file is touched."""
+    monkeypatch.chdir(folder)
+    for name in ("old.db", "old.jsonl"):
+        Path(name).write_text("old " * 500, encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = graded(Path(), *options)
+    assert done.exit_code == 2
+    assert why in " ".join(done.stderr.split())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_columns_are_named_on_the_command_line(folder: Path) -> None:
+    """What is not used is refused before anything is graded, with the options that work; so it is in shards."""
+    rows = [{"The answer": text, "answer": text, "question": "Why?"} for text in TEXTS]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    done = graded(folder, candidates="rows.jsonl")
+    assert done.exit_code == 2
+    assert "such as --column output=answer --column input=question" in " ".join(done.stderr.split())
+    named = ["--column", "output=The answer", "--column", "question=", "--column", "answer="]
+    for options in (named, [*named, "--shard", "1/1"]):
+        done = graded(folder, "--out", folder / "out.jsonl", *options, "--format", "json", candidates="rows.jsonl")
+        (folder / "out.jsonl").unlink()
+        assert json.loads(done.stdout)["results"] == len(TEXTS)
+        assert json.loads(done.stdout)["ungraded"] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("answer", "expected FIELD=COLUMN"),
+        ("=answer", "expected FIELD=COLUMN"),
+        ("outptu=answer", "--column outptu: is no field of a candidate"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(folder: Path, column: str, why: str) -> None:
+    """With the form that is expected, or the field that comes near."""
+    done = graded(folder, "--column", column)
+    assert done.exit_code == 2
+    assert why in " ".join(done.stderr.split())
+
+
+def test_a_column_is_named_once(folder: Path) -> None:
+    """The second of two would win in silence."""
+    done = graded(folder, "--column", "output=a", "--column", "output=b")
+    assert (done.exit_code, "output is given twice" in done.stderr) == (2, True)
+
+
+def test_the_reasons_stand_under_the_printed_summary(folder: Path) -> None:
+    """So whoever ran it knows why rows are ungraded."""
+    (folder / "rows.jsonl").write_text('{"text": 1}\n{"text": 2}\n', encoding="utf-8")
+    assert "2 ungraded: 2 × bad_request" in " ".join(graded(folder, candidates="rows.jsonl").stdout.split())
+
+
+def test_a_file_without_candidates_is_told(folder: Path) -> None:
+    """Unless it is a shard's, which may be empty."""
+    (folder / "none.jsonl").write_text("\n", encoding="utf-8")
+    done = graded(folder, candidates="none.jsonl")
+    assert done.exit_code == 2
+    assert "there is no candidate in it" in done.stderr
+    assert graded(folder, "--shard", "1/2", "--min-pass-rate", 1, candidates="none.jsonl").exit_code == 0
+    assert graded(folder, candidates="no.jsonl").exit_code == 2
+
+
+def test_a_summary_needs_no_results_kept() -> None:
+    """It is the same as that of all results."""
+    rows = [*TEXTS, None, "Thanks"] * 3
+    results = [*grade_many(rows, "Says thank you", Jury("offline", 3))]
+    counts = Counts()
+    for result in results:
+        counts.add(result)
+    assert counts.summary() == Grades(results).summary()
+    assert len(counts._known) < len(counts)
+
+
+# -- runs that are stopped -------------------------------------------------------------------------------
+
+MANY = 300
+
+
+def started(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """Start the command in a process of its own."""
+    command = [sys.executable, "-m", "rubric", "grade-many", str(folder / "polite.yaml"), str(folder / "many.jsonl")]
+    files = ["--store", str(folder / "replies.db"), "--out", str(folder / "out.jsonl"), "--judge", "offline"]
+    return subprocess.Popen([*command, *files, *options], cwd=ROOT, stderr=subprocess.PIPE, stdout=-1, text=True)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_goes_on_where_it_was(folder: Path, stop: signal.Signals) -> None:
+    """What is in the store is not paid for again, and the file is that of a run that was not stopped, to the byte."""
+    lines = (f"{json.dumps(f'Text number {number}: thank you')}\n" for number in range(MANY))
+    (folder / "many.jsonl").write_text("".join(lines), encoding="utf-8")
+    child = started(folder, "--concurrency", "1")
+    wait_for(lambda: (folder / "out.jsonl").exists() and len((folder / "out.jsonl").read_bytes()) > 10_000)
+    child.send_signal(stop)
+    _, told = child.communicate(timeout=30)
+    if stop == signal.SIGINT:
+        assert child.returncode == 130
+        assert "candidates were finished; run the same command again to go on" in told
+    finished = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = stats(folder / "replies.db").states["done"]
+    assert 0 < len(finished) < MANY
+    done = graded(folder, *kept_in(folder), candidates="many.jsonl")
+    assert json.loads(done.stdout)["usage"]["calls"] == 2 * MANY - kept
+    stopped = (folder / "out.jsonl").read_bytes()
+    assert graded(folder, "--out", folder / "whole.jsonl", candidates="many.jsonl").exit_code == 0
+    assert stopped == (folder / "whole.jsonl").read_bytes()
+
+
+def kept_in(folder: Path) -> list[object]:
+    """Return the options of a run that goes on."""
+    return ["--store", folder / "replies.db", "--out", folder / "out.jsonl", "--format", "json"]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return when *condition* holds."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

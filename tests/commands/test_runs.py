@@ -1,0 +1,434 @@
+"""The command line on runs: which cases, how often, when to stop, what is printed where, and in which form."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Case, Criterion, Judge, Jury, Report, Rubric, Store, Suite, flips
+from rubric.errors import DefinitionError
+from rubric.suites.reporters import github
+from rubric.suites.suite import fits
+from rubric.testing.scripted_model import ScriptedModel
+from tests.command_line import REPLY, ROOT, RUBRIC, run
+
+SUITE = """\
+suite: replies
+cases:
+  - {id: polite, input: Hi, output: Good morning, rubric: [Good morning]}
+  - {id: rude, tags: [nightly], input: Hi, output: What, rubric: [Good morning]}
+  - {id: curt, input: Hi, output: Morning, rubric: [Good morning, {id: name, text: Says a name}]}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    """Return the name of a file with a suite of three cases, two of which fail."""
+    file = tmp_path / "replies.yaml"
+    file.write_text(SUITE)
+    return str(file)
+
+
+def ids(result: Any) -> list[str]:
+    return [row["id"] for row in json.loads(result.stdout)["rows"]]
+
+
+# -- which cases ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["ol"], ["polite"]),
+        (["NIGHTLY"], ["rude"]),
+        (["night"], None),
+        (["*e"], ["polite", "rude"]),
+        (["r?de", "curt"], ["rude", "curt"]),
+        (["*"], ["polite", "rude", "curt"]),
+    ],
+)
+def test_a_filter_takes_cases_by_id_or_tag(suite: str, patterns: list[str], expected: list[str] | None) -> None:
+    options = [text for pattern in patterns for text in ("--filter", pattern)]
+    result = run("grade", suite, "-j", "offline", "--format", "json", *options)
+    if expected is None:
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the cases are polite, rude, curt" in result.stderr
+    else:
+        assert ids(result) == expected
+
+
+def test_a_plan_counts_the_filtered_cases_alone(suite: str) -> None:
+    planned = json.loads(run("plan", suite, "-j", "offline", "--filter", "curt", "--format", "json").stdout)
+    assert planned["calls"]["most"] == 2
+
+
+def test_a_file_without_a_fitting_case_is_left_out(suite: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("suite: x\ncases: [{id: last, output: Hi, rubric: [Hi]}]\n")
+    assert ids(run("grade", suite, str(other), "-j", "offline", "--filter", "last", "--format", "json")) == ["last"]
+
+
+def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    run("grade", suite, "-j", "offline", "--out", str(before))
+    result = run("grade", suite, "-j", "offline", "--filter", "polite", "--baseline", str(before))
+    assert result.exit_code == 0
+    assert "rude" not in result.stdout
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_an_id_fits_each_part_of_it_and_a_star(part: str, before: str, after: str) -> None:
+    id_ = before + part + after
+    assert fits(["*"], id_)
+    if "*" not in part and "?" not in part:
+        assert fits([part], id_)
+        assert fits([part.upper()], id_.upper())
+
+
+def test_a_suite_in_code_is_filtered_alike() -> None:
+    suite = Suite("s", [Case("a", "Is polite", output="x"), Case("b", "Is polite", output="x", tags=["t"])])
+    assert [case.id for case in suite.filter("t")] == ["b"]
+    with pytest.raises(DefinitionError, match="no case fits 'z'; the cases are a, b"):
+        suite.filter("z")
+
+
+# -- repetitions ------------------------------------------------------------------------------------------
+
+
+def flipping(*verdicts: bool, **options: Any) -> Judge:
+    """Return a judge that gives *verdicts*, one after another, again and again."""
+    answers = cycle(verdicts)
+    return Judge(ScriptedModel(lambda _: {"reason": "r", "verdict": next(answers)}), sealed=False, **options)
+
+
+CASES = Suite("s", [Case("a", Rubric("r", criteria=["Is polite"]), output="Thanks")])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "rate", "flipped"),
+    [((True, True, True, True), 0.0, 0), ((True, False, True, False), 4 / 6, 1), ((True, True, True, False), 0.5, 1)],
+)
+def test_the_flip_rate_is_the_share_of_pairs_that_differ(verdicts: tuple[bool, ...], rate: float, flipped: int) -> None:
+    report = CASES.run(flipping(*verdicts), repeat=4)
+    whole, only = flips(report)
+    assert (whole.id, only.id) == ("(verdict)", "is-polite")
+    assert only.rate == whole.rate == pytest.approx(rate)
+    assert (only.flipped, only.cases, only.pairs) == (flipped, 1, 6)
+    assert [row.id for row in report] == [f"a [repeat {n}]" for n in (1, 2, 3, 4)]
+
+
+def test_flip_rates_survive_a_file(tmp_path: Path) -> None:
+    report = CASES.run(flipping(True, False), repeat=2)
+    assert flips(Report.load(report.write(tmp_path / "r.json"))) == flips(report)
+    assert flips(report).to_dict()["flips"][0]["rate"] == 1
+
+
+def test_a_report_without_repetitions_has_no_flip_rates() -> None:
+    assert len(flips(CASES.run(flipping(True)))) == 0
+
+
+def test_a_repetition_that_was_not_judged_is_in_no_pair() -> None:
+    lines: list[Any] = [{"reason": "r", "verdict": True}, "none", "again", {"reason": "r", "verdict": False}]
+    report = CASES.run(Judge(ScriptedModel(lines), sealed=False), repeat=3)
+    assert [row.status for row in report] == ["passed", "ungraded", "failed"]
+    assert (flips(report)["is-polite"].pairs, flips(report)["is-polite"].rate) == (1, 1)
+
+
+ASKED: list[bool] = []
+
+
+def alternating(_: Any) -> str:
+    """Answer yes, no, yes, no, ...; a function of a module, so that the store can tell it by its name."""
+    ASKED.append(len(ASKED) % 2 == 0)
+    return json.dumps({"reason": "r", "verdict": ASKED[-1]})
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_store_keeps_each_repetition_and_serves_all_of_them(tmp_path: Path, size: int) -> None:
+    one = Judge(alternating, sealed=False)
+    judge = one if size == 1 else Jury(one, size, early_stop=False)
+    ASKED.clear()
+    with Store(tmp_path / "r.db") as store:
+        first = CASES.run(judge, repeat=4, store=store)
+        assert len(ASKED) == 4 * size
+        again = CASES.run(judge, repeat=4, store=store)
+    assert len(ASKED) == 4 * size
+    assert [row.score for row in again] == [row.score for row in first]
+    assert len({row.score for row in first}) == 2
+
+
+def test_a_target_is_asked_once_a_case() -> None:
+    asked = []
+
+    def target(case: Case) -> str:
+        asked.append(case.id)
+        return "Thanks"
+
+    live = Suite("s", [Case("a", Rubric(criteria=["Is polite"]), input="Hi")])
+    assert len(live.run(flipping(True), target=target, repeat=3)) == 3
+    assert asked == ["a"]
+
+
+def test_the_flip_rates_are_printed_below_the_report(suite: str) -> None:
+    result = run("grade", suite, "-j", "offline", "--repeat", "2")
+    assert "polite [repeat 2]" in result.stdout
+    assert "flip rate" in result.stdout
+    machine = run("grade", suite, "-j", "offline", "--repeat", "2", "--format", "json")
+    assert len(json.loads(machine.stdout)["rows"]) == 6
+    assert "flip rate" in machine.stderr
+
+
+# -- when to stop -----------------------------------------------------------------------------------------
+
+
+def test_fail_fast_starts_no_case_after_the_first_that_fails(suite: str) -> None:
+    result = run("grade", suite, "-j", "offline", "--fail-fast", "--concurrency", "1", "--format", "json")
+    assert result.exit_code == 1
+    assert ids(result) == ["polite", "rude"]
+    assert json.loads(result.stdout)["warnings"] == ["the run stopped early: 1 of 3 cases were not run"]
+
+
+def test_fail_fast_starts_no_further_file(suite: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("suite: x\ncases: [{id: last, output: Hi, rubric: [Hi]}]\n")
+    result = run("grade", suite, str(other), "-j", "offline", "--fail-fast", "--concurrency", "1", "--format", "json")
+    assert ids(result) == ["replies: polite", "replies: rude"]
+    assert "1 of 2 files were not run" in result.stdout
+
+
+def test_a_run_without_failures_is_whole_with_fail_fast(suite: str) -> None:
+    assert len(ids(run("grade", suite, "-j", "offline", "-t", "0", "--fail-fast", "--format", "json"))) == 3
+
+
+# -- forms and files --------------------------------------------------------------------------------------
+
+
+def test_each_out_is_written_in_the_form_of_its_ending(suite: str, tmp_path: Path) -> None:
+    outs = [tmp_path / name for name in ("r.json", "r.xml", "r.html")]
+    run("grade", suite, "-j", "offline", *(text for out in outs for text in ("--out", str(out))))
+    assert [out.read_text()[:1] for out in outs] == ["{", "<", "<"]
+    assert len(Report.load(outs[0])) == 3
+
+
+def test_the_quiet_report_is_the_totals_alone(suite: str) -> None:
+    result = run("grade", suite, "-j", "offline", "--quiet")
+    assert (result.stderr, len(result.stdout.splitlines())) == ("", 1)
+    assert result.stdout.startswith("1 passed, 2 failed")
+
+
+def test_the_verbose_report_has_the_criteria_that_are_met_too(suite: str) -> None:
+    usual, verbose = (run("grade", suite, "-j", "offline", *more).stdout for more in ((), ("--verbose",)))
+    assert (usual.count("good-morning"), verbose.count("good-morning")) == (2, 3)
+    assert "Says a name" in verbose
+
+
+def test_a_quiet_grade_is_one_line() -> None:
+    (line,) = run("grade", RUBRIC, REPLY, "-j", "offline", "--quiet").stdout.splitlines()
+    assert line.startswith("pass")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "a.xml", "--out", "b.json", "--reporter", "md"), "leave --reporter out"),
+        (("--out", "a.xml", "--out", "./a.xml"), "one file twice"),
+        (("--verbose", "--quiet"), "give one"),
+        (("--verbose", "--format", "json"), "not for the form 'json'"),
+        (("--verbose", "--reporter", "github"), "not for the form 'github'"),
+        (("--repeat", "0"), "--repeat"),
+        (("--concurrency", "0"), "--concurrency"),
+        (("--color", "red"), "--color"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(suite: str, arguments: tuple[str, ...], message: str) -> None:
+    result = run("grade", suite, "-j", "offline", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", [("--filter", "a"), ("--repeat", "2"), ("--fail-fast",), ("--verbose",)])
+def test_options_of_suites_are_refused_for_one_candidate(option: tuple[str, ...]) -> None:
+    for command in ("grade", "plan") if option[0] == "--filter" else ("grade",):
+        result = run(command, RUBRIC, REPLY, "-j", "offline", *option)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"{option[0]} is for suites" in result.stderr
+
+
+def test_nothing_is_wrapped_or_coloured_in_a_pipe(tmp_path: Path) -> None:
+    long = " ".join(f"word{n}" for n in range(60))
+    file = tmp_path / "s.yaml"
+    file.write_text(f"suite: s\ncases: [{{id: a, output: x, rubric: [{{id: long, text: {long}}}]}}]\n")
+    for command in ("plan", "grade"):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "rubric",
+                command,
+                str(file),
+                "-j",
+                "offline",
+                *(["-v"] if command == "grade" else []),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "COLUMNS": "40"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "\x1b" not in done.stdout
+        assert any("word0 word1" in line and "word20" in line for line in done.stdout.splitlines())
+        assert all(line == line.rstrip() for line in done.stdout.splitlines())
+
+
+def test_colour_is_always_there_where_it_is_asked_for(suite: str) -> None:
+    assert "\x1b[" in run("grade", suite, "-j", "offline", "--color", "always").stdout
+    assert "\x1b[" not in run("grade", suite, "-j", "offline", "--color", "never").stdout
+
+
+# -- before the first call --------------------------------------------------------------------------------
+
+
+def test_the_head_says_what_the_run_will_take_before_it_begins(suite: str, tmp_path: Path) -> None:
+    store = str(tmp_path / "r.db")
+    result = run("grade", suite, "-j", "offline", "--repeat", "2", "--store", store)
+    assert result.stderr == "replies: 3 cases 2 times, 8 calls, free of charge, judged by offline\n"
+    again = run("grade", suite, "-j", "offline", "--repeat", "2", "--store", store)
+    assert again.stderr.endswith(f"replies in {store} are not paid for again\n")
+
+
+def test_the_head_of_a_large_suite_is_projected_from_a_part_of_it(tmp_path: Path) -> None:
+    cases = [{"id": f"c{n}", "output": "Hi", "rubric": ["Is polite", "Is short"]} for n in range(451)]
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"suite": "s", "cases": cases}))
+    result = run("grade", str(file), "-j", "offline", "--reporter", "tap", "--concurrency", "64")
+    assert result.stderr == "s: 451 cases, about 902 calls, free of charge, judged by offline\n"
+
+
+def test_the_head_counts_what_waits(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("suite: s\ncases: [{id: a, input: Hi, rubric: [Is polite]}]\n")
+    assert run("grade", str(file), "-j", "offline").stderr == "s: 1 case, 1 deferred, no calls, judged by offline\n"
+
+
+def test_a_plan_shows_the_rubric_with_its_criteria_and_its_threshold(suite: str) -> None:
+    shown = run("plan", RUBRIC, "-j", "offline").stdout
+    assert "support reply: passes from a score of 0.8" in shown
+    assert "Links the help-centre article on refunds" in shown
+    assert run("plan", suite, "-j", "offline").stdout.count("passes from a score of 0.7") == 2
+
+
+def test_a_plan_shows_the_rules_the_conditions_and_each_question_of_a_tree(tmp_path: Path) -> None:
+    file = tmp_path / "e.yml"
+    file.write_text(
+        "evals:\n- name: a\n  prompt: P\n  rubric: {tree: {ask: Was it called?, yes: {ask: Is it cited?, yes: {score: 1},"
+        " no: {score: 0.4}}, no: {score: 0}}}\n- name: b\n  prompt: P\n  rubric:\n    aggregation: min\n"
+        "    require_evidence: true\n    scale: {likert: {min: 1, max: 5}}\n"
+        "    criteria: [{name: c, description: D, when: {contains: error}}]\n"
+    )
+    shown = run("plan", str(file), "-j", "offline").stdout
+    assert "yes: 'Is it cited?', no: 0" in shown
+    assert "yes: 1, no: 0.4" in shown
+    assert "passes from a score of 0.7, evidence asked for, aggregation: min, shown as Likert" in shown
+    assert "only When(contains='error')" in shown
+
+
+# -- one voice --------------------------------------------------------------------------------------------
+
+
+def test_a_failure_that_several_criteria_share_is_told_once() -> None:
+    result = run("grade", RUBRIC, REPLY, "-j", "no-vendor/no-model")
+    assert "4 criteria (answers, cites, clarity, gift), judge 'no-vendor/no-model'" in result.stderr
+    assert len(result.stderr.splitlines()) == 2
+
+
+def test_a_reason_that_several_cases_share_is_told_once(suite: str) -> None:
+    result = run("grade", suite)
+    assert result.stdout.count("OPENAI_API_KEY") == 1
+    assert "3 cases: no judge was given" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--x",), ("nothing",), ("grade", "--bogus"), ("store", "stats", "--x")])
+def test_a_wrong_call_is_told_in_one_line_that_names_the_help(arguments: tuple[str, ...]) -> None:
+    (line,) = run(*arguments).stderr.splitlines()
+    assert line.endswith("--help")
+
+
+# -- GitHub -----------------------------------------------------------------------------------------------
+
+
+def test_github_gets_annotations_and_the_summary_of_the_step(
+    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary, html = tmp_path / "summary", tmp_path / "r.html"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    result = run("grade", suite, "-j", "offline", "--reporter", "github", "--out", str(html))
+    first, *_, last = result.stdout.splitlines()
+    assert first.startswith(f"::error file={suite},line=4,col=5,title=good-morning::rude%3A".replace("%3A", ":"))
+    assert last == "1 passed, 2 failed"
+    assert summary.read_text().startswith("before\n")
+    assert "rude" in summary.read_text()
+    assert html.exists()
+
+
+HOSTILE = "x\n::error::owned\r\n##[add-mask]100% , : done"
+
+
+def test_no_text_of_a_candidate_becomes_a_command() -> None:
+    judge = Judge(ScriptedModel(lambda _: {"reason": HOSTILE, "verdict": False}), sealed=False)
+    suite = Suite(HOSTILE, [Case("::error::a", Rubric("r,:%", criteria=[Criterion(HOSTILE, id="c")]), output=HOSTILE)])
+    lines = github.render(suite.run(judge)).splitlines()
+    assert (len(lines), lines[1]) == (2, "1 failed")
+    head, _, message = lines[0].removeprefix("::error ").partition("::")
+    assert head == "title=r%2C%3A%25/c"
+    assert "100%25" in message
+    assert "%0A" not in head
+
+
+def test_a_summary_that_github_would_not_show_is_cut_to_the_counts() -> None:
+    report = CASES.run(flipping(True))
+    row = report.rows[0]
+    many = evolve(
+        report, rows=tuple(evolve(row, id=f"{n}", input="x" * 5_000, output="y" * 5_000) for n in range(3_000))
+    )
+    assert len(github.render_summary(report)) > 100
+    assert len(github.render_summary(many).encode()) <= 1_000_000
+
+
+# -- many candidates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "head"),
+    [
+        (3, "3 candidates, 12 calls, free of charge"),
+        (
+            40,
+            "40 candidates, about 160 calls, free of charge",
+        ),
+    ],
+)
+def test_the_head_of_many_projects_from_the_first(tmp_path: Path, count: int, head: str) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"output": "The refund arrives."}\n' * count)
+    result = run("grade-many", RUBRIC, str(file), "-j", "offline")
+    assert result.stderr.splitlines()[0] == f"{file}: {head}"
+
+
+def test_a_quiet_run_of_many_prints_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"output": "The refund arrives."}\n' * 3)
+    result = run("grade-many", RUBRIC, str(file), "-j", "offline", "--quiet")
+    assert (result.stderr, len(result.stdout.splitlines())) == ("", 1)

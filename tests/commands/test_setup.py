@@ -1,0 +1,157 @@
+"""The commands to begin with: files to start from, and completion in real shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rubric import load, load_suite
+from tests.command_line import ROOT, run
+
+# -- init -------------------------------------------------------------------------------------------------
+
+
+def test_the_starters_are_valid_and_run_without_a_key(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    made = run("init", str(folder))
+    assert made.exit_code == 0
+    assert run("validate", str(folder)).exit_code == 0
+    assert run("grade", str(folder / "suite.yaml"), "--judge", "offline").exit_code == 0
+    reply = next(re.findall(r'echo "(.*?)" \|', line) for line in made.stdout.splitlines() if "echo" in line)[0]
+    assert run("grade", str(folder / "rubric.yaml"), "-", "--judge", "offline", stdin=reply).exit_code == 0
+    assert (len(load(folder / "rubric.yaml")), len(load_suite(folder / "suite.yaml"))) == (5, 2)
+
+
+def test_a_starter_never_overwrites_a_file(tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text("mine")
+    refused = run("init", str(tmp_path))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "exist already" in refused.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["suite.yaml"]
+    assert run("init", str(tmp_path / "suite.yaml")).exit_code == 2
+
+
+# -- completion -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Return a search path whose first folder has the console script, as an installer writes it."""
+    script = tmp_path / "bin" / "rubric"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom rubric.__main__ import run\nsys.exit(run())\n")
+    script.chmod(0o755)
+    return f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def environ(path: str, home: Path) -> dict[str, str]:
+    return {"PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+
+
+def needs(shell: str) -> str:
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed")
+    return found
+
+
+def typed(command: list[str], lines: list[str], env: dict[str, str], until: str, folder: Path) -> str:
+    """Type *lines* into an interactive shell on a terminal, and return what it shows up to *until*."""
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - the child
+        os.chdir(folder)
+        os.execve(command[0], command, env)  # noqa: S606 - a shell itself
+    shown = ""
+    deadline = time.monotonic() + 60
+    try:
+        for index, line in enumerate(lines):
+            os.write(terminal, line.encode())
+            wanted = until if index == len(lines) - 1 else f"READY{index}"
+            while wanted not in shown.replace(f"echo {wanted}", "").replace("'", ""):
+                ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+                assert ready, f"no {wanted!r} in {shown!r}"
+                shown += os.read(terminal, 4096).decode(errors="replace")
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+    return shown
+
+
+def test_bash_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
+    lines = [
+        'eval "$(rubric completion bash)"; echo READY"0"\n',
+        "rubric valid\t",
+        "--summ\t",
+    ]
+    shell = [needs("bash"), "--norc", "--noprofile", "-i"]
+    shown = typed(
+        shell, [lines[0], lines[1] + lines[2] + "\n"], environ(path, tmp_path), "validate --summary", tmp_path
+    )
+    assert "rubric validate --summary" in shown
+
+
+def test_zsh_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
+    setup = 'autoload -Uz compinit && compinit -u -D; eval "$(rubric completion zsh)"; echo READY"0"\n'
+    shell = [needs("zsh"), "-f", "-i"]
+    shown = typed(shell, [setup, "rubric valid\t--summ\t\n"], environ(path, tmp_path), "--summary", tmp_path)
+    assert "validate" in shown.rpartition("READY0")[2]
+
+
+def test_fish_completes_commands_options_and_choices(path: str, tmp_path: Path) -> None:
+    fish = needs("fish")
+    script = (
+        "rubric completion fish | source\n"
+        "complete -C 'rubric gra'\necho ====\ncomplete -C 'rubric grade --fil'\necho ====\n"
+        "complete -C 'rubric grade --reporter ju'\n"
+    )
+    done = subprocess.run(
+        [fish, "--no-config", "-c", script], env=environ(path, tmp_path), capture_output=True, text=True, check=True
+    )
+    commands, options, choices = done.stdout.split("====\n")
+    assert [line.split("\t")[0] for line in commands.splitlines()] == ["grade", "grade-many"]
+    assert "--filter" in options
+    assert choices.split()[0] == "junit"
+
+
+def test_completion_is_for_the_name_that_was_called() -> None:
+    assert "_RUBRIC_COMPLETE" in run("completion", "zsh").stdout
+    wrong = run("completion", "tcsh")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+
+
+# -- diff -------------------------------------------------------------------------------------------------
+
+BEFORE = "rubric: tone\ncriteria: [{id: a, text: Is polite}, {id: b, text: Is short, weight: 2}]\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "code", "needs_calls"),
+    [
+        (BEFORE, 0, False),
+        (BEFORE.replace("weight: 2", "weight: 3"), 1, False),
+        (BEFORE.replace("Is polite", "Is kind"), 1, True),
+    ],
+)
+def test_two_files_are_compared(tmp_path: Path, after: str, code: int, *, needs_calls: bool) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(BEFORE)
+    second.write_text(after)
+    result = run("diff", str(first), str(second), "--format", "json")
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["needs_calls"] is needs_calls
+    assert run("diff", str(first), str(second)).exit_code == code
+
+
+def test_a_file_that_is_no_rubric_cannot_be_compared(tmp_path: Path) -> None:
+    assert run("diff", str(tmp_path / "none.yaml"), str(tmp_path / "none.yaml")).exit_code == 2

@@ -1,0 +1,135 @@
+"""What a plan says before anything is sent holds of what is then sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric, Unit, ask, plan
+from rubric.grading.planning import Plan, plan_one
+from rubric.testing.scripted_model import ScriptedModel
+from rubric.values.judges import AnyJudge, Cascade
+from tests.drive import REPLY, drive
+from tests.findings import improvised, rubrics
+
+PLAIN = Rubric().expects("Is it good?", id="a")
+
+
+def planned(rubric: Rubric, judge: AnyJudge, candidate: str = REPLY) -> Plan:
+    """Return the plan, with a token a character and a cent a token."""
+    return plan_one(Candidate(candidate), rubric, judge, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
+
+
+def steps(plan: Plan) -> tuple[int, int, int]:
+    """Return the calls at least, at most, and if every reply had to be repaired."""
+    return plan.least, plan.most, plan.ceiling
+
+
+def test_a_criterion_is_a_call() -> None:
+    """And a re-ask of each is possible."""
+    assert steps(planned(PLAIN.expects("b"), Judge("offline"))) == (2, 2, 4)
+
+
+def test_a_jury_multiplies_and_may_stop_early() -> None:
+    """Criteria times size; with an early stop at least as many as can decide."""
+    two = PLAIN.expects("b")
+    assert steps(planned(two, Jury("offline", 3))) == (6, 6, 12)
+    assert steps(planned(two, Jury("offline", 3, early_stop=True))) == (4, 6, 12)
+
+
+def test_a_tree_takes_from_its_shortest_to_its_longest_walk() -> None:
+    """Every question of it is in the plan."""
+    tree = ask("1").yes(ask("2").yes(1).no(ask("3").yes(1).no(0))).no(0)
+    plan = planned(Rubric.deciding(tree), Judge("offline"))
+    assert (steps(plan), len(plan.asks)) == ((1, 3, 6), 3)
+
+
+def test_what_needs_no_call_is_free() -> None:
+    """Checks, criteria that do not apply, and everything for a degenerate candidate."""
+    rubric = PLAIN.checks(Contains("x"), id="c").expects("w", id="w", when=lambda _: False)
+    assert planned(rubric, Judge("offline")).free == ("c", "w")
+    assert steps(planned(rubric, Judge("offline"), "...")) == (0, 0, 0)
+
+
+def test_how_early_a_panel_can_stop_depends_on_the_threshold() -> None:
+    """One 0 of three rules out a mean of 0.7, but not one of 0.5."""
+    rule = Panel(["offline"] * 3, early_stop=True)
+    assert planned(PLAIN, rule).least == 1
+    assert planned(PLAIN.passing_at(0.5), rule).least == 2
+
+
+def test_a_plan_can_be_printed_as_json() -> None:
+    """With the exact messages."""
+    data = json.loads(json.dumps(planned(PLAIN, Judge("offline")).to_dict()))
+    assert data["asks"][0]["criteria"] == ["a"]
+    assert REPLY in data["asks"][0]["messages"][1]["content"]
+
+
+def test_an_unknown_price_makes_the_cost_unknown() -> None:
+    """It is not taken for 0."""
+    plan = plan_one(Candidate(REPLY), PLAIN, Judge("offline"), count=lambda _, __: 1, price=lambda _: None)
+    assert (plan.cost, "cost unknown" in repr(plan)) == (None, True)
+
+
+def test_plans_add_up() -> None:
+    """The plan of several candidates is the sum of theirs."""
+    plan = planned(PLAIN, Judge("offline"))
+    assert steps(Plan.total([plan, plan])) == (2, 2, 4)
+    assert Plan.total([plan]) == plan
+    assert Plan.total([]) == Plan()
+
+
+BENCHES: list[Callable[..., AnyJudge]] = [
+    lambda judge, **_: judge(0),
+    lambda judge, **rule: Jury(judge(0), 3, **rule),
+    lambda judge, **rule: Panel([judge(0), judge(1), judge(2)], **rule),
+    lambda judge, **rule: Panel([Jury(judge(0), 2, **rule), judge(1)], **rule),
+    lambda judge, **rule: Jury(Panel([judge(0), judge(1)]), 2, **rule),
+    lambda judge, **rule: Jury(Cascade(Jury(judge(0), 2, **rule), judge(1), "fails"), 2, **rule),
+]
+
+
+@given(rubrics(), st.integers(), st.sampled_from(BENCHES), st.booleans(), st.sampled_from([1, 2, "all"]))
+def test_a_run_keeps_to_its_plan(rubric: Rubric, seed: int, bench: Any, early_stop: bool, per_call: Any) -> None:
+    """The calls lie within the least and the most, and every ask was in the plan, vote number and all."""
+    alone = any(criterion.answer == Unit(flag=True) for criterion in _all(rubric))  # then other verdicts have flags too
+    judges = [Judge(ScriptedModel(improvised((seed, n))), per_call=1 if alone else per_call) for n in range(3)]
+    judge = bench(judges.__getitem__, early_stop=early_stop)
+    plan, result = planned(rubric, judge), drive(rubric, judge)
+    assert plan.least <= result.usage.calls <= plan.most
+    foreseen = {(id(one.judge), one.vote, one.messages) for one in plan.asks}
+    for one in judges:
+        assert isinstance(one.model, ScriptedModel)
+        assert {(id(a.judge), a.vote, a.messages) for a in one.model.asks} <= foreseen
+
+
+def _all(rubric: Rubric) -> list[Criterion]:
+    nested = [inner for c in rubric.judged if isinstance(c.answer, Rubric) for inner in _all(c.answer)]
+    return [*rubric.judged, *nested]
+
+
+@given(rubrics(), st.integers(), st.integers(0, 2))
+def test_re_asks_stay_below_the_ceiling(rubric: Rubric, seed: int, repairs: int) -> None:
+    """However many replies are unreadable."""
+    judge = Judge(ScriptedModel(improvised(seed, unreadable=0.5)), repairs=repairs)
+    plan, result = planned(rubric, judge), drive(rubric, judge)
+    assert result.usage.calls <= plan.ceiling
+
+
+def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
+    """Rows, frames and files are planned as they are graded; a text that looks like a path is refused."""
+    file = tmp_path / "replies.jsonl"
+    file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
+    rows = [{"output": "Good morning!"}, "Go away."]
+    assert plan(file, "Is polite", "offline") == plan(rows, "Is polite", "offline")
+    assert steps(plan("Good morning!", "Is polite", "offline")) == (1, 1, 2)
+    with pytest.raises(DefinitionError, match="looks like the path of a file"):
+        plan(str(file), "Is polite", "offline")
+    with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
+        plan(["Hi.", None], "Is polite", "offline")

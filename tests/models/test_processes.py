@@ -1,0 +1,178 @@
+"""What LiteLLM may not do to a process: print, change its environment, mind threads and loops, break after a fork."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT
+from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Server
+
+START = """
+import asyncio, os, sys
+from concurrent.futures import ThreadPoolExecutor
+from rubric.models.retry import attempt
+from rubric.values.requests import Reply
+from rubric.models.litellm import LiteLLMModel
+from tests.sendables import anthropic_ask, openai_ask
+from tests.servers import Endpoint
+
+async def at_once(_):
+    pass
+
+def run(root, make=openai_ask, **judge):
+    ask = make(Endpoint(root, ()), **{"timeout": 30, **judge})
+    return asyncio.run(attempt(LiteLLMModel(), ask, sleep=at_once))
+"""
+
+
+def in_child(script: str, *arguments: str, cwd: Path = ROOT) -> tuple[int, str, str]:
+    """Run *script* in a new interpreter; return its exit code, and what it printed on stdout and on stderr."""
+    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")  # what a test before this one may have left behind
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", START + script, *arguments]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+SILENT = """
+for root, seconds in zip(sys.argv[2::2], sys.argv[3::2], strict=True):
+    run(root, anthropic_ask if sys.argv[1] == "anthropic" else openai_ask, retries=0, timeout=float(seconds))
+"""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "behaviours"),
+    [("openai", BEHAVIOURS), ("anthropic", [*STATUSES, *ANTHROPIC_BODIES, *WIRES])],
+)
+def test_nothing_is_printed(server: Server, dialect: str, behaviours: list[str]) -> None:
+    """All that can go wrong with a call, in one process, prints nothing on stdout and nothing on stderr."""
+    seconds = {"hang": "0.2", "trickle": "0.2"}
+    arguments = [text for name in behaviours for text in (server.at(name).root, seconds.get(name, "30"))]
+    assert in_child(SILENT, dialect, *arguments) == (0, "", "")
+
+
+def test_a_first_call_that_times_out_prints_nothing(server: Server) -> None:
+    """Even a deadline that falls into the first call, while LiteLLM loads its parts, leaves no warning."""
+    script = "assert run(sys.argv[1], timeout=0.001, retries=0).kind == 'timeout'"
+    assert in_child(script, server.at("hang").root) == (0, "", "")
+
+
+THREADS = """
+def five(root):
+    makes = [openai_ask, anthropic_ask, openai_ask, anthropic_ask, openai_ask]
+    return [isinstance(run(root, make), Reply) for make in makes]
+
+with ThreadPoolExecutor(8) as threads:
+    assert all(all(replies) for replies in threads.map(five, sys.argv[1:] * 8))
+"""
+
+
+def test_eight_threads_with_five_loops_each(server: Server) -> None:
+    """Loops that come and go in eight threads at once all get their replies, in silence."""
+    endpoint = server.at("ok")
+    assert in_child(THREADS, endpoint.root) == (0, "", "")
+    assert len(endpoint.requests) == 40
+
+
+FORK = """
+import warnings
+warnings.simplefilter("ignore")
+assert isinstance(run(sys.argv[1]), Reply)
+child = os.fork()
+reply = run(sys.argv[1])
+if child:
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+assert isinstance(reply, Reply), reply
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_fork_in_the_midst(server: Server) -> None:
+    """After a fork both processes go on calling, in silence."""
+    endpoint = server.at("ok")
+    assert in_child(FORK, endpoint.root) == (0, "", "")
+    assert len(endpoint.requests) == 3
+
+
+FORK_AND_EXIT = """
+from rubric import Judge, Rubric, grade
+
+judge = Judge("openai/gpt-4o-mini", params={"api_base": sys.argv[1], "api_key": "sk-test"}, retries=0, timeout=10)
+
+def score(_=None):
+    return grade("Hello.", Rubric("letter").expects("greets"), judge).score
+
+assert score() == 1
+if sys.argv[2] == "pool":
+    import multiprocessing
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(score, range(4), 1) == [1] * 4
+else:
+    child = os.fork()
+    if not child:
+        sys.exit(0 if sys.argv[2] == "idle" else int(score() != 1))
+    assert os.waitpid(child, 0)[1] == 0
+assert score() == 1
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize(("child", "requests"), [("grades", 3), ("idle", 2), ("pool", 6)])
+def test_a_forked_child_ends_in_silence_and_leaves_the_parents_connections(
+    server: Server, child: str, requests: int
+) -> None:
+    """A child that ends as any program does, after grading or without it, prints nothing; the parent goes on."""
+    endpoint = server.at("ok")
+    assert in_child(FORK_AND_EXIT, endpoint.openai, child) == (0, "", "")
+    assert len(endpoint.requests) == requests
+
+
+def test_the_import_is_lazy() -> None:
+    """The models come without LiteLLM; a call brings it."""
+    assert in_child("assert 'litellm' not in sys.modules") == (0, "", "")
+
+
+def test_the_environment_is_left_alone(server: Server, tmp_path: Path) -> None:
+    """A call sets LiteLLM's switches where they are unset, changes no variable that was there and reads no `.env`."""
+    (tmp_path / ".env").write_text("SMUGGLED=yes\n")
+    script = """
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+before = dict(os.environ)
+run(sys.argv[1])
+added = {name for name in os.environ if name not in before} - {"TIKTOKEN_CACHE_DIR"}  # LiteLLM's own doing
+switches = {"LITELLM_MODE", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"}
+assert added - {"EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"} == switches, added
+assert before.items() <= os.environ.items()
+"""
+    assert in_child(script, server.at("ok").root, cwd=tmp_path) == (0, "", "")
+
+
+def test_the_users_callbacks_are_called(server: Server) -> None:
+    """A callback that the user has registered with LiteLLM is called, and before the process ends."""
+    script = """
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm
+from litellm.integrations.custom_logger import CustomLogger
+
+class Printer(CustomLogger):
+    async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):
+        print("logged")
+
+litellm.callbacks = [Printer()]
+run(sys.argv[1])
+"""
+    assert in_child(script, server.at("ok").root) == (0, "logged\n", "")

@@ -1,0 +1,153 @@
+"""The project around the package: what is public, what an import costs, what a wheel holds, what the README says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import rubric
+from tests.places import ROOT
+
+REFERENCE = (ROOT / "docs" / "reference" / "api.md").read_text()
+HEAVY = ["litellm", "cattrs", "ruamel", "jsonschema", "jinja2", "numpy", "re2", "rich", "click", "asyncio", "socket"]
+
+WATCHED = """
+import json, os, sys
+opened, connected = [], []
+
+def watch(event, args):
+    if event == "open" and isinstance(args[0], str):
+        opened.append(os.path.realpath(args[0]))
+    elif event.startswith("socket."):
+        connected.append(event)
+
+before = set(sys.modules)
+sys.addaudithook(watch)
+{statement}
+print(json.dumps({{"opened": opened, "connected": connected, "modules": sorted(set(sys.modules) - before)}}))
+"""
+
+
+def watched(statement: str) -> dict[str, list[str]]:
+    """Return the files, connections and modules that *statement* opens and loads in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED.format(statement=statement)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    seen: dict[str, list[str]] = json.loads(done.stdout)
+    return seen
+
+
+def test_the_public_names_are_sorted() -> None:
+    """Classes come first, then functions, each in the order of the alphabet."""
+    assert sorted(rubric.__all__, key=lambda name: (name[0].islower(), name)) == rubric.__all__
+
+
+@pytest.mark.parametrize("name", rubric.__all__)
+def test_a_public_name_is_there_and_says_what_it_is(name: str) -> None:
+    """It can be imported, its docstring is its own, and it has a place in the reference."""
+    value = getattr(rubric, name)
+    assert (inspect.getdoc(value) or "").strip()
+    assert "def __init__" not in (value.__doc__ or "")
+    assert re.search(rf":: rubric\.{name}$", REFERENCE, re.MULTILINE)
+
+
+def test_the_reference_names_nothing_that_is_not_public() -> None:
+    """What is taken away from `__all__` is taken out of the reference."""
+    assert set(re.findall(r":: rubric\.(\w+)$", REFERENCE, re.MULTILINE)) == set(rubric.__all__)
+
+
+def test_dir_lists_what_is_public() -> None:
+    """Completion offers the public names and nothing else."""
+    assert dir(rubric) == sorted(rubric.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A misspelt name fails as it does in any module."""
+    with pytest.raises(AttributeError, match="module 'rubric' has no attribute 'Rubrik'"):
+        rubric.Rubrik  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    """`rubric.__version__` is what was installed."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+", str(rubric.__version__))
+
+
+def test_an_import_loads_nothing_heavy() -> None:
+    """`import rubric` loads none of the libraries that single tasks need."""
+    loaded = {module.partition(".")[0] for module in watched("import rubric")["modules"]}
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_building_a_rubric_loads_attrs_and_no_other_library() -> None:
+    """The nouns need attrs and the standard library."""
+    modules = watched("from rubric import Rubric, Criterion, Judge, Candidate; Rubric().expects('x')")["modules"]
+    others = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
+    assert others <= {"rubric", "attr", "attrs"}
+
+
+def test_an_import_touches_nothing_outside_its_own_files() -> None:
+    """`import rubric` opens no connection, and no file but Python's own, attrs' and the package's."""
+    seen = watched("import rubric; rubric.Rubric")
+    ours = str(ROOT / "rubric")
+    prefixes = (ours, sys.prefix, sys.base_prefix, "/proc/", "/etc/")
+    assert seen["connected"] == []
+    assert [path for path in seen["opened"] if not path.startswith(prefixes[:3])] == []
+
+
+def test_the_top_level_holds_what_the_layout_says() -> None:
+    """Whoever opens the folder sees eight things that are not hidden."""
+    allowed = {"LICENSE", "README.md", "docs", "notebooks", "noxfile.py", "pyproject.toml", "rubric", "tests"}
+    built = {"dist", "build"}
+    found = {p.name for p in ROOT.iterdir() if not p.name.startswith((".", "__")) and p.suffix != ".egg-info"}
+    assert found - built == allowed
+
+
+def test_ci_runs_what_the_readme_says() -> None:
+    """The second block under `## Start` and `.ci/run` hold the same commands."""
+    start = (ROOT / "README.md").read_text().partition("\n## Start\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```bash\n(.*?)^```$", start, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    assert (ROOT / ".ci" / "run").read_text().partition('cd "$(dirname "$0")/.."\n')[2].strip() == blocks[1].strip()
+
+
+def test_the_first_command_of_the_readme_prints_a_passing_table() -> None:
+    """What a newcomer types first grades the example, and passes."""
+    readme = (ROOT / "README.md").read_text()
+    command = re.search(r"^\.venv/bin/python (-m rubric grade .*)$", readme, re.MULTILINE)
+    assert command is not None
+    done = subprocess.run([sys.executable, *command[1].split()], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("pass")
+    assert "clarity" in done.stdout
+
+
+def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
+    """The types marker, the schemas of files, the prompts and the report's page are in it, and no tests."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("rubric_grade-*.whl")
+    names = ZipFile(wheel).namelist()
+    prompts = {f"rubric/prompts/{path.name}" for path in (ROOT / "rubric" / "prompts").glob("*.md")}
+    assert prompts
+    schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
+    page = {"rubric/rendering/style.css"}
+    presets = {f"rubric/presets/{path.name}" for path in (ROOT / "rubric" / "presets").glob("*.yaml")}
+    starters = {"rubric/commands/starters/rubric.yaml", "rubric/commands/starters/suite.yaml"}
+    assert {"rubric/py.typed", *schemas, *prompts, *page, *starters, *presets} <= set(names)
+    assert {name.partition("/")[0] for name in names} == {
+        "rubric",
+        "rubric_verifiers.py",
+        "rubric_grade-0.1.0.dist-info",
+    }

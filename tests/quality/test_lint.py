@@ -1,0 +1,426 @@
+"""What is wrong with a rubric, found without a judge: every rule on what it is for, and on what it must leave alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from rubric import (
+    Anchor,
+    Case,
+    Contains,
+    Criterion,
+    DefinitionError,
+    Equals,
+    Rubric,
+    ScoreRange,
+    StartsWith,
+    Suite,
+    ask,
+    lint,
+    loads,
+)
+from rubric.__main__ import main
+from tests.places import ROOT, SHARED
+
+R = Rubric("r", threshold=0.6)
+
+WRONG: dict[str, list[Rubric]] = {
+    "never-fails": [Rubric("r", threshold=0).expects("Cites a law"), Rubric("r").chooses("Tone", {"warm": 0.8, "kind": 1})],
+    "never-passes": [Rubric("r", threshold=0.9).chooses("Tone", {"cold": 0, "kind": 0.8})],
+    "no-effect": [Rubric("r", threshold=0.8).requires("Names the date").expects("Warm", weight=3).expects("Has a number", weight=0.5)],
+    "gate-never-fires": [R.expects("b").chooses("Tone", {"ok": 0.7, "kind": 1}, min_score=0.5)],
+    "gate-always-fires": [R.expects("b").chooses("Tone", {"cold": 0, "ok": 0.4}, required=True)],
+    "vacuous-pass": [R.expects("Cites a law", when=lambda _: True)],
+    "same-leaves": [Rubric.deciding(ask("Is it short?").yes(ask("Is it kind?").yes(1).no(1)).no(0))],
+    "asked-twice": [Rubric.deciding(ask("Is it short?").yes(ask("is it  short").yes(1).no(0.2)).no(0))],
+    "checks-exclude": [
+        R.checks(Equals("yes"), required=True).checks(Contains("because"), required=True),
+        R.checks(Contains("a price of 5"), required=True).checks(Contains("price"), polarity="guard"),
+        R.checks(StartsWith("Dear"), required=True).checks(StartsWith("Hello"), required=True),
+    ],
+    "anchor-off-scale": [
+        R.expects("Kind", anchors=[Anchor("Hi", 0.5)]),
+        R.rates("Clear", ScoreRange(1, 5), anchors=[Anchor("Hi", 0.6)]),
+    ],
+    "own-scale": [
+        R.expects("Score 1-5 where 5 is perfect"),
+        R.scores("Rate the reply on a scale of 1 to 10."),
+        R.expects("Is it kind? Give a score out of 10."),
+        R.scores("How kind is it?\nScoring:\n1: rude\n3: neutral\n5: kind"),
+        Rubric.of("Rate the tone from 0 to 100."),
+        R.rates("Rate it from 0 to 10", ScoreRange(1, 5)),
+        R.scores("Evaluate the reply on:\n1. Accuracy (0-10)\n2. Tone (0-10)"),
+        R.expects("Assess it:\n- Evidence (1-5): are claims supported?\n- Clarity (1-5): is it plain?"),
+        R.scores("Is it kind?\nScore 1: rude\nScore 3: neutral\nScore 5: kind"),
+        R.scores("After your explanation, please rate the response on a scale of 1 to 10."),
+        R.scores("Be objective. Rate the response on a scale from one to ten."),
+        R.scores("Evaluate the output on a scale of **0 to 5** and explain."),
+        R.scores("Score how modern it looks,\nfrom the first page on, on a 0-10 scale."),
+        R.expects("Rate from 1 (bad) to 10 (good)"),
+        R.expects("Is it kind? (score 1-5)"),
+        R.expects("Use a 1-5 scale to grade the tone"),
+    ],
+    "own-format": [
+        R.expects("The reply is kind. Output PASS if so, otherwise FAIL."),
+        R.scores('Is it kind? Return JSON: {"score": 0.5}'),
+        R.expects('Is it kind? Answer only "yes" or "no".'),
+        R.expects("Is it kind? Return pass=true or pass=false."),
+        R.expects('Respond with only "PASS" or "BLOCK".'),
+        R.expects("Compare the two texts and respond with ONLY 'pass' or 'fail'."),
+        R.expects("Is it polite? You must reply yes or no."),
+        R.expects("Is it short? Reply with ONLY a single number."),
+        R.expects("Is it short? Return JSON with a verdict."),
+    ],
+    "guard-prescribes": [
+        R.forbids("Should not mention a price"),
+        R.forbids("The response must not mention a price"),
+        R.forbids("Never promises a refund"),
+        R.forbids("You must not lie"),
+        Rubric("r").expects("Kind").penalizes("Avoid jargon").by_points(),
+        Rubric("r", negate=True).expects("Should not mention a price"),
+    ],
+    "duplicate": [
+        R.expects("Cites the law.").expects("cites a law", id="again"),
+        R.expects("Cites the law").forbids("cites the law!", id="again"),
+        R.checks(Contains("law")).checks(Contains("law"), id="again"),
+        R.checks(Contains("the law")).checks(Contains("law")),
+    ],
+    "left-over": [
+        R.expects("Names the price. TODO: which one?"),
+        R.expects("TBD"),
+        R.expects("TODO: say what is judged"), R.expects("Mentions [your product name here]")],
+    "weight-left-out": [R.expects("a", weight=0.3).expects("b", weight=0.4).expects("c")],
+}  # fmt: skip
+
+RIGHT: list[Rubric] = [
+    R.scores("Rate the tone from 0 to 1"),
+    R.scores("Score of 0.5: a smile. Score of 1.0: laughter."),
+    R.expects("Responds with a proper haiku (5-7-5 syllables)"),
+    R.expects("Gives 3 to 5 examples"),
+    R.expects("Says that the hotel has a rating of 4 out of 5"),
+    R.expects("Rates each film on a scale of 1 to 5"),
+    R.expects("The years 1990-1995 are covered"),
+    R.expects("Covers:\n1. The war (1914-1918)\n2. The peace (1919-1920)"),
+    R.expects("Evaluate whether it lists:\n- The first part (pages 1-2)\n- The second part (pages 3-4)"),
+    R.scores("Score 1 if it names the cause, score 0 otherwise."),
+    R.scores("Score 1 if it names 2-3 causes, else 0"),
+    R.expects("Score the essay's use of 1-5 citations"),
+    R.expects("Says that the final score was 2-1"),
+    R.expects("Grade level is 6-8"),
+    R.expects("Asks the user to rate the film on a scale of 1 to 5"),
+    R.expects('The reply is {"score": 3, "reason": "late"}'),
+    R.expects("Return JSON"),
+    R.expects('The assistant replies with only "YES" when the box is ticked'),
+    R.expects('Keeps the comment "TODO: refactor" as it was'),
+    R.expects("Contains no placeholders such as [your name]"),
+    R.expects("Replaces [insert date] by the date of the meeting"),
+    R.forbids("Never answers the question"),
+    R.forbids("Cannot be understood without the manual"),
+    R.forbids("Content that should not be shared is shared"),
+    R.forbids("Steps the user should not skip are missing"),
+    R.expects("Uses C").expects("Uses C++", id="cpp"),
+    R.expects("x > 5", id="above").expects("x < 5", id="below"),
+    R.expects("The sky is blue").adding(Criterion("The sky is blue", id="against", polarity="contradiction")),
+    R.expects("Cites a law", when=lambda _: True)
+    .expects("Cites a law", id="b", weight=2, when=lambda _: False)
+    .expects("c"),
+    R.expects("a", weight=0.5).expects("b", weight=0.5).expects("c"),
+    R.scores("Score 0-1. 1 means that every step can be taken as written."),
+    R.expects("FAIL if only blogs are cited.\nPASS example: Moo, The Letter to the Romans, 1996."),
+    R.expects("Sets passed=true in the returned object"),
+    Rubric("r", negate=True).forbids("Never promises a refund"),
+    R.rates("Rate it from 1 to 5", ScoreRange(1, 5)),
+    R.expects("The program prints JSON"),
+    R.expects("Returns the user to the home page"),
+    R.expects("Answers no more than was asked"),
+    R.forbids("Mentions a price"),
+    R.forbids("Promises never to call again"),
+    R.expects("Should not mention a price"),
+    R.expects("Cites the law").expects("Cites the case"),
+    R.checks(Contains("law")).checks(Contains("court")),
+    R.expects("Keeps the list of TODO items"),
+    R.expects("a", weight=1).expects("b", weight=2).expects("c", weight=0.5),
+    R.expects("Kind", anchors=[Anchor("Hi", 1)]),
+    R.chooses("Tone", {"cold": 0, "ok": 0.6, "kind": 1}, anchors=[Anchor("Hi", 0.6)]),
+    R.requires("Cites a law").expects("b", weight=0),
+    R.expects("b").chooses("Tone", {"cold": 0, "kind": 1}, min_score=0.5),
+    R.expects("a", when=lambda _: True).expects("b"),
+    Rubric.deciding(ask("Is it short?").yes(ask("Is it kind?").yes(1).no(0.5)).no(0)),
+    Rubric.of("Is the reply kind and correct?"),
+]
+
+
+@pytest.mark.parametrize(("rule", "rubric"), [(rule, rubric) for rule, some in WRONG.items() for rubric in some])
+def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
+    found = lint(rubric)
+    also = {"gate-never-fires": ["no-effect"], "gate-always-fires": ["never-passes"]}.get(rule, [])
+    assert [remark.rule for remark in found] == [*also, rule]
+    assert found[0].message
+    assert found[0].cure
+    assert not found.ok
+
+
+@pytest.mark.parametrize("rubric", RIGHT, ids=[f"{n}-{rubric.judged[0].id}" for n, rubric in enumerate(RIGHT)])
+def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
+    assert [str(remark) for remark in lint(rubric)] == []
+
+
+def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
+    rubric = R.checks(Contains("law"), id="first").checks(Contains("LAW", ignore_case=True), id="any")
+    found = lint(rubric.checks(Contains("law"), id="again"))
+    assert [(one.rule, one.criterion) for one in found] == [("duplicate", "again"), ("duplicate", "first")]
+
+
+def test_hints_are_shown_on_request_and_fail_nothing() -> None:
+    vague = R.expects("The response is helpful and correct").forbids("Does not cite a law")
+    assert not lint(vague)
+    found = lint(vague, hints=True)
+    assert [remark.rule for remark in found] == ["says-nothing", "guard-states-absence"]
+    assert found.ok
+
+
+def test_a_case_whose_reference_fails_its_own_check_is_found() -> None:
+    suite = Suite("s", cases=[Case("c", rubric=R.checks(Contains("July")), input="When?", reference="In June.")])
+    assert [(one.rule, one.place) for one in lint(suite)] == [("reference-fails", "cases[0].rubric.criteria[0]")]
+
+
+def test_a_negated_check_that_the_reference_does_not_meet_is_right() -> None:
+    checked = Rubric("no competitor", negate=True).checks(Contains("Acme"))
+    outer = Rubric("r").includes(checked).includes(checked, id="only", polarity="guard")
+    wrong, right = (Case(id_, rubric=one, reference="Ours is best.") for id_, one in (("w", outer), ("r", checked)))
+    assert not lint(Suite("s", cases=[right]))
+    found = lint(Suite("s", cases=[wrong]))
+    assert [one.place for one in found if one.rule == "reference-fails"] == [
+        "cases[0].rubric.criteria[1].answer.criteria[0]"
+    ]
+
+
+def test_an_output_that_repeats_the_question_and_passes_is_hinted_at() -> None:
+    suite = Suite("s", cases=[Case("c", rubric=R.checks(Contains("Paris")), input="Is Paris big?")])
+    assert [one.rule for one in lint(suite, hints=True)] == ["question-passes"]
+
+
+def test_a_rubric_that_cases_share_is_told_of_once() -> None:
+    bad = R.expects("Score 1-5 where 5 is perfect")
+    found = lint(Suite("s", cases=[Case("a", rubric=bad, input="x"), Case("b", rubric=bad, input="y")]))
+    assert (len(found), found.rubrics) == (1, 1)
+
+
+def test_a_rubric_within_a_rubric_is_looked_at() -> None:
+    inner = Rubric("inner").expects("Score 1-5 where 5 is perfect")
+    found = lint(R.includes(inner))
+    assert [(one.rule, one.place) for one in found] == [("own-scale", "criteria[0].answer.criteria[0]")]
+
+
+FILE = """\
+rubric: reply
+threshold: 0.8
+criteria:
+  - Names the date
+  - text: Warm
+    weight: 3
+  # lint: allow no-effect: shown to reviewers only
+  - text: Has a number
+    weight: 0.5
+  - text: Score 1-5 where 5 is perfect
+    weight: 0
+"""
+
+
+def test_a_remark_names_the_line_of_its_criterion(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text(FILE.replace("# lint: allow", "# we allow"))
+    assert [(one.rule, one.place) for one in lint(file)] == [
+        ("no-effect", f"{file}:8:11"),
+        ("own-scale", f"{file}:10:11"),
+    ]
+
+
+TWINS = """\
+rubric: Warm
+threshold: 1
+criteria:
+  - Warm
+  - {id: again, text: Warm}
+  - text: Kind
+    anchors:
+      - {response: Hi there, score: 0.5}
+      - {response: Hello, score: 1}
+tests:
+  - {reply: Hello, passes: true}
+"""
+
+
+def test_each_of_two_like_texts_has_its_own_place_and_an_example_too(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text(TWINS)
+    assert [(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)] == [
+        ("anchor-off-scale", "8:20"),
+        ("test-is-anchor", "11:13"),
+        ("duplicate", "5:23"),
+    ]
+
+
+def test_what_is_wrong_with_the_whole_rubric_is_told_of_at_its_threshold(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text("rubric: r\nthreshold: 0\ncriteria: [Warm]\n")
+    assert [(one.rule, one.place) for one in lint(file)] == [("never-fails", f"{file}:2:1")]
+
+
+PROMPTFOO = """\
+prompts: ["{{q}}"]
+providers: [echo]
+defaultTest:
+  assert:
+    - {type: llm-rubric, value: "Is {{q}} answered? Score 1-5."}
+tests:
+  - vars: {q: Paris}
+    assert:
+      - {type: contains, value: law}
+      - {type: contains, value: law}
+  - vars: {q: Rome}
+    assert:
+      - {type: not-llm-rubric, value: Must not mention a price}
+"""
+
+
+def test_the_places_in_a_suite_are_those_of_each_case(tmp_path: Path) -> None:
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text(PROMPTFOO)
+    found = {(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)}
+    assert found == {("own-scale", "5:33"), ("duplicate", "10:33"), ("guard-prescribes", "13:39")}
+
+
+def test_a_text_that_looks_like_a_waiver_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    said = "Score 1-5. # lint: allow own-scale: quoted"
+    block = f"    text: |\n      {said}\n    # lint: allow left-over: after a block\n  - 'TODO: write'\n"
+    file.write_text(f'rubric: r\nthreshold: 0.5\ncriteria:\n  - "{said}"\n  - id: b\n{block}')
+    found = lint(file)
+    assert [one.rule for one in found] == ["own-scale", "own-scale", "duplicate"]
+    assert [one.rule for one in found.waived] == ["left-over"]
+
+
+def test_a_comment_waives_a_remark_with_a_reason(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text(FILE)
+    found = lint(file)
+    assert [one.rule for one in found] == ["own-scale"]
+    assert [(one.rule, one.waived) for one in found.waived] == [("no-effect", "shown to reviewers only")]
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("# lint: allow no-effect", "a waiver needs a reason"),
+        ("# lint: allow no-efect: so", "did you mean 'no-effect'"),
+    ],
+)
+def test_a_waiver_without_a_reason_or_a_rule_is_refused(tmp_path: Path, comment: str, message: str) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text(FILE.replace("# lint: allow no-effect: shown to reviewers only", comment))
+    with pytest.raises(DefinitionError, match=message):
+        lint(file)
+
+
+def test_metadata_waives_a_remark_in_code() -> None:
+    waived: dict[str, Any] = {"lint": {"own-scale": "the people who label use it too"}}
+    found = lint(R.expects("Score 1-5 where 5 is perfect", metadata=waived))
+    assert not found
+    assert len(found.waived) == 1
+
+
+def test_what_is_no_rubric_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="expected a Rubric, a Suite, or the path"):
+        lint(3)  # type: ignore[arg-type]
+
+
+def test_remarks_are_plain_data_for_json() -> None:
+    data = json.loads(json.dumps(lint(R.expects("TODO: write this")).to_dict()))
+    assert data["sentence"] == "1 warning in 1 rubric."
+    assert data["remarks"][0]["rule"] == "left-over"
+
+
+def test_the_command_exits_with_1_where_something_is_wrong_and_2_where_a_file_cannot_be_read(tmp_path: Path) -> None:
+    good, bad, broken = (tmp_path / name for name in ("good.yaml", "bad.yaml", "broken.yaml"))
+    good.write_text("rubric: r\ncriteria: [Cites a law]\n")
+    bad.write_text(FILE)
+    broken.write_text("rubric: [")
+    run = CliRunner()
+    assert run.invoke(main, ["lint", str(good)]).exit_code == 0
+    said = run.invoke(main, ["lint", str(good), str(bad)])
+    assert said.exit_code == 1
+    assert f"{bad}:10:11: warning: 'score-1-5-where-5-is-perfect': the text asks for a score of 1 to 5" in said.output
+    assert run.invoke(main, ["lint", str(broken), str(good)]).exit_code == 2
+
+
+def test_the_command_explains_what_decides(tmp_path: Path) -> None:
+    file = tmp_path / "reply.yaml"
+    file.write_text("rubric: r\nthreshold: 0.9\ncriteria: [Cites a law, Names the date]\n")
+    assert "Passes only if all 2 hold." in CliRunner().invoke(main, ["explain", str(file)]).output
+    said = CliRunner().invoke(main, ["explain", str(file), "--format", "json"]).output
+    assert [one["share"] for one in json.loads(said)[0]["criteria"]] == [0.5, 0.5]
+
+
+def test_files_that_people_published_have_only_remarks_that_are_right() -> None:
+    if not SHARED.is_dir():
+        pytest.skip("the published files are kept outside of the project")
+    file = SHARED / "trees" / "promptfoo-examples" / "multiple-translations" / "promptfooconfig.yaml"
+    assert {remark.rule for remark in lint(file)} == {"own-scale"}
+
+
+def built_by(page: str) -> Rubric:
+    """Return the rubric that the first example of a page builds."""
+    example = re.search(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    assert example
+    namespace: dict[str, Any] = {}
+    exec(example[1], namespace)  # noqa: S102 - our own page
+    rubric = namespace["support_reply"]
+    assert isinstance(rubric, Rubric)
+    return rubric
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_the_first_example_of_a_page_passes(page: str) -> None:
+    assert lint(built_by(page)).ok
+
+
+FILES = [
+    file
+    for folder in ("docs/examples", "rubric/presets", "rubric/commands/starters")
+    for file in sorted((ROOT / folder).glob("*.yaml"))
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_files_that_we_ship_pass(file: Path) -> None:
+    assert lint(file).ok
+
+
+def test_the_files_that_pages_show_pass() -> None:
+    shown = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    texts = [
+        text for page in shown for text in re.findall(r"```yaml\n(rubric:.*?)```", page.read_text("utf-8"), re.DOTALL)
+    ]
+    assert len(texts) > 1
+    assert [remark for text in texts for remark in lint(loads(text))] == []
+
+
+def test_remarks_are_plotted_by_rule() -> None:
+    drawn = lint(R.expects("Score 1-5", id="a").expects("Score 1-3", id="b")).plot().to_dict()
+    assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]
+
+
+@pytest.mark.parametrize(
+    "part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "]
+)
+def test_a_text_that_repeats_itself_is_read_to_its_end(part: str) -> None:
+    """A pattern that tried all ways to divide it would not return."""
+    long = Criterion("score it " + part * 20_000)
+    assert isinstance(lint(Rubric(criteria=[long, "Is polite"])).to_dict(), dict)

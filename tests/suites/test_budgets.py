@@ -1,0 +1,123 @@
+"""A run that is held to a budget, with prices that are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from rubric import Candidate, Judge, Jury, Rubric, Ungraded
+from rubric.formats.suites import loads_suite
+from rubric.models.pricing import dearest, most_tokens
+from rubric.suites.cases import Case
+from rubric.suites.suite import Suite
+from rubric.suites.targets.base import Response
+from rubric.values.requests import Usage
+from tests.judging import JudgeLike
+from tests.servers import Endpoint, Server
+from tests.suite_help import GOOD
+
+RUBRIC = Rubric("one").expects("Names a version", id="version")
+
+
+def priced(endpoint: Endpoint) -> Judge:
+    """Return a judge whose model has a known price."""
+    return Judge("openai/gpt-4o-mini", params={"api_base": endpoint.openai, "api_key": "sk-test"}, max_tokens=100)
+
+
+def cases(count: int, output: str | None = GOOD) -> Suite:
+    """Return so many cases that cost the same."""
+    return Suite("s", [Case(f"c{n}", RUBRIC, output=output) for n in range(count)])
+
+
+def worst_of(judge: Judge) -> float:
+    """Return what is set aside for the one request of a case."""
+    (ask,) = cases(1).plan(judge)["c0"].plan.asks
+    sent, back = asyncio.run(most_tokens(ask))
+    rates = dearest(judge, sent)
+    assert rates is not None
+    return sent * rates[0] + back * rates[1]
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_what_does_not_fit_into_the_budget_is_ungraded(concurrency: int) -> None:
+    """Cases run while their planned most fits into what is left, one after another or side by side."""
+    with Server(respond=JudgeLike({})) as server:
+        endpoint = server.at("ok")
+        judge = priced(endpoint)
+        actual = cases(1).run(judge).usage.cost
+        assert actual is not None
+        cap = worst_of(judge) + 1.5 * actual  # what is left after one, and after two, is enough; after three it is not
+        report = cases(6).run(judge, max_cost=cap, concurrency=concurrency)
+    assert [row.status for row in report] == ["passed"] * 2 + ["ungraded"] * 4
+    assert f"over the budget of ${cap:g}: $" in report["c2"].reason
+    stopped = report["c2"].result
+    assert isinstance(stopped, Ungraded)
+    assert {failure.kind for failure in stopped.failures} == {"budget"}
+    assert report.usage.cost is not None
+    assert report.usage.cost <= cap
+    assert len(endpoint.requests) == 3
+
+
+def test_a_budget_that_suffices_changes_nothing() -> None:
+    """All cases are graded, and the plan's figure is enough."""
+    with Server(respond=JudgeLike({})) as server:
+        judge = priced(server.at("ok"))
+        planned = cases(4).plan(judge).cost
+        assert planned is not None
+        assert cases(4).run(judge, max_cost=planned[1]).passed
+
+
+def test_a_target_is_not_asked_beyond_the_budget() -> None:
+    """Nor is a candidate made that could not be judged; what a target spends counts."""
+    asked: list[str] = []
+
+    def target(case: Case) -> Response:
+        asked.append(case.id)
+        return Response(Candidate(GOOD), Usage(calls=1, cost=5.0), ("made up",))
+
+    with Server(respond=JudgeLike({})) as server:
+        judge = priced(server.at("ok"))
+        report = cases(2, None).run(judge, target=target, max_cost=5 + worst_of(judge), concurrency=1)
+    assert asked == ["c0"]
+    assert [row.status for row in report] == ["passed", "ungraded"]
+    assert "$5.0" in report["c1"].reason
+    assert (report["c0"].usage.calls, report["c0"].warnings) == (2, ("made up",))
+
+
+def test_retries_and_re_asks_are_within_the_budget_too() -> None:
+    """What the plan cannot know, such as replies that nobody can read, does not lead beyond the cap."""
+    with Server(respond=lambda _: "What?") as server:
+        endpoint = server.at("ok")
+        judge = priced(endpoint)
+        cap = 3 * worst_of(judge)
+        report = cases(20).run(Jury(judge, 3), max_cost=cap)
+    assert {row.status for row in report} == {"ungraded"}
+    assert report.usage.cost is not None
+    assert 0 < report.usage.cost <= cap
+    assert report.usage.calls == len(endpoint.requests)
+    assert "over the budget of $" in report["c19"].reason
+
+
+def test_a_comparison_is_a_call_of_the_plan_and_of_the_budget() -> None:
+    """Two outputs are compared by one request, beside the one for each of them."""
+
+    def suite(*assertions: dict[str, str]) -> Suite:
+        best = {"type": "select-best", "value": "choose the funniest tweet"}
+        test = {"vars": {"topic": "t"}, "assert": [*assertions, best]}
+        return loads_suite(json.dumps({"prompts": ["One {{topic}}", "Two {{topic}}"], "tests": [test]}), "promptfoo")
+
+    def answer(case: Case) -> str:
+        return f"An answer to {case.input}"
+
+    model = "openai/gpt-5-mini"
+    assert suite({"type": "llm-rubric", "value": "Is funny"}).plan(model, target=answer).calls == 3
+    alone = suite().plan(model, target=answer)
+    assert [case.plan.most for case in alone] == [1, 0]
+    assert alone[0].judge == model
+    needed = alone.cost
+    assert needed is not None
+    report = suite().run(model, target=answer, max_cost=needed[1] / 2)
+    assert {row.status for row in report} == {"ungraded"}
+    assert report.usage.calls == 0

@@ -1,0 +1,78 @@
+"""The commands `agree`, `estimate` and `compare`, over files of results and labels."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rubric.__main__ import main
+from tests.recorded import grades
+from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a file of results and one of labels."""
+    results, labels = tmp_path / "results.jsonl", tmp_path / "labels.csv"
+    GRADES.to_jsonl(results)
+    rows = [f"{key},good,{'yes' if PEOPLE[key]['good'] else 'no'}" for key in range(100)]
+    labels.write_text("\n".join(["key,criterion,value", *rows]))
+    return results, labels
+
+
+def test_agree_saves_a_baseline_and_notices_drift(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """0 where nothing has changed, 1 where it has."""
+    results, labels = files
+    baseline = tmp_path / "baseline.yaml"
+    done = run("agree", results, labels, "--out", baseline)
+    assert done.exit_code == 0, done.output
+    assert "The judge agrees with people in" in done.output
+    assert run("agree", results, labels, "--against", baseline).exit_code == 0
+    grades(BOTH, {key: {**said, "good": not said["good"]} for key, said in JUDGE.items()}).to_jsonl(results)
+    changed = run("agree", results, labels, "--against", baseline, "--format", "json")
+    assert changed.exit_code == 1
+    assert json.loads(changed.output)["drift"]["changed"] is True
+
+
+def test_agree_compares_two_judges(files: tuple[Path, Path], tmp_path: Path) -> None:
+    GRADES.to_jsonl(tmp_path / "other.jsonl")
+    done = run("agree", files[0], tmp_path / "other.jsonl", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["criteria"][0]["n"] == 200
+
+
+def test_estimate_fails_below_a_minimum(files: tuple[Path, Path]) -> None:
+    """Only where the whole interval is below it."""
+    assert run("estimate", *files, "--criterion", "good", "--min", "0.7").exit_code == 0
+    done = run("estimate", *files, "--criterion", "good", "--min", "0.95")
+    assert done.exit_code == 1
+    assert "The rate of good is" in done.output
+
+
+def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_path: Path) -> None:
+    worse = tmp_path / "worse.jsonl"
+    grades(BOTH, {key: {**said, "good": False} for key, said in JUDGE.items()}).to_jsonl(worse)
+    assert run("compare", files[0], files[0]).exit_code == 0
+    assert run("compare", worse, files[0]).exit_code == 1
+    assert run("compare", files[0], worse).exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [("agree", "nothing.jsonl", "labels.csv"), ("compare", "a.jsonl", "b.jsonl")])
+def test_bad_input_is_2(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert "there is no file" in done.output
+
+
+def test_an_option_without_an_effect_is_refused(files: tuple[Path, Path]) -> None:
+    assert run("agree", *files, "--risk", "0.1").exit_code == 2
