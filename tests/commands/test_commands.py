@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from rubric import Report, dump, grade, load, plan, schema
-from tests.command_line import EXAMPLES, REPLY, ROOT, RUBRIC, run
+from tests.command_line import EXAMPLES, REPLY, RUBRIC, run
+from tests.places import ROOT
 from tests.servers import Server
 
 # -- grade -------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from rubric.errors import DefinitionError
 from rubric.suites.reporters import github
 from rubric.suites.suite import fits
 from rubric.testing.scripted_model import ScriptedModel
-from tests.command_line import REPLY, ROOT, RUBRIC, run
+from tests.command_line import REPLY, RUBRIC, run
+from tests.places import ROOT
 
 SUITE = """\
 suite: replies

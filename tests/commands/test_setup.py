@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from rubric import load, load_suite
-from tests.command_line import ROOT, run
+from tests.command_line import run
+from tests.places import ROOT
 
 # -- init -------------------------------------------------------------------------------------------------
 

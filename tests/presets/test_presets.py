@@ -14,7 +14,8 @@ from rubric import Ask, Case, DefinitionError, Judge, check, dumps, grade, lint,
 from rubric.internals.frozen_map import thaw
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import JudgeAnswer, nearest
-from tests.command_line import ROOT, run
+from tests.command_line import run
+from tests.places import ROOT
 
 CASES = [(name, case) for name in presets.NAMES for case in presets.examples(name)]
 

@@ -24,7 +24,7 @@ from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, scre
 from rubric.scoring.paired import sign_test
 from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
-from tests.command_line import ROOT
+from tests.places import ROOT
 from tests.preferred_pairs import CRITERIA, pairs_of_marks, write_or_judge
 from tests.servers import Endpoint, Server
 

@@ -34,7 +34,8 @@ from rubric.formats.files import parse
 from rubric.formats.insertion import Insertion, inserted
 from rubric.formats.yaml import to_yaml
 from rubric.testing.scripted_model import ScriptedModel
-from tests.command_line import ROOT, run
+from tests.command_line import run
+from tests.places import ROOT
 from tests.preferred_pairs import pairs_of_marks, write_or_judge
 from tests.servers import Endpoint, Server, prompt_of
 

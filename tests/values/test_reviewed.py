@@ -27,7 +27,7 @@ from rubric import (
     schema,
 )
 from rubric.testing import ScriptedModel
-from tests.command_line import ROOT
+from tests.places import ROOT
 
 RAW = Rubric("raw", criteria=["Is polite"], reviewed=False, provenance={"writer": "openai/gpt-5", "sources": ["ab12"]})
 
