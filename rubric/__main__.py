@@ -1,5 +1,5 @@
 """
-The library at a terminal and in CI: `python -m rubric`.
+The library at a terminal and in CI: the script `rubric`, and `python -m rubric`.
 
 Each command is one call of the public API. Its exit code states the result:
 
@@ -10,8 +10,13 @@ Each command is one call of the public API. Its exit code states the result:
 
 from __future__ import annotations
 
-import io
 import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # `python -m` puts the current folder first: a `yaml.py` there would run in place of the library. No script does so.
+    sys.path.pop(0)
+
+import io
 
 import click
 
@@ -29,7 +34,7 @@ from rubric.commands.trust import agree, compare, estimate
 from rubric.commands.view import view
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("rubric", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rubric-grade")
 def main() -> None:
     """
@@ -69,7 +74,7 @@ for command in COMMANDS:
 
 
 def run() -> None:
-    """Run the command line, as `python -m rubric` and as the console script `rubric`."""
+    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, and not a traceback.
         if isinstance(stream, io.TextIOWrapper):
@@ -78,5 +83,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    main.name = "python -m rubric"
     run()

@@ -216,7 +216,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-_VERIFY = "`python -m rubric store verify` tells more"
+_VERIFY = "`rubric store verify` tells more"
 _CURES = (
     ("not a database", "this is not a reply store: it is no SQLite file"),
     ("locked", "another process keeps it locked; wait for it to end, or give more patience"),

@@ -1,4 +1,4 @@
-"""`python -m rubric grade-many` and `merge`: a file of candidates in, a line a result out."""
+"""`rubric grade-many` and `merge`: a file of candidates in, a line a result out."""
 
 from __future__ import annotations
 

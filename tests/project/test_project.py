@@ -125,9 +125,10 @@ def test_ci_runs_what_the_readme_says() -> None:
 def test_the_first_command_of_the_readme_prints_a_passing_table() -> None:
     """What a newcomer types first grades the example, and passes."""
     readme = (ROOT / "README.md").read_text()
-    command = re.search(r"^\.venv/bin/python (-m rubric grade .*)$", readme, re.MULTILINE)
+    command = re.search(r"^\.venv/bin/rubric (grade .*)$", readme, re.MULTILINE)
     assert command is not None
-    done = subprocess.run([sys.executable, *command[1].split()], cwd=ROOT, capture_output=True, text=True, check=False)
+    script = Path(sys.executable).parent / "rubric"
+    done = subprocess.run([script, *command[1].split()], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("pass")
     assert "clarity" in done.stdout

@@ -1,4 +1,4 @@
-"""`python -m rubric store stats | export | verify`."""
+"""`rubric store stats | export | verify`."""
 
 from __future__ import annotations
 
