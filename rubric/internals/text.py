@@ -139,13 +139,13 @@ _ESCAPES = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">"
 
 
 def cell(value: object) -> str:
-    """Return *value* as the text of one Markdown cell."""
-    return "" if value is None else " ".join(str(value).split()).translate(_ESCAPES)
+    """Return *value* as the text of one Markdown cell, with invisible characters as escapes."""
+    return "" if value is None else visible(" ".join(str(value).split()))[0].translate(_ESCAPES)
 
 
 def shorten(text: str, limit: int = 200) -> str:
-    """Return *text* on one line, cut to *limit* characters."""
-    line = " ".join(text.split())
+    """Return *text* on one line, cut to *limit* characters, with invisible characters as escapes."""
+    line = visible(" ".join(text.split())[: limit + 1])[0]
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 

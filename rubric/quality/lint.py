@@ -22,7 +22,7 @@ from attrs import asdict, evolve, frozen
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import as_path, refuse
-from rubric.internals.text import cell, table
+from rubric.internals.text import cell, table, visible
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import RULES, Level, Subject
 from rubric.rendering import html
@@ -56,7 +56,7 @@ class Remark:
 
     def __str__(self) -> str:
         name = f"{self.criterion!r}: " if self.criterion else ""
-        return f"{self.place}: {self.level}: {name}{self.message}; {self.cure} [{self.rule}]"
+        return visible(f"{self.place}: {self.level}: {name}{self.message}; {self.cure} [{self.rule}]")[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds."""

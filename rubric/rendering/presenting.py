@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rubric.internals.containers import NoTruth
-from rubric.internals.text import cell, table
+from rubric.internals.text import cell, table, visible
 from rubric.rendering import html
 
 Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
@@ -34,7 +34,7 @@ class Presented(NoTruth):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.sentence}>"
+        return visible(f"<{type(self).__name__}: {self.sentence}>")[0]
 
     def __str__(self) -> str:
         parts = [self.sentence]
@@ -44,7 +44,7 @@ class Presented(NoTruth):
             padded = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in lines]
             parts.append("\n".join([*([title] if title else []), *(f"  {line}" for line in padded)]))
         remarks = [f"- {remark}" for remark in self.remarks()]
-        return "\n\n".join([*parts, *(["\n".join(remarks)] if remarks else [])])
+        return visible("\n\n".join([*parts, *(["\n".join(remarks)] if remarks else [])]))[0]
 
     def _repr_markdown_(self) -> str:
         parts = [f"**{cell(self.sentence)}**"]

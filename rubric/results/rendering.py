@@ -94,7 +94,7 @@ def advice(result: Grade) -> str:
         if result.contributions.get(finding.id) not in (None, 1):
             what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
             lines.append(f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})")
-    return "\n".join(lines)
+    return visible("\n".join(lines))[0]
 
 
 _MARKS = {True: "✓", False: "✗"}
@@ -126,7 +126,7 @@ def explanation(result: Ungraded) -> str:
     lines = lines or ["of every criterion that applies, the judge said that it cannot tell"]
     head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
     rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
-    return "\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest])
+    return visible("\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest]))[0]
 
 
 def _failures_of(missing: Sequence[Unjudged]) -> list[str]:

@@ -14,7 +14,7 @@ from attrs import asdict, field, frozen
 
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
-from rubric.internals.text import counted, shorten, table
+from rubric.internals.text import counted, shorten, table, visible
 from rubric.scoring.aggregation import TOLERANCE, mean
 from rubric.scoring.paired import Drop, drop_of, power
 
@@ -226,7 +226,7 @@ class Comparison(NoTruth, Listed[Change]):
         return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.suite}: {self._summary()}", *self._said()])
+        return visible("\n".join([f"{self.suite}: {self._summary()}", *self._said()]))[0]
 
     def _said(self) -> list[str]:
         """Return a sentence for each drop, the cases that are left out, and what such a comparison would find."""

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
-from rubric.internals.text import counted
+from rubric.internals.text import counted, visible
 from rubric.values.images import sent_image
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ class Failure:
     def __str__(self) -> str:
         where = [f"criterion {self.criterion!r}"] if self.criterion else []
         where += [f"judge {self.judge!r}"] if self.judge else []
-        return f"{', '.join(where)}{': ' if where else ''}{self.kind}: {self.message}"
+        return visible(f"{', '.join(where)}{': ' if where else ''}{self.kind}: {self.message}")[0]
 
 
 @frozen
