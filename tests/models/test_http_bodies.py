@@ -21,7 +21,7 @@ from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure, Reply
-from tests.models.test_processes import ROOT
+from tests.places import ROOT
 from tests.sendables import KEY, ask_of
 from tests.servers import Server
 

@@ -21,7 +21,7 @@ from rubric.models.retry import attempt
 from rubric.store.audit import stats
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests import vendors
-from tests.models.test_processes import ROOT
+from tests.places import ROOT
 from tests.sendables import KEY, RECENT, VERDICT, ask_of
 from tests.servers import Request
 from tests.vendors import BACK, CACHED, THERE, Answering
