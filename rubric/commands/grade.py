@@ -20,6 +20,7 @@ from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
+from rubric.engine.grade import JudgeLike
 from rubric.engine.grade import grade as grade_candidate
 from rubric.engine.grade import plan as plan_calls
 from rubric.engine.sources import holds_many
@@ -51,7 +52,7 @@ PASSED, FAILED = 0, 1
 class Inputs:
     """The options of both commands: what is graded, and by which judge."""
 
-    judge: str | list[str] | None
+    judge: JudgeLike | None
     threshold: float | None
     unsupported: Otherwise | None
     question: IO[str] | None

@@ -21,6 +21,7 @@ from rubric.commands.running import projected
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import CONCURRENCY
 from rubric.engine.bulk import grade_many as grade_candidates
+from rubric.engine.grade import JudgeLike
 from rubric.engine.grade import plan as plan_calls
 from rubric.engine.rate_limits import Limits
 from rubric.engine.shards import Shard, merge_results
@@ -137,7 +138,7 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def run(self, rubric: Rubric, judge: str | list[str] | None) -> Summary:
+    def run(self, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), options.columns_of(self.columns)
         is_capped = self.max_cost is not None or self.max_calls is not None
@@ -180,7 +181,7 @@ class Inputs:
             print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
 
-    def _head(self, rubric: Rubric, judge: str | list[str] | None, columns: dict[str, str | None]) -> str:
+    def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | None]) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
         source = source_of(str(self.candidates), columns)
         first: list[Candidate] = []
@@ -235,7 +236,7 @@ class Inputs:
 @options.COLOR
 def grade_many(
     rubric: Path,
-    judge: str | list[str] | None,
+    judge: JudgeLike | None,
     threshold: float | None,
     min_pass_rate: float | None,
     form: str,

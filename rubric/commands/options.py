@@ -13,11 +13,13 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rubric.commands.output import Refusal
+from rubric.engine.grade import JudgeLike
 from rubric.errors import DefinitionError
 from rubric.formats.registry import format_names
 from rubric.internals.fields import suggest
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
+from rubric.values.judges import Judge
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -163,13 +165,37 @@ RUNNING = options(
 """The options of `grade` that one candidate has no use for. A new one is a line here, and a field of `RunOptions`."""
 
 
-def _as_judge(_: click.Context, __: click.Parameter, models: Sequence[str]) -> str | list[str] | None:
-    """Return several models as a panel; None is the environment's judge."""
-    return [*models] if len(models) > 1 else next(iter(models), None)
+def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> JudgeLike | None:
+    """Return several models as a panel, each with the embedder; None is the environment's judge."""
+    embedder = ctx.meta.get(EMBEDDER)
+    if embedder is not None and not models:
+        raise click.UsageError("--embedder belongs to the judge of the run; name that too: --judge MODEL", ctx)
+    judges = [model if embedder is None else Judge(model, embedder=embedder) for model in models]
+    return judges if len(judges) > 1 else next(iter(judges), None)
 
 
-JUDGE = click.option(
-    "--judge", "-j", multiple=True, callback=_as_judge, metavar="MODEL", help="Judge by this model; several: a panel."
+def _keep_embedder(ctx: click.Context, _: click.Parameter, embedder: str | None) -> None:
+    ctx.meta[EMBEDDER] = embedder
+
+
+EMBEDDER = "rubric.embedder"
+JUDGE = options(
+    click.option(
+        "--judge",
+        "-j",
+        multiple=True,
+        callback=_as_judge,
+        metavar="MODEL",
+        help="Judge by this model; several: a panel.",
+    ),
+    click.option(
+        "--embedder",
+        is_eager=True,  # the judge needs it
+        expose_value=False,
+        callback=_keep_embedder,
+        metavar="MODEL",
+        help="Let this model make the embeddings for checks of similarity.",
+    ),
 )
 THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")
 

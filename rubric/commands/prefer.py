@@ -12,6 +12,7 @@ import click
 from rubric.commands.options import CONCURRENT, FORMAT, JUDGE, PATH, STORE, columns_of, refuse_folder
 from rubric.commands.output import Command, Refusal, print_result
 from rubric.engine.budget import Budget
+from rubric.engine.grade import JudgeLike
 from rubric.formats.rubrics import load
 from rubric.internals.atomic_write import replacing
 from rubric.trust.preference import prefer_many
@@ -32,7 +33,7 @@ def prefer(
     pairs: Path,
     rubric: Path,
     *,
-    judge: str | list[str] | None,
+    judge: JudgeLike | None,
     one_order: bool,
     columns: tuple[str, ...],
     max_cost: float | None,

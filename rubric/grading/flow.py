@@ -424,7 +424,9 @@ class _Session:
 
     def _compared(self, criterion: Criterion, check: Similar) -> Steps[Finding]:
         """Ask for the embeddings of the output and of the texts of *check*; all votes share them."""
-        ask = embedding_ask(criterion, check, self.about.candidate.output)
+        ask = embedding_ask(criterion, check, self.about.candidate.output, self.judge)
+        if isinstance(ask, Failure):
+            return Unjudged(criterion.id, ask)
         (got,) = yield (ask,)
         return self._read(ask, got)[0]
 

@@ -197,7 +197,8 @@ class _Planner:
             case Rubric() as inner:
                 return self.of_rubric(inner, inner.guidelines)
             case Similar() as check:
-                return self._of_ask(embedding_ask(group[0], check, self.about.candidate.output))
+                ask = embedding_ask(group[0], check, self.about.candidate.output, self.judge)
+                return self._of_ask(ask) if isinstance(ask, Ask) else Plan(free=(group[0].id,))
             case _:
                 return self._of_ask(self._ask(rubric, group, guidelines))
 

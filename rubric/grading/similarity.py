@@ -4,6 +4,9 @@ The check `Similar`: the ask for the embeddings of its texts, and what they say 
 The ask goes the way of all asks: it is kept in the store, counted in budgets and limits, and tried again. Its reply is
 the list of vectors, as JSON, in the order of its messages.
 
+A rubric may come from a file, and a file chooses nobody to call: a model's name in a check is a proposal, and the judge
+of the run says which model makes embeddings (`Judge(embedder=...)`). A function in a check is code, and is called.
+
 The score of a cosine or a dot product is the product itself, between 0 and 1; that of a Euclidean distance *d* is
 1 / (1 + d). A distance passes up to the threshold, the others from it, as in promptfoo (`matchers/similarity.ts`).
 """
@@ -27,10 +30,19 @@ _EPSILON = 2.0**-52
 Vector = Sequence[float]
 
 
-def embedding_ask(criterion: Criterion, check: Similar, output: str) -> Ask:
-    """Return the ask for the vectors of *output* and of the texts of *check*, in this order."""
+def embedding_ask(criterion: Criterion, check: Similar, output: str, judge: Judge) -> Ask | Failure:
+    """
+    Return the ask for the vectors of *output* and of the texts of *check*, in this order.
+
+    It is a failure where neither the check has a function nor *judge* an embedder.
+    """
+    model = check.model if callable(check.model) else judge.embedder
+    if model is None:
+        cure = f"Judge(..., embedder={check.model!r}), at a terminal --judge MODEL --embedder {check.model}"
+        message = f"a rubric does not choose whom to ask for embeddings; name the model for this run: {cure}"
+        return Failure("unsupported", message, criterion=criterion.id)
     return Ask(
-        Judge(cast("Any", check.model), repairs=0),
+        Judge(cast("Any", model), repairs=0),
         tuple(Outgoing("user", (text,)) for text in (output, *check.texts)),
         FrozenMap(),
         (criterion,),

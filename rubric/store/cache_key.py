@@ -216,7 +216,7 @@ _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate",
 _HANDLING = frozenset(
     {"model", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads"}
 ) | frozenset(
-    {"max_tokens", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
+    {"embedder", "max_tokens", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
 )
 """Fields of a judge that are in its asks already, or that do not reach the vendor."""
 

@@ -3,7 +3,8 @@ Which judge grades a case, and whether it can be asked.
 
 | given                                                     | judge                                         |
 |-----------------------------------------------------------|-----------------------------------------------|
-| the case is a cell of a matrix over judges                | the judge of the cell                         |
+| the case is a cell of a matrix over judges                | the judge of the cell; none where the caller  |
+|                                                           | names `offline`, under which nothing is sent  |
 | the caller names a judge                                  | that one, for all criteria; in a jury, where  |
 |                                                           | the case's jury names no model                |
 | the case names one                                        | that one; single criteria by `Case.judges`    |
@@ -101,8 +102,12 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
     judge, missing, jury = case.judge, "", None
     if isinstance(judge, Jury) and isinstance(judge.judge, Judge) and isinstance(judge.judge.model, EnvironmentModel):
         jury = judge  # it names no model: any other judge becomes its member
-    if given is not None and not is_cell_of_judges(case):
-        return Assigned(given if jury is None else evolve(jury, judge=given))
+    if given is not None:
+        if not is_cell_of_judges(case):
+            return Assigned(given if jury is None else evolve(jury, judge=given))
+        if all(each.model == OFFLINE for each in judges_of(given)):
+            cure = "it is asked without a judge for the run, or under another one"
+            return Assigned(NO_JUDGE, missing=f"the cell's own judge would be asked over the network: {cure}")
     if judge is None or jury is not None:
         try:
             member = of_suite or default_judge()

@@ -267,7 +267,7 @@ def _as_one_or_more(value: str | Iterable[str]) -> tuple[str, ...]:
 Measure = Literal["cosine", "dot", "euclidean"]
 
 
-def _embedder(_: Any, attribute: Attribute[Any], value: object) -> None:
+def embedder(_: Any, attribute: Attribute[Any], value: object) -> None:
     named = isinstance(value, str) and value.strip() == value and value
     if isinstance(value, type) or not (named or callable(value)):
         allowed = "a LiteLLM model name, such as 'openai/text-embedding-3-small', or a function from texts to vectors"
@@ -286,15 +286,16 @@ class Similar(Check, Shown):
         texts: One text, or several, of which the nearest counts.
         threshold: The similarity from which it passes; of `euclidean`, the distance up to which.
         measure: `cosine`; `dot`, for vectors of length 1; `euclidean`, whose score is 1 / (1 + distance).
-        model: A LiteLLM name, or a function from a list of texts to a list of vectors. Its calls are kept in the store
-            and counted in budgets, as those of judges.
+        model: A function from a list of texts to a list of vectors; or a LiteLLM name, which is a proposal: it is the
+            judge of the run that names the model to ask, `Judge(..., embedder=...)`, and without one the criterion is
+            unjudged. Calls are kept in the store and counted in budgets, as those of judges.
     """
 
     texts: tuple[str, ...] = field(converter=_as_one_or_more)
     threshold: float = field(default=0.75, kw_only=True, validator=fields.number(-1e9, 1e9))
     measure: Measure = field(default="cosine", kw_only=True, validator=fields.one_of(*get_args(Measure)))
     model: str | Callable[[list[str]], Any] = field(
-        default="openai/text-embedding-3-large", kw_only=True, validator=_embedder
+        default="openai/text-embedding-3-large", kw_only=True, validator=embedder
     )
 
     def __str__(self) -> str:

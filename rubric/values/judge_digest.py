@@ -28,7 +28,7 @@ _ADDRESSES = frozenset({"api_base", "base_url", "api_version"})
 def _told(value: Any) -> Any:
     if isinstance(value, Judge):
         params = {name: each for name, each in masked(thaw(value.params)).items() if name not in _ADDRESSES}
-        fields = {f.name: getattr(value, f.name) for f in shown_fields(value) if f.name not in _TRANSPORT}
+        fields = {f.name: _told(getattr(value, f.name)) for f in shown_fields(value) if f.name not in _TRANSPORT}
         return {"model": value.name, **fields, **({"params": params} if params else {})}
     if isinstance(value, Jury | Panel | Cascade):
         return [type(value).__name__, {f.name: _told(getattr(value, f.name)) for f in shown_fields(value)}]

@@ -17,6 +17,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
+from rubric.values.checks import embedder
 from rubric.values.clients import CLIENTS, client_kind, client_model_name
 from rubric.values.rubrics import Rubric
 
@@ -189,6 +190,8 @@ class Judge(Shown, metaclass=GuidedType):
             serve the prefix of the others from its cache. False: all go out at once, a round sooner and dearer.
         threads: How many calls of a sync function may run side by side, each in a thread of its own. 1: the function
             need not be thread-safe, and is called in the order of the asks, as a script needs it.
+        embedder: What makes the embeddings for `Similar` checks: a LiteLLM name, or a function from a list of texts to
+            a list of vectors. None: only checks with a function of their own are judged. No file sets it.
         params: Further parameters for the vendor, as LiteLLM names them.
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
@@ -221,6 +224,9 @@ class Judge(Shown, metaclass=GuidedType):
     speculate: bool = field(default=False, kw_only=True, validator=fields.flag)
     prime: bool = field(default=True, kw_only=True, validator=fields.flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
+    embedder: str | Callable[[list[str]], Any] | None = field(
+        default=None, kw_only=True, validator=fields.optional(embedder)
+    )
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
@@ -243,6 +249,7 @@ class Judge(Shown, metaclass=GuidedType):
         speculate: bool = False,
         prime: bool = True,
         threads: int = 1,
+        embedder: str | Callable[[list[str]], Any] | None = None,
         params: Mapping[str, Any] = FrozenMap(),
         via: str = "litellm",
         api_base: str | None = None,

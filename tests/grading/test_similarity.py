@@ -8,10 +8,28 @@ from typing import Any
 
 import pytest
 
-from rubric import Budget, Criterion, Grade, Judge, Jury, Rubric, Similar, Store, Ungraded, plan
+from rubric import (
+    Budget,
+    Case,
+    Criterion,
+    DumpError,
+    Grade,
+    Judge,
+    Jury,
+    LoadError,
+    Rubric,
+    Similar,
+    Store,
+    Suite,
+    Ungraded,
+    load_suite,
+    plan,
+)
 from rubric.engine.grade import evaluate
-from rubric.formats.suites import loads_suite
+from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.values.findings import Unjudged
+from rubric.values.judge_digest import judge_digest
+from tests.command_line import run
 from tests.servers import Server
 
 VECTORS = {"Hola": [1.0, 0.0], "Hi": [0.8, 0.6], "Rock": [0.0, 1.0], "Nothing": [0.0, 0.0], "Far": [4.0, 4.0]}
@@ -87,13 +105,14 @@ def openai(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 RUBRIC = Rubric(criteria=[Criterion("Alike", id="c", answer=Similar("Hola"))])
+EMBEDDING = Judge("offline", embedder="openai/text-embedding-3-large")
 
 
 def test_litellm_embeds_once_and_the_store_keeps_the_vectors(openai: Any, tmp_path: Path) -> None:
     """One request holds the output and the texts; its cost is known, and a second run costs nothing."""
     with Store(tmp_path / "store.db") as store:
-        first = evaluate("Hi", RUBRIC, "offline", store=store)
-        again = evaluate("Hi", RUBRIC, "offline", store=store)
+        first = evaluate("Hi", RUBRIC, EMBEDDING, store=store)
+        again = evaluate("Hi", RUBRIC, EMBEDDING, store=store)
     assert isinstance(first, Grade), first
     assert (first.passed, round(first.score, 4)) == (True, 0.8)
     assert again.outcome == first.outcome
@@ -105,14 +124,14 @@ def test_litellm_embeds_once_and_the_store_keeps_the_vectors(openai: Any, tmp_pa
 
 def test_a_budget_holds_back_what_it_cannot_pay(openai: Any) -> None:
     """An embedding is a call like others."""
-    found = evaluate("Hi", RUBRIC, "offline", budget=Budget(calls=0))
+    found = evaluate("Hi", RUBRIC, EMBEDDING, budget=Budget(calls=0))
     assert isinstance(found, Ungraded)
     assert not openai.requests
 
 
 def test_a_plan_counts_the_call() -> None:
     """With its price, which is of the tokens sent."""
-    planned = plan("Hi", RUBRIC, "offline")
+    planned = plan("Hi", RUBRIC, EMBEDDING)
     assert (planned.least, planned.most) == (1, 1)
     assert planned.cost is not None
     assert 0 < planned.cost[1] < 0.01
@@ -121,7 +140,7 @@ def test_a_plan_counts_the_call() -> None:
 def test_without_a_key_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = evaluate("Hi", RUBRIC, "offline")
+    found = evaluate("Hi", RUBRIC, EMBEDDING)
     assert isinstance(found, Ungraded)
     assert "OPENAI_API_KEY" in str(found)
 
@@ -173,6 +192,73 @@ def test_not_similar_passes_where_no_text_is_near() -> None:
 def test_juries_ask_for_embeddings_once(openai: Any, tmp_path: Path) -> None:
     """All votes share them, where there is a store."""
     with Store(tmp_path / "store.db") as store:
-        result = evaluate("Hi", RUBRIC, Jury(Judge("offline"), 3, early_stop=False), store=store)
+        result = evaluate("Hi", RUBRIC, Jury(EMBEDDING, 3, early_stop=False), store=store)
     assert result.passed
     assert len(openai.requests) == 1
+
+
+# -- whom a file has asked ---------------------------------------------------------------------------------
+
+FILE = """\
+suite: alike
+cases:
+  - id: one
+    output: Hi
+    rubric: {criteria: [{id: c, text: Alike, check: {similar: {texts: [Hola], model: openai/text-embedding-3-small}}}]}
+"""
+
+
+def test_a_file_has_nobody_asked_for_embeddings(openai: Any, tmp_path: Path) -> None:
+    """With a key in the environment, and under any judge, the case is ungraded and names what to give."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(FILE)
+    for judge in ("offline", lambda _: '{"verdict": true}'):
+        (row,) = load_suite(path).run(judge)
+        assert row.status == "ungraded"
+        assert "Judge(..., embedder='openai/text-embedding-3-small')" in row.reason
+        assert "--judge MODEL --embedder openai/text-embedding-3-small" in row.reason
+    assert not openai.requests
+
+
+def test_the_run_names_the_model_for_embeddings(openai: Any, tmp_path: Path) -> None:
+    """The judge's embedder is asked, whatever model the file proposes; a terminal has an option for it."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(FILE)
+    (row,) = load_suite(path).run(EMBEDDING)
+    assert row.status == "passed"
+    done = run("grade", str(path), "--judge", "offline", "--embedder", "openai/text-embedding-3-large")
+    assert done.exit_code == 0, done.output
+    assert [request.body["model"] for request in openai.requests] == ["text-embedding-3-large"] * 2
+
+
+def test_a_function_makes_the_embeddings_of_a_file() -> None:
+    """An embedder may be a function: nothing leaves the machine."""
+    (row,) = loads_suite(FILE).run(Judge("offline", embedder=embed))
+    assert row.status == "passed"
+
+
+def test_an_embedder_without_a_judge_is_refused(tmp_path: Path) -> None:
+    """It belongs to the judge of the run, and the file's own judges have none."""
+    (tmp_path / "suite.yaml").write_text(FILE)
+    done = run("grade", str(tmp_path / "suite.yaml"), "--embedder", "openai/text-embedding-3-large")
+    assert done.exit_code == 2
+    assert "--judge MODEL" in done.stderr
+
+
+def test_no_file_sets_an_embedder() -> None:
+    """Neither is it read from a judge in a file, nor written into one."""
+    with pytest.raises(LoadError, match="embedder"):
+        loads_suite(FILE.replace("cases:", "judge: {model: openai/gpt-5, embedder: openai/e}\ncases:"))
+    with pytest.raises(DumpError, match="embedder"):
+        dumps_suite(Suite("s", [Case(id="c", output="Hi", rubric=RUBRIC)], judge=EMBEDDING))
+
+
+def test_a_plan_counts_no_call_without_an_embedder() -> None:
+    """As nothing would be sent."""
+    assert plan("Hi", RUBRIC, "offline").most == 0
+
+
+def test_an_embedder_is_part_of_what_a_judge_is() -> None:
+    """Another model may find other texts alike, so the digest differs; that of a judge without one is as before."""
+    assert judge_digest(EMBEDDING) != judge_digest(Judge("offline"))
+    assert judge_digest(Judge("offline", embedder=embed)) == judge_digest(Judge("offline", embedder=embed))

@@ -65,7 +65,7 @@ def _only(kinds: tuple[type, ...], what: str) -> fields.Read:
 
 _read_when = _only((str, list), "fails, borderline, ungraded, disagrees, or a pair of scores")
 _read_reader = _only((str, dict, type(None)), "rating, or a mapping from verdicts to patterns")
-_read_judge = fields.reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None)
+_read_judge = fields.reader_of(Judge, reader=_read_reader, params=None, threads=None, via=None, embedder=None)
 
 _KINDS: dict[Any, Callable[[Any], AnyJudge]] = {
     "jury": fields.reader_of(Jury, judge=read_any_judge),
@@ -78,6 +78,7 @@ def _write_judge(judge: Judge) -> Any:
     for stays, why in (
         (not isinstance(judge.model, str), "is a function; name a model"),
         (judge.params, "has params, which stay in code: a file could send a key to another party"),
+        (judge.embedder is not None, "has an embedder, which the run names and no file does"),
         (judge.via != "litellm", f"is asked via={judge.via!r}, which stays in code, as its address does"),
         (callable(judge.reader), "has a function as its reader, which stays in code; use a mapping of patterns"),
     ):
