@@ -22,12 +22,13 @@ from unittest.mock import patch
 
 from attrs import define, field
 
-from rubric import load_suite
+from rubric import Judge, load_suite
 from rubric.errors import LoadError
 from rubric.results.rows import Row
 from tests.servers import Endpoint, Server, nonce_of, say_yes
 
 MODEL = "openai/gpt-5-mini"
+JUDGE = Judge(MODEL, embedder="openai/text-embedding-3-large")
 _NAMES = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)|.*\.eval\.ya?ml|EVAL\.ya?ml")
 
 
@@ -106,8 +107,8 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
                 continue
             if most is not None:
                 suite = suite.only(*[case.id for case in suite.cases[:most]])
-            lacking = {case.id: case.unsupported for case in suite.plan(MODEL, target=MODEL)}
-            for row in suite.run(MODEL, target=MODEL, runs=1, concurrency=16):
+            lacking = {case.id: case.unsupported for case in suite.plan(JUDGE, target=MODEL)}
+            for row in suite.run(JUDGE, target=MODEL, runs=1, concurrency=16):
                 found.cases[row.status] += 1
                 if row.status == "ungraded":
                     found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
@@ -120,7 +121,6 @@ _KINDS = {
     r"without functions=": "a type of the project's own, whose function was not given",
     r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
-    r"judge '[^']*': (?:transport|auth|bad_request)": "an embedding model of another vendor, which this run has no key for",
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
     r"tests that|not within reach": "tests, or code, that are elsewhere or that a program makes",
     r"unreadable": "a category or a choice that the stand-in judge does not give",
