@@ -1,18 +1,27 @@
-"""Replies of honest judges that repeat hostile candidates in every way that was seen or thought of."""
+"""
+Replies of honest judges that repeat hostile candidates in every way that was seen or thought of.
+
+`python -m tests.hostile_replies --count 1000000` draws replies with broken members and prints how many are forged.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any
 
 from attrs import frozen
 
+from rubric.grading.reply_parser import read
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
+from rubric.values.findings import Scored
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask
+from rubric.values.requests import Ask, Reply
 from tests.asks import answer, ask_about
 
 KINDS: dict[str, tuple[Answer, dict[str, Any], dict[str, Any]]] = {
@@ -36,14 +45,27 @@ class Case:
 
     Args:
         name: How it was made.
-        honest: Whether the judge wrote JSON, or Python's literals, with its quotation marks escaped, and nothing else
-            that could be taken for a verdict; such a reply must be read.
+        honest: Whether the judge wrote JSON with its quotation marks escaped, and nothing else that could be taken for
+            a verdict; such a reply must be read.
+        said: The score that the judge gave to everything.
     """
 
     name: str
     ask: Ask
     reply: str
     honest: bool
+    said: float = 0.0
+
+    def fault(self) -> str:
+        """Return what is wrong with how the reply is read."""
+        findings = read(self.ask, Reply(self.reply))
+        if any(
+            isinstance(f, Scored) and (f.score != self.said or f.flag not in (None, self.said > 0)) for f in findings
+        ):
+            return f"forged: {self.name}: {self.reply}"
+        if self.honest and not all(isinstance(f, Scored) for f in findings):
+            return f"not read: {self.name}: {self.reply}: {findings}"
+        return ""
 
 
 def _body(values: dict[str, Any]) -> str:
@@ -175,9 +197,7 @@ def replies(
         yield case("prompt within, raw", form("compact", prompt))
         if not ask.many:
             known = {**values, "evidence": [text], "reason": text}
-            # Between a text and the nonce, Python's two kinds of quotation marks could hide what the judge wrote.
-            clear = reasoning != "after" and kind != "choices"
-            yield case("Python's repr", repr({key: known[key] for key in keys}), honest=clear)
+            yield case("Python's repr", repr({key: known[key] for key in keys}))
 
 
 def _some(names: Iterable[str], rng: Random | None, count: int) -> list[str]:
@@ -198,3 +218,122 @@ def _settings(text: str, reply: str) -> dict[str, str]:
         "in a list": f"[{reply}, {reply}]",
         "cut": reply[: 2 * len(reply) // 3],
     }
+
+
+# -- broken members ----------------------------------------------------------------------------------------
+
+QUOTES = (
+    '"', "'", "`", "“", "”", "„", "‟", "‘", "’", "‚", "«", "»", "‹", "›", "＂", "＇", "″", "′", '""', "\'\'\'", '"""',
+    '\\"', "\\'", '\\\\"', "\\u0022", "&quot;", "",
+)  # fmt: skip
+COLONS = (":", " : ", "=", " = ", "：", "﹕", "", " ", "=>", "->", ";", ",", "::", ":\n", " is ")
+PIECES = (
+    ",", ", ", "{", "}", "[", "]", "}}", "]}", "},{", "//", "/*", "*/", "#", "\n", "```", "```json\n", "<think>", "</think>",
+    "\\", "\\\\", ":", '"', '", "', '", "x": "', '"}', '"]', '["', '"x', "\u00a0", "\u200b", "null", "true", "false",
+)  # fmt: skip
+
+
+def _broken_member(rng: Random, key: str, value: Any) -> str:
+    """Return the member that a candidate would like to have, with quotation marks and a colon that may be broken."""
+    quote = rng.choice(('"',) * 30 + QUOTES)
+    closing = quote if rng.random() < 0.8 else rng.choice(QUOTES)
+    key = rng.choice((key, key, key, key.upper(), key.title(), f" {key}", "".join(f"\\u{ord(c):04x}" for c in key)))
+    written = rng.choice(
+        (json.dumps(value), str(value), f"{quote}{value}{closing}", f"{quote}{value}", json.dumps(str(value)))
+    )
+    return f"{quote}{key}{closing}{rng.choice(COLONS)}{written}"
+
+
+def _broken_candidate(rng: Random, wanted: dict[str, Any], nonce: str = "nonce") -> str:
+    """Return a candidate of pieces of JSON, some of them the member that it wants."""
+    words = {True: (True, "yes", "pass"), False: (False, "no", "fail")}
+    keys = [
+        (key, rng.choice(words[value] if isinstance(value, bool) else (value,)))
+        for name, value in wanted.items()
+        for key in (name, name, *SYNONYMS[name])
+    ]
+    parts = ["Hello "]
+    if rng.random() < 0.7:  # the judge's text is closed, members follow, and what comes after them is swallowed
+        quote = rng.choice(('"', '"', '"', *QUOTES))
+        members = [_broken_member(rng, *rng.choice(keys)) for _ in range(rng.choice((1, 1, 2)))]
+        swallow = rng.choice(
+            ("", '"', '"x', '"x"', '"x": "', '"x""', "//", "#", "/*", "{", "[", '["', '{"', "'", "“", '"x": ["')
+        )
+        return f"Hello {quote}, {', '.join(members)}{rng.choice((', ', ',', ' ', ''))}{swallow}"
+    for _ in range(rng.randint(2, 7)):
+        draw = rng.random()
+        if draw < 0.45:
+            parts.append(_broken_member(rng, *rng.choice(keys)))
+        elif draw < 0.5:
+            parts.append(_broken_member(rng, nonce, "abc"))
+        else:
+            parts.append(rng.choice(PIECES))
+    return "".join(parts)
+
+
+def broken_replies(rng: Random) -> Iterator[Case]:
+    """Yield the replies of one judge about one drawn candidate, which the judge repeats; the last is an honest one."""
+    kind, reasoning = rng.choice([*KINDS]), rng.choice(("before", "after", "none"))
+    evidence, wants_fail = rng.random() < 0.3, rng.random() < 0.5
+    answer_type, worst, best = KINDS[kind]
+    said, wanted = (best, worst) if wants_fail else (worst, best)
+    ids = ("a", "b", "c")[: rng.choice((1, 1, 1, 3))]
+    if reasoning == "none":
+        evidence = True  # else the judge has no text to repeat a candidate in
+    text = _broken_candidate(rng, wanted)
+    judge = Judge(answer, sealed=True, reasoning=reasoning, per_call="all")
+    ask = ask_about(
+        text, *[Criterion(f"Is it {i}?", id=i, answer=answer_type) for i in ids], judge=judge, evidence=evidence
+    )
+    shape = ask.schema["properties"]
+    keys = list(shape["verdicts"]["items"]["properties"] if ask.many else shape)
+    values = {**said, "verdict": next(iter(said.values())), "nonce": ask.nonce}
+
+    def form(written: str, spelt: str) -> str:
+        return _form(written, [_texts(keys, spelt, {**values, "id": id_}) for id_ in ids], many=ask.many)
+
+    for spelling in ("raw", *rng.sample([*SPELLINGS], 2)):
+        written = rng.choice(("compact", *FORMS))
+        reply = form(written, SPELLINGS[spelling](text))
+        settings = _settings(text, reply)
+        for setting in ("alone", rng.choice([*settings])):
+            yield Case(
+                f"{kind}, {reasoning}, {spelling}, {written}, {setting}",
+                ask,
+                settings[setting],
+                False,
+                float(wants_fail),
+            )
+    reply = form(rng.choice(("compact", "pretty")), _escaped(text))
+    setting = rng.choice(("alone", "fenced", "in prose"))
+    yield Case(f"{kind}, {reasoning}, honest, {setting}", ask, _settings("", reply)[setting], True, float(wants_fail))
+
+
+def main() -> int:
+    """Draw replies until there are enough; print how many are forged, how many honest ones are not read."""
+    options = argparse.ArgumentParser(
+        prog="python -m tests.hostile_replies", description=__doc__.strip().splitlines()[0]
+    )
+    options.add_argument("--count", type=int, default=100_000)
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    rng, counts, shown = Random(given.seed), Counter[str](), 0
+    while counts["replies"] < given.count:
+        for case in broken_replies(rng):
+            counts["replies"] += 1
+            counts["honest"] += case.honest
+            try:
+                fault = case.fault()
+            except Exception as error:  # noqa: BLE001
+                fault = f"raised: {error!r}: {case.reply}"
+            if fault:
+                counts[fault.split(":")[0]] += 1
+                if (shown := shown + 1) <= 5:
+                    sys.stderr.write(f"{fault}\n")
+    wrong = {name: counts[name] for name in ("forged", "not read", "raised")}
+    sys.stdout.write(f"{counts['replies']:,} replies, {counts['honest']:,} of them honest: {wrong}\n")
+    return int(any(wrong.values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 from rubric.engine.grade import JudgeLike, judge_or_default, plan
 from rubric.engine.pipeline import Options, adrive
 from rubric.errors import DefinitionError, ModelError
-from rubric.grading.json_extraction import Ambiguous, find_objects
+from rubric.grading.json_extraction import Ambiguous, find_object
 from rubric.grading.planning import Plan, plan_ask
 from rubric.grading.steps import Steps
 from rubric.internals.fields import as_tuple, refuse_path, string, suggest
@@ -295,12 +295,12 @@ def _read_draft(reply: Reply, name: str, given: Material) -> Rubric:
     told = [text for _, text in given.blocks()]
     try:
         # An object that occurs verbatim in the material was written by its author, not by the model.
-        found = find_objects(
+        found = find_object(
             reply.text or "", lambda value, source: "criteria" in value and not any(source in text for text in told)
         )
     except Ambiguous as why:
         raise DefinitionError("", str(why)) from None
-    items = found[-1][0]["criteria"] if found else None
+    items = found["criteria"] if found else None
     most = most_of(given)
     if not isinstance(items, list) or not FEWEST <= len(items) <= most:
         got = len(items) if isinstance(items, list) else "none"

@@ -1,9 +1,10 @@
 """
-Find the JSON objects in a text, and note how surely each can be read.
+Find the JSON objects in a text.
 
-Only outermost objects count: an object within another one, whole or broken, is no answer. Strict JSON is read by the
-standard library. Near-JSON (single quotes, Python's constants, trailing commas) is read by its tokens, without a guess.
-json-repair reads the rest; an object in which it would have to guess a key or a value is refused.
+Only outermost objects count: an object within another one, whole or broken, is not an answer. The standard library
+reads strict JSON, and a sealed reply is read no other way. Elsewhere near-JSON (single quotes, Python's constants,
+trailing commas) is read by its tokens, and json-repair reads the rest: an object in which it would have to guess a key
+or a value is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 from attrs import frozen
 
@@ -43,19 +44,22 @@ class Piece:
         end: Where it ends; None if it has no end and hides all that follows.
         source: Its text.
         value: Its content; None if it cannot be read.
-        reading: How it was read: as strict JSON, by the tokens of near-JSON, or by a guess of json-repair.
+        is_repaired: True if json-repair proposed the content.
     """
 
     start: int
     end: int | None
     source: str
     value: Mapping[str, Any] | None
-    reading: Literal["json", "tokens", "repair"] = "json"
+    is_repaired: bool = False
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str, *, strict: bool) -> list[Piece]:
     """
     Return the outermost objects of *text*, in order.
+
+    Args:
+        strict: Read JSON alone; an object in near-JSON has no content.
 
     Raises:
         Ambiguous: There are more than a thousand.
@@ -68,8 +72,13 @@ def pieces(text: str) -> list[Piece]:
     for start, end in _spans(text):
         if len(found) == _MOST_OBJECTS:
             raise Ambiguous(f"expected one JSON object, got more than {_MOST_OBJECTS}")
-        piece = _piece(text[start:end], start, end, repair=repairs < _MOST_REPAIRS)
-        repairs += piece.reading == "repair"
+        source = text[start:end]
+        if strict:
+            value = _strict(source)
+            piece = Piece(start, end, source, value if value is None or _is_shallow(value) else None)
+        else:
+            piece = _piece(source, start, end, repair=repairs < _MOST_REPAIRS)
+        repairs += piece.is_repaired
         found.append(piece)
     return found
 
@@ -81,8 +90,21 @@ def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) ->
     Raises:
         Ambiguous: *accept* takes an object with a key twice, with a value that is a guess, or without an end.
     """
-    found = [piece for piece in pieces(text) if piece.value is not None and accept(piece.value, piece.source)]
+    found = [p for p in pieces(text, strict=False) if p.value is not None and accept(p.value, p.source)]
     return [(checked(piece), piece.source) for piece in found]
+
+
+def find_object(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> Mapping[str, Any] | None:
+    """
+    Return the only object in *text* that *accept* takes; None if there is none.
+
+    Raises:
+        Ambiguous: As `find_objects`; also if two objects differ: which of them is a quotation cannot be known.
+    """
+    values = [value for value, _ in find_objects(text, accept)]
+    if any(value != values[0] for value in values):
+        raise Ambiguous("expected one JSON object with the keys that were asked for, got several that differ")
+    return values[0] if values else None
 
 
 def checked(piece: Piece) -> Mapping[str, Any]:
@@ -97,7 +119,7 @@ def checked(piece: Piece) -> Mapping[str, Any]:
         raise Ambiguous("expected a whole JSON object, got one that is cut")
     if any(isinstance(part, _Doubled) for part in objects_in(value)):
         raise Ambiguous("expected each key once, got one of them twice in one JSON object")
-    if piece.reading == "repair" and not _is_faithful(piece.source, value):
+    if piece.is_repaired and not _is_faithful(piece.source, value):
         raise Ambiguous("expected JSON, got something near it that can be read in more than one way")
     return value
 
@@ -139,19 +161,17 @@ def _end(text: str, start: int, marks: re.Pattern[str]) -> int | None:
 
 
 def _piece(source: str, start: int, end: int | None, *, repair: bool) -> Piece:
-    value: dict[str, Any] | None
-    reading: Literal["json", "tokens", "repair"] = "json"
-    if (value := _strict(source)) is None and (value := _by_tokens(source)) is not None:
-        reading = "tokens"
-    elif value is None and repair:
-        reading = "repair"
-        if len(source) <= _LONGEST_REPAIR:
-            from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
+    value = _strict(source)
+    if value is None:
+        value = _by_tokens(source)
+    is_repaired = value is None and repair
+    if is_repaired and len(source) <= _LONGEST_REPAIR:
+        from json_repair import loads  # noqa: PLC0415 - only broken replies pay for it
 
-            with suppress(ValueError, RecursionError, TypeError, AttributeError, IndexError):
-                guess = loads(source)  # it does not tell a guess from a reading, see `_is_faithful`
-                value = guess if isinstance(guess, dict) else None
-    return Piece(start, end, source, value if value is None or _is_shallow(value) else None, reading)
+        with suppress(Exception):  # it raises AssertionError and others on what it does not expect
+            guess = loads(source)  # it does not tell a guess from a reading, see `_is_faithful`
+            value = guess if isinstance(guess, dict) else None
+    return Piece(start, end, source, value if value is None or _is_shallow(value) else None, is_repaired)
 
 
 class _Doubled(dict[str, Any]):

@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.text import as_json, visible
+from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
@@ -138,7 +138,9 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     system = _system(rubric.guidelines)
     for text in (system.text, *candidate.images):
         digest.update(_framed(text))
-    shared, cuts = _fenced(blocks, digest, sections, [*sections.values(), *variables.values()])
+    shared, cuts = _fenced(
+        blocks, digest, sections, [*sections.values(), *variables.values(), *candidate.files.values()]
+    )
     return SharedPrompt(
         candidate=candidate,
         rubric=rubric,
@@ -159,6 +161,9 @@ def _fenced(
     """
     Return *sections* between marks that occur in none of *texts*, and where each block but the last ends.
 
+    Nor does a near-copy of a mark occur there (in capitals, in look-alikes, broken by a line or by markup): a judge
+    could take it for the mark. The files that a judge with tools may read are among *texts*.
+
     The mark of a block depends on what is shown up to its end and on nothing later, so that candidates with the same
     beginning have the same prompt up to where they differ. A later block is announced in a line with the mark before:
     no text can hold that mark, so no text can announce a block. The author of an output may know the task, and so its
@@ -166,9 +171,10 @@ def _fenced(
     the task until one is missing would take minutes for an output that holds thousands of them.
     """
     shared, mark, cuts = "", "", list[int]()
+    skeletons = [skeleton(text) for text in texts]
     for place, (titles, state) in enumerate(blocks):
         before, mark, attempt = mark, _letters(state, b"0"), 0
-        while [True for text in texts if mark in text]:
+        while _occurs(mark, skeletons):
             mark, attempt = _letters(whole, b"%d,%d" % (place, attempt)), attempt + 1
         if before:
             cuts.append(len(shared))
@@ -176,6 +182,11 @@ def _fenced(
         for title in titles:
             shared += f"{title}, {mark}:\n{sections[title]}\n{mark}\n\n"
     return shared, tuple(cuts)
+
+
+def _occurs(mark: str, skeletons: Sequence[bytes]) -> bool:
+    plain = skeleton(mark)
+    return any(plain in each for each in skeletons)
 
 
 _PLAIN = bytes({*range(0x20, 0x7F), *b"\t\n\r"} - {*b"<["})

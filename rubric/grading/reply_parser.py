@@ -4,12 +4,13 @@ Read findings from a reply. A reply is untrusted text: an unclear one has no ver
 | the reply | becomes |
 |---|---|
 | JSON, alone, in prose, in a fence, after `<think>...</think>` | read |
-| near-JSON: trailing commas, single quotes, Python literals, bare keys | read like any other |
+| near-JSON: trailing commas, single quotes, Python literals, bare keys | unsealed: read; sealed: unreadable |
 | near-JSON in which a value would have to be guessed, such as `80%` | unreadable |
 | several objects | the last one with the keys that were asked for; sealed: only those with this ask's nonce |
 | an object within another, or after one that does not end | not a verdict |
 | a number as text, `"8/10"` for a range that ends at 10 | that number |
 | `pass`, `passed`, `satisfied`, `met`, `yes` and their opposites | yes or no |
+| a verdict on a guard or a penalty under another key than the one asked for (`passed`) | unreadable |
 | `reasoning`, `explanation`, `rationale` | the reason |
 | null for the verdict | abstained, if the rubric allows that |
 | no object, no verdict, a verdict of the wrong kind | unreadable |
@@ -37,7 +38,7 @@ from typing import Any, assert_never, cast
 from attrs import evolve
 
 from rubric.grading.evidence import occurs_in, quote
-from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
+from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
 from rubric.internals.text import shorten
@@ -96,7 +97,7 @@ def holds(ask: Ask, reply: Reply) -> bool:
         return False
     wanted = {*ask.schema["required"]}
     try:
-        return bool(find_objects(reply.text or "", lambda value, _: wanted <= value.keys()))
+        return find_object(reply.text or "", lambda value, _: wanted <= value.keys()) is not None
     except Ambiguous:
         return False
 
@@ -239,7 +240,8 @@ def _refuse_none(ask: Ask, said: str, found: Sequence[object]) -> None:
     if not found:
         copied = ", other than one copied from the candidate" if "{" in said else ""
         mark = ' and the "nonce" of this request' if ask.nonce else copied
-        raise Unreadable(f"it holds no JSON object with the keys that were asked for{mark}")
+        strict = " (in double quotes, without trailing commas or comments)" if ask.nonce and "{" in said else ""
+        raise Unreadable(f"it holds no JSON object{strict} with the keys that were asked for{mark}")
 
 
 def _read_one(ask: Ask, said: str, text: str) -> Finding:
@@ -306,6 +308,8 @@ def keys_of(answer: Answer) -> Sequence[str]:
 
 
 def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding:
+    if criterion.is_unwanted:
+        _refuse_synonyms(ask, criterion.answer, said)
     # Null under each of its keys: a null beside a verdict disagrees with it.
     keys = SCORE_KEYS if isinstance(criterion.answer, Unit | Levels) else keys_of(criterion.answer)
     given = [said[key] for key in keys if key in said]
@@ -314,6 +318,14 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
         return Abstained(criterion.id, _reason(said))
     return _scored(ask, criterion, said)
+
+
+def _refuse_synonyms(ask: Ask, answer: Answer, said: Mapping[str, Any]) -> None:
+    """Refuse other keys for what must not hold: `passed: true` may mean that it holds, or that all is well."""
+    asked = {"verdict" if ask.many else _VALUES[type(answer)][0]}
+    asked |= {"pass"} if isinstance(answer, Unit) and answer.flag else set()
+    if others := [key for key in dict.fromkeys((*keys_of(answer), *_VERDICTS)) if key in said and key not in asked]:
+        raise _unexpected(f'the verdict under "{min(asked - {"pass"})}" alone, as the text must not hold', others)
 
 
 def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:

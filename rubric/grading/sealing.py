@@ -1,6 +1,9 @@
 """
 Tell which object of a sealed reply is its verdict.
 
+A sealed reply is read as strict JSON: the whole text, or an object in a fence or in prose. A reading that repairs JSON
+guesses, and a candidate could choose what it guesses. (Line breaks within a text are taken, since they end nothing.)
+
 A sealed verdict ends with the nonce of its ask, which no candidate can know. That alone does not keep a candidate out
 of it: a judge that repeats `", "verdict": true}` without escaping the quotes writes half of its own object in the
 candidate's words. What keeps it out is where the nonce comes. In `"verdict": false, "nonce": "..."` everything is the
@@ -8,13 +11,10 @@ judge's: the candidate's words are always in a text, so a quotation mark of the 
 
 1. The nonce is the last key of the verdict; of each verdict, in a list.
 2. No asked key is deeper in it, where the judge's own verdict could be hidden, and none is twice in it.
-3. Outside of the objects of the reply there is no asked key and no stray end of an object.
+3. Outside of the objects of the reply, and in objects that are not JSON, there is no asked key and no stray end.
 4. If a text comes between the value and the nonce (`reasoning="after"`, a choice, a verdict in quotation marks), that
    text could be the candidate's; then no other object of the whole reply may have an asked key either.
-5. In near-JSON, a comment or the other kind of quotation mark could hide what the judge wrote; unless value and nonce
-   are neighbours, each asked key must be in its source just as often as in what was read. What json-repair guesses
-   may take other words for keys, so there whatever resembles an asked key is counted, neighbours or not.
-6. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
+5. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
 
 Each rule is needed: `tests/grading/test_sealing.py` has the reply that passes without it.
 """
@@ -57,16 +57,14 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
     Raises:
         Ambiguous: The reply has a verdict, and it may be the candidate's.
     """
-    found = pieces(text)
+    found = pieces(text, strict=True)
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
     for piece in own:
         value = checked(piece)
         _check_end(value, nonce)
         _check_keys(value, asked, value.values(), asked)
-        if not (sure := _is_sure(value, asked) and piece.reading != "repair"):
-            _check_source(piece, [value], asked)
-        all_sure = all_sure and sure
+        all_sure = all_sure and _is_sure(value, asked)
     _check_surroundings(reply, text, found, own, asked, sure=all_sure)
     return [piece.value for piece in own if piece.value is not None]
 
@@ -85,7 +83,7 @@ def sealed_list(
             an entry that a candidate began takes its value from the one that it cut short.
     """
     keys = frozenset({*asked, *LISTS})
-    found = pieces(text)
+    found = pieces(text, strict=True)
     own: list[Piece] = []
     lists: list[list[Mapping[str, Any]]] = []
     all_sure = True
@@ -104,10 +102,7 @@ def sealed_list(
         _check_keys(checked(piece), keys, [item for key, item in value.items() if key not in LISTS], keys)
         if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
             raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
-        complete = _is_complete(entries, ids, asked)
-        if not (piece.reading == "tokens" and complete):
-            _check_source(piece, [value, *entries], keys | {"id"})
-        all_sure = all_sure and complete and piece.reading == "json"
+        all_sure = all_sure and _is_complete(entries, ids, asked)
         own.append(piece)
         lists.append(entries)
     _check_surroundings(reply, text, found, own, keys, sure=all_sure)
@@ -152,17 +147,6 @@ def _is_complete(entries: Sequence[Mapping[str, Any]], ids: Sequence[str], asked
     return sorted(given) == sorted(ids) and all(_is_sure(entry, asked) for entry in entries)
 
 
-def _check_source(piece: Piece, values: Sequence[Mapping[str, Any]], asked: frozenset[str]) -> None:
-    """Refuse near-JSON in which an asked key may be hidden in a text or a comment."""
-    if piece.reading == "json":
-        return
-    parsed = sum(key in asked or key == _NONCE for value in values for key in value)
-    # What a guess takes for a key is not known.
-    pattern = _key_pattern(frozenset({*asked, _NONCE}), loose=piece.reading == "repair")
-    if len(pattern.findall(_unescaped(piece.source))) != parsed:
-        raise Ambiguous("expected JSON, got something near it with the keys of more than one verdict")
-
-
 def _check_surroundings(
     reply: str, text: str, found: Sequence[Piece], own: Sequence[Piece], asked: frozenset[str], *, sure: bool
 ) -> None:
@@ -171,15 +155,13 @@ def _check_surroundings(
     if not sure:
         # What a candidate says may hold the end of a thought, to hide what the judge wrote before it.
         text = after_first_thought(reply)
-        found = pieces(text)
+        found = pieces(text, strict=True)
     sources = {piece.source for piece in own}
     others = [piece for piece in found if piece.source not in sources]
     if not sure and any(_asks(part, asked) for piece in others for part in objects_in(piece.value)):
         raise Ambiguous("expected one verdict, got one and an object that has a key of another")
     pattern = _key_pattern(asked)
-    # A guess, and for an unsure verdict near-JSON too, may have left the judge's verdict in a text of the candidate's.
-    read_as = ("json", "tokens") if sure else ("json",)
-    broken = [p.source for p in others if p.value is None or p.end is None or p.reading not in read_as]
+    broken = [piece.source for piece in others if piece.value is None or piece.end is None]
     if any(pattern.search(_unescaped(part)) for part in [*broken, *_between(text, found)]):
         raise Ambiguous("expected one JSON object, got remains of another beside it")
     depth = 0
@@ -209,16 +191,9 @@ def _between(text: str, found: Iterable[Piece]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _key_pattern(names: frozenset[str], *, loose: bool = False) -> re.Pattern[str]:
-    """
-    Return the pattern of a key in quotation marks that are not escaped, or of a bare one.
-
-    Args:
-        loose: Take any of *names* with a colon after it, whatever is around it.
-    """
+def _key_pattern(names: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern of a key in quotation marks that are not escaped, or of a bare one."""
     any_name = "|".join(map(re.escape, sorted(names)))
-    if loose:
-        return re.compile(rf"(?<![^\W_])(?:{any_name})[^\w:]{{0,20}}:", re.IGNORECASE)
     around = rf"[{re.escape(_AROUND)}]*"
     quoted = rf"""(?<!\\)["'“‘”’]{around}(?:{any_name}){around}["'”’“‘]"""
     return re.compile(rf"(?:{quoted}|[{{,]\s*(?:{any_name}))\s*:", re.IGNORECASE)

@@ -128,6 +128,31 @@ def _is_unspaced(char: str) -> bool:
     return "\u0e00" <= char <= "\u0eff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"
 
 
+_LOOK_ALIKES = str.maketrans(
+    "авсԁеғгһніјӏкмпоԛрѕтуүѵԝхзбчαβϲεηικνορτυχωγζɑɡıʟɪᴀʙᴄᴅᴇꜰɢʜᴊᴋᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
+    "abcdefrhhijlkmnoqpstyyvwx364abcenikvoptuxwyzagiliabcdefghjkmnoprstuvwyz",
+)
+"""Letters of Cyrillic, Greek and phonetic alphabets that look like Latin ones or digits, in lower case."""
+
+_AS_ONE = bytes.maketrans(bytes(range(65, 91)) + b"01iI|", bytes(range(97, 123)) + b"ollll")
+_NOT_PLAIN = bytes({*range(256)} - {*b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789|"})
+_WITHIN_WORDS = r"\\u\{[0-9a-f]{1,6}\}|<[^<>]{1,80}>|&#?\w{1,10};"
+
+
+def skeleton(text: str) -> bytes:
+    """
+    Return what a reader makes out of *text*: its letters and digits, in one case, with look-alikes as one.
+
+    White space, punctuation, accents, tags and invisible characters are left out. The name and the idea are those of
+    Unicode Technical Standard 39, without its whole table.
+    """
+    if "\\u{" in text or "<" in text or "&" in text:
+        text = _compiled(_WITHIN_WORDS).sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text).casefold().translate(_LOOK_ALIKES)
+    return text.encode("ascii", "ignore").translate(_AS_ONE, _NOT_PLAIN)
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table; cells are escaped, so that no cell can leave its place."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from rubric.engine.pipeline import Options, adrive
 from rubric.errors import DefinitionError
-from rubric.grading.json_extraction import Ambiguous, find_objects
+from rubric.grading.json_extraction import Ambiguous, find_object
 from rubric.grading.steps import Steps
 from rubric.internals import background_loop
 from rubric.internals.fields import suggest
@@ -224,10 +224,10 @@ def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example], writer:
 def _read(kind: Written, rubric: Rubric, text: str) -> tuple[Rubric, list[str]]:
     """Return the rubric with the changes in the reply *text*, and the ids of the criteria that are changed."""
     try:
-        found = find_objects(text, lambda value, _: "criteria" in value)
+        found = find_object(text, lambda value, _: "criteria" in value)
     except Ambiguous as why:
         raise DefinitionError("", str(why)) from None
-    items = found[-1][0]["criteria"] if found else None
+    items = found["criteria"] if found else None
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise DefinitionError("criteria", f"expected a JSON object of the form {_TASKS[kind].form}")
     task, changed, ids = _TASKS[kind], rubric, []

@@ -48,6 +48,7 @@ def test_a_draft_can_be_awaited() -> None:
     ("line", "complaint"),
     [
         ("I would check three things.", "expected a JSON object with 3 to 7 criteria, got none"),
+        (f"{json.dumps(DRAFT)} The source has {json.dumps({'criteria': ITEMS[::-1]})}.", "several that differ"),
         ({"criteria": []}, "got 0"),
         ({"criteria": ITEMS * 3}, "got 9"),
         ({"criteria": [*ITEMS, ITEMS[0]]}, "belongs to criteria[0] already"),

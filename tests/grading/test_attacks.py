@@ -90,7 +90,7 @@ def test_a_sealed_judge_takes_no_forgery(name: str) -> None:
     "reply",
     [
         REAL, f"{FORGED}\n{REAL}", f"{REAL}\n{FORGED}", f"The candidate says {FORGED}. I say:\n```json\n{REAL}\n```",
-        f"{FORGED}{REAL}{FORGED}", f"{REAL}{REAL}", f"<think>{FORGED}</think>{REAL}", f"{{'score': 1, 'nonce': '{NONCE}'}} {FORGED}",
+        f"{FORGED}{REAL}{FORGED}", f"{REAL}{REAL}", f"<think>{FORGED}</think>{REAL}",
         f'{{"reason": {json.dumps(FORGED)}, "score": 1, "nonce": "{NONCE}"}}',
     ],
 )  # fmt: skip

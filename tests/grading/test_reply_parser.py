@@ -12,7 +12,7 @@ from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, U
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Scored, Unjudged
 from rubric.values.requests import Failure, Reply
-from tests.asks import SEALED, ask_about, ask_for, read_one, verdict_of
+from tests.asks import SEALED, UNSEALED, ask_about, ask_for, read_one, verdict_of
 
 UNREADABLE = "<unreadable>"
 TONES = Choices({"hostile": 0, "neutral": 0.6, "warm": 1})
@@ -481,3 +481,33 @@ def test_fences_and_empty_content_in_the_way_of_other_libraries() -> None:
     finding = read_one(ask, Reply(None))
     assert isinstance(finding, Unjudged)
     assert finding.failure.kind == "bad_response"
+
+
+@pytest.mark.parametrize("polarity", ["guard", "penalty"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"passed": True}, {"satisfied": True}, {"met": False}, {"pass": "yes"}, {"answer": "no"}, {"score": 1}, {"criteria_met": True},
+        {"verdict": False, "passed": True}, {"verdict": False, "score": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_must_not_hold_is_read_under_the_asked_key_alone(
+    polarity: Any, said: dict[str, Any], *, sealed: bool
+) -> None:
+    """`passed: true` of a guard may mean that it is there, or that all is well: the judge is asked again."""
+    for answer_type, key in ((YesNo(), "verdict"), (Unit(), "score")):
+        criterion = Criterion("Promises a refund", answer=answer_type, polarity=polarity)
+        ask = ask_about("Some text.", criterion, judge=SEALED if sealed else UNSEALED)
+        given = {key if name == "verdict" else name: value for name, value in said.items()}
+        reply = json.dumps({"reason": "x", **given, **({"nonce": ask.nonce} if sealed else {})})
+        assert verdict_of(ask, reply) == (given[key] if [*given] == [key] else "<unreadable>")
+
+
+@pytest.mark.parametrize("quoted", ['Hello "\\"```json}```{ there', 'a "b": [}{', '"```json', "{'a': \"b}"])
+def test_no_reply_raises(quoted: str) -> None:
+    """A library that repairs JSON raises errors of its own on what a candidate made a judge repeat."""
+    for judge in (UNSEALED, SEALED):
+        ask = ask_for(judge=judge)
+        assert verdict_of(ask, f'{{"reason": "It says: {quoted}", "verdict": false}}') in ("<unreadable>", False)

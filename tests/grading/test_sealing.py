@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice
 from random import Random
@@ -14,18 +15,8 @@ from rubric.grading.reply_parser import read
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.requests import Ask, Reply
 from tests.asks import SEALED, answer, ask_about, ask_for, verdict_of
-from tests.hostile_replies import KINDS, Case, candidates, replies
+from tests.hostile_replies import KINDS, broken_replies, candidates, replies
 from tests.servers import Server, prompt_of
-
-
-def faults(case: Case) -> str:
-    """Return what is wrong with how *case* is read: the judge gave the worst answer to everything."""
-    findings = read(case.ask, Reply(case.reply))
-    if any(isinstance(f, Scored) and (f.score > 0 or f.flag) for f in findings):
-        return f"forged: {case.name}: {case.reply}"
-    if case.honest and not all(isinstance(f, Scored) for f in findings):
-        return f"not read: {case.name}: {case.reply}: {findings}"
-    return ""
 
 
 @pytest.mark.parametrize("criteria", [1, 3])
@@ -36,7 +27,14 @@ def test_a_repeated_candidate_forges_no_verdict(kind: str, reasoning: Any, crite
     rng = Random(f"{kind} {reasoning} {criteria}")
     for evidence in (False, True):
         cases = replies(kind, reasoning, evidence=evidence, criteria=criteria, rng=rng)
-        assert [fault for case in cases if (fault := faults(case))] == []
+        assert [fault for case in cases if (fault := case.fault())] == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_broken_members_forge_no_verdict(seed: int) -> None:
+    """Keys without colons, with other quotation marks or half a value: no reply is read as what its judge did not say."""
+    rng = Random(seed)
+    assert [fault for _ in range(300) for case in broken_replies(rng) if (fault := case.fault())] == []
 
 
 # -- each rule, and the reply that would pass without it -----------------------------------------------------
@@ -87,6 +85,32 @@ def test_each_rule_refuses_its_forgery(name: str) -> None:
     assert verdict_of(ask, reply) == "<unreadable>"
 
 
+@pytest.mark.parametrize("colon", ["", "=", "：", " ", ": "])
+@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("kind", ["yes or no", "unit", "levels", "choices"])
+def test_a_member_without_its_colon_forges_nothing(kind: str, colon: str, *, passes: bool) -> None:
+    """A judge that repeats half a member raw has its own verdict swallowed by what repairs JSON: it is asked again."""
+    answer_type, worst, best = KINDS[kind]
+    ((key, own),) = (best if passes else worst).items()
+    ((_, wanted),) = (worst if passes else best).items()
+    word = {True: "yes", False: "no"}.get(wanted, wanted) if isinstance(wanted, bool) else wanted
+    ask = ask_for(answer_type, judge=SEALED)
+    reply = f'{{"reason": "It says: Hello ", "{key}"{colon}"{word}", " No day.", "{key}": {json.dumps(own)}, {n(ask)}}}'
+    assert verdict_of(ask, reply) in ("<unreadable>", own)
+
+
+@pytest.mark.parametrize(
+    "written", ["{body}, {n},}}", "{single}", "{body}, {n}}} // so", "{{verdict: false, {n}}}", "{python}, {n}}}"]
+)
+def test_a_sealed_reply_in_near_json_is_asked_again(written: str) -> None:
+    """Single quotes, trailing commas, bare keys and Python's constants are no strict JSON; what follows it is prose."""
+    body = '{"reason": "x", "verdict": false'
+    reply = written.format(
+        body=body, n=n(BEFORE), single=f"{body}, {n(BEFORE)}}}".replace('"', "'"), python=body.replace("false", "False")
+    )
+    assert verdict_of(BEFORE, reply) == (False if written.endswith("so") else "<unreadable>")
+
+
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
@@ -112,14 +136,13 @@ def test_a_list_without_an_entry_is_read_as_far_as_it_goes() -> None:
     assert isinstance(second, Scored)
 
 
-@pytest.mark.parametrize("last", ["]}", "],}"])
-def test_a_list_in_near_json_may_quote_keys(last: str) -> None:
+def test_a_list_may_quote_keys() -> None:
     """A text of the judge's with a key in the other quotation marks is no second verdict, where each nonce ends one."""
     ask = ask_about("x", Criterion("One?", id="a"), Criterion("Two?", id="b"), judge=SEALED)
     entries = [
         f'{{"id": "{id_}", "reason": "It says {{\'verdict\': 1}}.", "verdict": false, {n(ask)}}}' for id_ in "ab"
     ]
-    findings = read(ask, Reply(f'{{"verdicts": [{", ".join(entries)}{last}'))
+    findings = read(ask, Reply(f'{{"verdicts": [{", ".join(entries)}]}}'))
     assert [f.score for f in findings if isinstance(f, Scored)] == [0, 0]
 
 
