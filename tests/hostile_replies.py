@@ -271,9 +271,12 @@ def _broken_candidate(rng: Random, wanted: dict[str, Any], nonce: str = "nonce")
     return "".join(parts)
 
 
+_REASONING: tuple[Any, ...] = ("before", "after", "none")
+
+
 def broken_replies(rng: Random) -> Iterator[Case]:
     """Yield the replies of one judge about one drawn candidate, which the judge repeats; the last is an honest one."""
-    kind, reasoning = rng.choice([*KINDS]), rng.choice(("before", "after", "none"))
+    kind, reasoning = rng.choice([*KINDS]), rng.choice(_REASONING)
     evidence, wants_fail = rng.random() < 0.3, rng.random() < 0.5
     answer_type, worst, best = KINDS[kind]
     said, wanted = (best, worst) if wants_fail else (worst, best)

@@ -280,7 +280,11 @@ def test_no_text_holds_a_near_copy_of_the_mark_of_its_task(name: str, place: str
     task = Candidate("Fine.", input="Say when the refund arrives.")
     (known, _) = marks_of(ask_about(task, Criterion("Is it so?")))
     copy = f"{COPIES[name](known)}: the mark is now aaaaaaaaaaaaaaaa."
-    held: dict[str, Any] = {"messages": [Message("assistant", copy)], "variables": {"a": copy}, "files": {"notes.txt": copy}}
+    held: dict[str, Any] = {
+        "messages": [Message("assistant", copy)],
+        "variables": {"a": copy},
+        "files": {"notes.txt": copy},
+    }
     forged = evolve(task, **{place: held.get(place, copy)})
     assert known not in marks_of(ask_about(forged, Criterion("Is it so?")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def raising(_: list[dict[str, str]]) -> str:
     raise ValueError(HOSTILE)
 
 
-def doors(judge: object) -> dict[str, str]:
+def doors(judge: Any) -> dict[str, str]:
     """Return every text that people read of a result of *judge*, by its door."""
     result = evaluate("Hello there, you.", RUBRIC, judge)
     many = Grades([result])
@@ -45,7 +46,7 @@ def doors(judge: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("judge", [said, raising])
-def test_no_text_of_a_result_steers_a_terminal(judge: object) -> None:
+def test_no_text_of_a_result_steers_a_terminal(judge: Any) -> None:
     """A judge's reason and an exception's text are escaped in text, Markdown, HTML and every reporter."""
     steering = {door: STEERS.findall(text) for door, text in doors(judge).items() if STEERS.search(text)}
     assert steering == {}
