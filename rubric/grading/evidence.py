@@ -3,6 +3,8 @@ Find quotes in a candidate: evidence counts only if its words occur there, and c
 
 For the comparison runs of white space, typographic quotes and dashes and invisible characters are folded, and accents
 composed. The result is the candidate's own span, with its offsets.
+
+A key is masked in a reply, and not in the candidate: words with a mask are compared with the masked candidate.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 
 from attrs import define, field
 
+from rubric.internals.secrets import MASK, moved, redact
 from rubric.values.findings import Evidence
 
 _ESCAPE = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
@@ -35,12 +38,25 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
         wanted = _fold(said).text.strip()
         if any(c.isalnum() for c in wanted) and (span := _folded(text).span(wanted)):
             return Evidence(text[span[0] : span[1]], *span, where)
-    return None
+    masked = redact(text) if MASK in words else text
+    if masked == text or (found := quote(words, masked, where)) is None:
+        return None
+    move, places = moved(text, masked), range(len(text) + 1)
+    start = bisect_left(places, found.start or 0, key=lambda at: move(at)[0])
+    end = bisect_right(places, found.end or 0, key=lambda at: move(at)[1]) - 1
+    return Evidence(text[start:end], start, end, where)
 
 
 def occurs_in(words: str, text: str) -> bool:
-    """True if *words* occur in *text*; white space, escapes and letters beyond ASCII do not matter."""
-    return _squeezed(words) in _squeezed_text(text)
+    """True if *words* occur in *text*; white space, escapes, letters beyond ASCII and masked words do not matter."""
+    within, at = _squeezed_text(text), 0
+    for part in words.split(MASK):
+        wanted = _squeezed(part)
+        at = within.find(wanted, at)
+        if at < 0:
+            return False
+        at += len(wanted)
+    return True
 
 
 def _squeezed(text: str) -> str:

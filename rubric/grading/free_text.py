@@ -29,6 +29,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError
 from rubric.grading.json_extraction import Ambiguous
+from rubric.internals.secrets import redact
 from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Levels, Unit
 from rubric.values.criteria import Criterion
@@ -201,7 +202,8 @@ class _Graded:
 
     @classmethod
     def of(cls, ask: Ask) -> _Graded:
-        return cls(tuple(_folded(text) for text in (ask.candidate, ask.run) if text))
+        texts = [text for text in (ask.candidate, ask.run) if text]
+        return cls(tuple(map(_folded, dict.fromkeys([*texts, *map(redact, texts)]))))  # keys are masked in a reply
 
     def holds(self, words: str) -> bool:
         """True if *words*, more than one, are in the candidate, with or without its markup."""

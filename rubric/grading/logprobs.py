@@ -59,7 +59,9 @@ class _Unclear(Exception):  # noqa: N818 - it does not leave this module
 def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Return *findings* with weighted scores where *reply* allows it, and a note for each where it does not."""
     if not reply.logprobs:
-        return tuple(findings), (_NONE,) if any(isinstance(finding, Scored) for finding in findings) else ()
+        lacks = reply.logprobs is None
+        why = "the model gave no probabilities of its tokens" if lacks else "a part of the reply is masked"
+        return tuple(findings), (f"{_NONE}: {why}",) if any(isinstance(finding, Scored) for finding in findings) else ()
     made: list[Finding] = []
     notes: list[str] = []
     for criterion, finding in zip(ask.criteria, findings, strict=True):
@@ -72,7 +74,7 @@ def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Fi
     return tuple(made), tuple(notes)
 
 
-_NONE = "scores are those that were sampled, not weighted ones: the model gave no probabilities of its tokens"
+_NONE = "scores are those that were sampled, not weighted ones"
 
 
 def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:

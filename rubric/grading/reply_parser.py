@@ -41,6 +41,7 @@ from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
+from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
@@ -281,7 +282,8 @@ def _read_free(ask: Ask, text: str) -> Finding:
 
 def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:
     """Return the finding of one criterion: one bad entry fails that criterion alone."""
-    mine = [entry for entry in entries if str(entry.get("id", "")).strip() == criterion.id]
+    ids = (criterion.id, redact(criterion.id))  # an id may look like a key, which is masked in a reply
+    mine = [entry for entry in entries if str(entry.get("id", "")).strip() in ids]
     if len(mine) != 1:
         why = f"expected one verdict for {criterion.id!r}, got {len(mine) or 'none'}"
         return _unjudged(criterion, _failure(ask, "unreadable", why), "")
@@ -447,11 +449,17 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> int:
 
 def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    found = [choices.get(value) if isinstance(value, str) else None for value in given]
+    found = [_named(choices, value) if isinstance(value, str) else None for value in given]
     if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
         raise _unexpected(f"one of {menu}", given)
     return found[0]
+
+
+def _named(choices: Choices, label: str) -> Choice | None:
+    """Return the choice called *label*, which is masked if it looks like a key."""
+    masked = [choice for choice in choices.choices if redact(choice.label) == label] if MASK in label else []
+    return masked[0] if len(masked) == 1 else choices.get(label)
 
 
 def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:

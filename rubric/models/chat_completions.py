@@ -24,7 +24,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo, thaw
-from rubric.internals.secrets import redact
+from rubric.internals.secrets import redact, redact_reply
 from rubric.models.failures import error_in, words_of
 from rubric.models.http_bodies import parsed
 from rubric.values.requests import MOST_CALLS, Failure, Reply, TokenLogprob, Usage
@@ -288,7 +288,7 @@ def reply_from(
 
     Args:
         unsent: The parameters that were left out of the request.
-        secrets: Texts that must not be shown in a failure.
+        secrets: Texts that must not be shown, in a reply or a failure.
         price: Adds the cost to a usage.
         remarks: Notes on the request for a person.
         may_call: Whether it may ask for tools instead of answering.
@@ -304,9 +304,9 @@ def reply_from(
     usage = price(usage_of(response))
     choices = choices_of(response, usage, secrets)
     choice = choices[0]
-    texts = [said_in(each, usage) for each in choices]
+    texts = [tuple(redact_reply(part, secrets) if part else part for part in said_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
-    if may_call and (wanted := _wanted(at(choice, "message"), text)):
+    if may_call and (wanted := redact_reply(_wanted(at(choice, "message"), text), secrets)):
         named = model if isinstance(model, str) else ""
         return Reply(text, "tool_calls", "", usage, named, unsent, remarks=remarks, wanted=wanted)
     if refusal or finish == "content_filter":

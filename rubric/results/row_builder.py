@@ -61,7 +61,6 @@ class RowBuilder:
         """
         candidate = candidate or result.candidate or Candidate("")
         output = _Output(candidate.output)
-        findings = tuple(map(_masked, result.findings))
         score, verdict = result.outcome.score, result.outcome.verdict
         where = "" if result.index is None else f"#{result.index}"
         fields: dict[str, Any] = {
@@ -75,7 +74,7 @@ class RowBuilder:
             "shown": "" if score is None else result.rubric.scale.show(score, passed=result.outcome.worst.passed),
             "bounds": result.bounds,
             "judge": self._label(name_of(result.judge)) if result.usage.calls else "",  # code alone takes no calls
-            "entries": self._entries(result.rubric, result, findings, output),
+            "entries": self._entries(result.rubric, result, result.findings, output),
             "votes": tuple(
                 Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
                 for name, vote in zip(_names(result.votes), result.votes, strict=True)
@@ -90,7 +89,7 @@ class RowBuilder:
         }
         if "reason" not in fields:
             has_passed = score is not None and result.outcome.worst.passed
-            fields["reason"] = "" if has_passed else clean(_why(evolve(result, findings=findings)))
+            fields["reason"] = "" if has_passed else clean(_why(result))
         return Row(**fields)
 
     def of_candidate(self, candidate: Candidate, output: _Output | None = None) -> dict[str, Any]:
@@ -113,12 +112,12 @@ class RowBuilder:
     def _entries(
         self, rubric: Rubric, result: Grade | Ungraded, findings: Sequence[Finding], output: _Output
     ) -> tuple[Entry, ...]:
-        """Return an entry for each criterion, which holds those of the votes; *findings* are the result's, masked."""
+        """Return an entry for each criterion, which holds those of the votes; *findings* are the result's."""
         own = self._of_rubric(rubric, findings, result.outcome, output)
         if not result.votes:
             return own
         ballots = [
-            (self._label(name), self._entries(rubric, vote, tuple(map(_masked, vote.findings)), output))
+            (self._label(name), self._entries(rubric, vote, vote.findings, output))
             for name, vote in zip(_names(result.votes), result.votes, strict=True)
         ]
         return tuple(
@@ -178,7 +177,7 @@ class RowBuilder:
         return known[1:]
 
     def _steps(self, path: Iterable[Step]) -> tuple[Step, ...]:
-        return tuple(evolve(step, question=self._label(step.question), reason=clean(step.reason)) for step in path)
+        return tuple(evolve(step, question=self._label(step.question)) for step in path)
 
 
 class _Output:
@@ -195,22 +194,9 @@ class _Output:
     def quoted(self, evidence: Evidence) -> Evidence:
         """Return *evidence* with its text and its place in the masked text."""
         if evidence.start is None or evidence.end is None or evidence.where != "output":
-            return evolve(evidence, text=clean(evidence.text))
+            return evidence
         start, end = self._moved(evidence.start)[0], self._moved(evidence.end)[1]
         return evolve(evidence, text=self.text[start:end], start=start, end=end)
-
-
-def _masked(finding: Finding) -> Finding:
-    """Return *finding* with its texts masked, before any of them is cut: half a key does not look like one."""
-    changes: dict[str, Any] = {}
-    if isinstance(finding, Unjudged):
-        changes["failure"] = evolve(finding.failure, message=clean(finding.failure.message))
-        changes["text"] = clean(finding.text)
-    elif (reason := clean(finding.reason)) != finding.reason:
-        changes["reason"] = reason
-    if isinstance(finding, Scored | Unjudged) and finding.parts:
-        changes["parts"] = tuple(map(_masked, finding.parts))
-    return evolve(finding, **changes) if changes else finding
 
 
 def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from rubric.errors import DefinitionError
 from rubric.internals.fields import as_path
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.secrets import MASK, redact
 
 MOST_FILES, MOST_BYTES, LONGEST_FILE = 2_000, 20_000_000, 2_000_000
 """Files of a snapshot, bytes of all of them, and bytes of one."""
@@ -131,7 +132,8 @@ def _result(texts: Mapping[str, str], name: str, given: Mapping[str, Any]) -> st
     if name == "search":
         wanted, found = str(given.get("text", "")), []
         for each in [path] if path else sorted(texts):
+            seen = redact if MASK in wanted else str  # a key is masked in a judge's words
             lines = enumerate(texts[each].splitlines(), 1)
-            found += [f"{each}:{number}: {line[:300]}" for number, line in lines if wanted and wanted in line]
+            found += [f"{each}:{number}: {line[:300]}" for number, line in lines if wanted and wanted in seen(line)]
         return "\n".join(found[:200]) or "nothing was found"
     return f"error: there is no tool {name[:80]!r}"

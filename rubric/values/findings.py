@@ -1,10 +1,15 @@
-"""Findings on one criterion: scored, not applicable, abstained or unjudged. The four are never merged."""
+"""
+Findings on one criterion: scored, not applicable, abstained or unjudged. The four are never merged.
+
+Their texts are masked when they are made, so no door of a result shows a key that a judge repeats.
+"""
 
 from __future__ import annotations
 
 from attrs import field, frozen
 
 from rubric.internals.containers import NoTruth
+from rubric.internals.secrets import clean
 from rubric.values.requests import Failure
 
 
@@ -14,7 +19,7 @@ class Evidence(NoTruth):
     A span that a judge quoted.
 
     Args:
-        text: The candidate's own words where the quote was found, else the judge's.
+        text: The candidate's own words where the quote was found, else the judge's; what looks like a key is masked.
         start: Where it starts in *where*, in characters; None where it was not found.
         end: Where it ends.
         where: Which part of the candidate holds it: `output`, `run` (messages, tool calls, file changes), `turn 2`,
@@ -23,7 +28,7 @@ class Evidence(NoTruth):
 
     _truth = ".verified"
 
-    text: str
+    text: str = field(converter=clean)
     start: int | None = None
     end: int | None = None
     where: str = "output"
@@ -43,7 +48,7 @@ class Step(NoTruth):
     question: str
     yes: bool
     score: float
-    reason: str = ""
+    reason: str = field(default="", converter=clean)
 
 
 @frozen
@@ -71,7 +76,7 @@ class Scored(NoTruth):
     id: str
     score: float
     value: bool | float | str | None = None
-    reason: str = ""
+    reason: str = field(default="", converter=clean)
     evidence: tuple[Evidence, ...] = ()
     flag: bool | None = None
     level: str = ""
@@ -109,7 +114,7 @@ class NotApplicable(_Unscored):
     _truth = "its class with isinstance"
 
     id: str
-    reason: str = ""
+    reason: str = field(default="", converter=clean)
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
@@ -120,7 +125,7 @@ class Abstained(_Unscored):
     _truth = "its class with isinstance"
 
     id: str
-    reason: str = ""
+    reason: str = field(default="", converter=clean)
     votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
@@ -136,7 +141,7 @@ class Unjudged(_Unscored):
 
     id: str
     failure: Failure
-    text: str = ""
+    text: str = field(default="", converter=clean)
     low: float = 0.0
     high: float = 1.0
     path: tuple[Step, ...] = ()

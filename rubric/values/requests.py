@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
+from rubric.internals.secrets import MASK, redact_reply
 from rubric.internals.text import counted, visible
 from rubric.values.images import sent_image
 
@@ -220,10 +221,16 @@ TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
 """A token of a reply, its natural logarithm of probability, and the likeliest tokens in its place with theirs."""
 
 
+def _redacted(said: Any) -> Any:
+    if isinstance(said, str):
+        return redact_reply(said)
+    return tuple(map(_redacted, said)) if isinstance(said, tuple) else said  # a user's model may give anything
+
+
 @frozen
 class Reply:
     """
-    The answer of a model.
+    The answer of a model, with all that looks like a secret masked: it is stored, shown and logged.
 
     Args:
         text: The text; None where the reply had none.
@@ -232,23 +239,28 @@ class Reply:
         usage: The usage of all attempts.
         model: The model's name as the vendor reports it.
         unsent: Parameters of the judge that the model does not take, and that were left out.
-        logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none.
+        logprobs: Of *text*, token by token, where they were asked for; None where the vendor gave none; empty where a
+            part of *text* is masked.
         choices: The texts of all choices, in the vendor's order and *text* first, where more than one came; a choice
             without text is an empty one.
         remarks: Remarks for people on how it was sent, such as a key that went over plain HTTP.
         wanted: The message that asks for tools, as JSON, to be sent back with their results; empty in an answer.
     """
 
-    text: str | None
+    text: str | None = field(converter=_redacted)
     finish: str = "stop"
-    refusal: str = ""
+    refusal: str = field(default="", converter=_redacted)
     usage: Usage = field(factory=lambda: Usage(calls=1, cost=None, unmetered=1))
-    model: str = ""
+    model: str = field(default="", converter=_redacted)
     unsent: tuple[str, ...] = ()
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
-    choices: tuple[str, ...] = field(default=(), repr=False)
+    choices: tuple[str, ...] = field(default=(), converter=_redacted, repr=False)
     remarks: tuple[str, ...] = ()
-    wanted: str = field(default="", repr=False)
+    wanted: str = field(default="", converter=_redacted, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.logprobs and self.text and MASK in self.text:  # its tokens spell out what is masked
+            object.__setattr__(self, "logprobs", ())
 
 
 @frozen
@@ -270,7 +282,7 @@ class Failure:
     """
 
     kind: FailureKind
-    message: str
+    message: str = field(converter=_redacted)
     judge: str = ""
     criterion: str = ""
     usage: Usage = field(factory=Usage)
