@@ -221,6 +221,14 @@ def minimums(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def newest(session: nox.Session) -> None:
+    """Run the tests of the wire with the newest releases of the clients whose undocumented names it stands on."""
+    install(session, "test")
+    session.install("--quiet", "--upgrade", "--upgrade-strategy=eager", "aiohttp", "litellm", "httpx")
+    run_tests(session, "tests/models", *session.posargs)
+
+
+@nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the wheel and the source distribution into dist/, and check what the index would say."""
     shutil.rmtree("dist", ignore_errors=True)

@@ -3,7 +3,8 @@ The HTTP client of the direct path: connections by way of aiohttp, and one reque
 
 aiohttp's connector has the connections (their pool, proxies, TLS), its parser reads the responses. Calls go straight
 over a connection (`post`): what a session of aiohttp does beyond that (cookies, redirects, middlewares, objects) takes
-as long as the call itself. The few requests of batches, with forms and files, go through a session (`request`).
+as long as the call itself. The few requests of batches, with forms and files, go through a session (`request`), and so
+do calls where a release of aiohttp lacks the names that this stands on (`_LOWER`).
 
 A request leaves once. Redirects are not followed, so that neither key nor candidate goes to an address that the user
 did not give; no more of a response is read than the request can need; and every error becomes a typed failure.
@@ -19,6 +20,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
+from io import BytesIO
 from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,8 +28,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.http_exceptions import HttpProcessingError
 from attrs import define, field, frozen
 from yarl import URL
 
@@ -36,6 +36,12 @@ from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, 
 from rubric.models.http_bodies import read
 from rubric.values.requests import Failure
 
+try:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.http_exceptions import HttpProcessingError
+except ImportError:
+    ResponseHandler, HttpProcessingError = object, aiohttp.ClientError  # type: ignore[misc, assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
@@ -43,6 +49,15 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_LOWER = (
+    (ResponseHandler, "set_response_params read data_received"),
+    (aiohttp, "ClientRequest"),
+    (aiohttp.TCPConnector, "connect _create_connection"),
+)
+"""What calls stand on below aiohttp's documented session."""
+
+_IS_WHOLE = all(hasattr(owner, name) for owner, names in _LOWER for name in names.split())
 
 # -- proxies and certificates -----------------------------------------------------------------------------
 
@@ -189,7 +204,7 @@ async def post(server: Server, content: bytes, seconds: float, limit: int) -> by
     Raises:
         ModelError: It failed, the response has an error status, or its body is too long.
     """
-    return await _typed(server, seconds, partial(_post, server, content, limit))
+    return await _typed(server, seconds, partial(_post if _IS_WHOLE else _post_by_session, server, content, limit))
 
 
 async def request(
@@ -209,6 +224,13 @@ async def request(
             return await read(response)
 
     return await _typed(server, seconds, exchange)
+
+
+async def _post_by_session(server: Server, content: bytes, limit: int, session: aiohttp.ClientSession) -> bytes:
+    data = BytesIO(content)  # of large bodies in one piece, aiohttp warns
+    async with session.post(server.url, data=data, allow_redirects=False, **server.options) as response:
+        await _check(response.content, response.status, response.headers, server.secrets)
+        return await whole(response.content, response.status, response.headers, limit)
 
 
 async def _post(server: Server, content: bytes, limit: int, session: aiohttp.ClientSession) -> bytes:
@@ -325,6 +347,12 @@ class _Connector(aiohttp.TCPConnector):
 # thread that does not exist there may have held it.
 
 
+async def _note_sent(*_: object) -> None:
+    _left.get().append(True)
+
+
+_TRACE = aiohttp.TraceConfig()
+_TRACE.on_request_headers_sent.append(_note_sent)
 _Keeper = AsyncGenerator[aiohttp.ClientSession, None]
 _kept: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]] = {}
 _lock = Lock()
@@ -348,7 +376,8 @@ async def _session_here() -> aiohttp.ClientSession:
 async def _keep(loop: asyncio.AbstractEventLoop) -> _Keeper:
     # The session limits nothing by itself: the deadline is the judge's, concurrency the engine's.
     async with aiohttp.ClientSession(
-        connector=_Connector(),
+        connector=_Connector() if _IS_WHOLE else aiohttp.TCPConnector(limit=0),
+        trace_configs=[] if _IS_WHOLE else [_TRACE],
         timeout=_NO_TIMEOUTS,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
