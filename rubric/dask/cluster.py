@@ -32,6 +32,7 @@ from rubric.internals.fields import as_path, check_count, refuse
 from rubric.internals.secrets import describe
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
+from rubric.store.cache_key import check_identity
 from rubric.store.database import InDoubt
 from rubric.store.store import Store
 from rubric.values.judges import AnyJudge
@@ -114,6 +115,7 @@ def grade_on_cluster(
         budget.check(by)
     items = _read(candidates, columns)
     _check_sendable(graded, by, items)
+    check_identity(by)
     folder = as_path("store_folder", store_folder).absolute()
     parts = _split(items, _count_of(folder, shards, len(items)))
     with _limited(client, limits, budget) as settings, reporting(progress, len(items)) as tell:

@@ -26,7 +26,7 @@ from rubric.internals.secrets import describe
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import unknown
-from rubric.store.cache_key import fingerprint
+from rubric.store.cache_key import check_identity, fingerprint
 from rubric.values.candidates import Candidate
 from rubric.values.findings import Unjudged
 from rubric.values.judges import NOBODY, AnyJudge
@@ -135,6 +135,8 @@ def _job(
     checked = as_rubric(rubric)
     check(checked)
     judges = judge_or_default(judge)
+    if options.store is not None:
+        check_identity(judges)
     source = source_of(candidates, columns)
     # On an event loop the budget is checked later, in a thread: it may load LiteLLM, which takes seconds.
     return _Job(source, checked, judges, options.pipeline(None if is_async else judges), options)

@@ -33,6 +33,7 @@ from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.models.threads import abandon, submit
+from rubric.store.cache_key import check_identity
 from rubric.store.store import Store
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
@@ -470,7 +471,7 @@ class Options:
         Open the pipeline.
 
         Args:
-            judge: Checked first, if there is a budget: whether the prices that it needs are known.
+            judge: Checked first: whether a budget knows the prices that it needs, and a store which function it is.
             transport: Sends one request, instead of the models of the judges.
 
         Raises:
@@ -479,6 +480,8 @@ class Options:
         """
         if self.budget is not None and judge is not None:
             self.budget.check(judge)
+        if self.store is not None and judge is not None and transport is None:
+            check_identity(judge)
         models = model_of if transport is None else _ForeignModel(transport, self.concurrency).of
         places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
         if self.store is None:

@@ -33,7 +33,7 @@ from rubric.internals.text import shorten
 from rubric.models.chat_completions import reply_from
 from rubric.models.failures import failure_of
 from rubric.models.threads import submit
-from rubric.values.clients import CLIENTS, ClientKind, client_kind, client_model_name
+from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
 _THREADS = 8
@@ -100,8 +100,7 @@ class ClientModel:
     @property
     def identity(self) -> str:
         """What tells its replies from those of other models, for the key of stored replies."""
-        address = getattr(self.client, "base_url", "")
-        return f"{self.kind} {self.name} {address}".rstrip()
+        return client_identity(self.client, self.name)
 
     async def answer(self, ask: Ask, /) -> Reply:
         """

@@ -29,7 +29,7 @@ Decision = bool | float | str | tuple[bool | float | str, str]
 CriterionFunction = Callable[[Candidate, Criterion], Decision | Awaitable[Decision]]
 
 
-def judge_function(function: CriterionFunction, /, *, threads: int = 1) -> Judge:
+def judge_function(function: CriterionFunction, /, *, threads: int = 1, identity: str | None = None) -> Judge:
     """
     Return the judge that decides each criterion by `function(candidate, criterion)`.
 
@@ -41,6 +41,7 @@ def judge_function(function: CriterionFunction, /, *, threads: int = 1) -> Judge
     Args:
         function: Sync or async. The candidate is whole, with its `input` and all.
         threads: How many calls of a sync function may run side by side.
+        identity: Which function it is, for a store, as of `Judge`.
 
     Raises:
         DefinitionError: It is no function of two arguments.
@@ -59,7 +60,7 @@ def judge_function(function: CriterionFunction, /, *, threads: int = 1) -> Judge
     except TypeError:
         cure = "write def decide(candidate, criterion): ...; a function from messages to text is a judge as it is"
         raise DefinitionError("function", f"it takes other arguments than two; {cure}") from None
-    return Judge(FunctionJudge(function, threads), sealed=False)
+    return Judge(FunctionJudge(function, threads), sealed=False, identity=identity)
 
 
 @define(eq=False, repr=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product, starmap
 from typing import Any, assert_never
 
@@ -21,7 +21,7 @@ from rubric.scoring import aggregation
 from rubric.scoring.aggregation import TOLERANCE, Outcome
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import AnyJudge, Judge, Jury, Model, Panel, members_of, passes_needed, size_of
+from rubric.values.judges import AnyJudge, Judge, Jury, Panel, members_of, passes_needed, size_of
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -151,19 +151,18 @@ def number_votes(judge: AnyJudge) -> Voter:
     def number(judge: AnyJudge) -> Voter:
         if not isinstance(judge, Judge):
             return Voter(judge, members=tuple(number(member) for member in members_of(judge)))
-        name = _name(judge.model)
+        name = _name(judge)
         before[name] += 1
         return Voter(judge, before[name] - 1)
 
     return number(judge)
 
 
-def _name(model: str | Model | Callable[..., object]) -> str:
-    """Return what the store may tell *model* by: its name, or the place of its function or class."""
-    name = model if isinstance(model, str) else getattr(model, "identity", None)
-    if isinstance(name, str):
-        return name
-    place: Any = model if hasattr(model, "__qualname__") else type(model)
+def _name(judge: Judge) -> str:
+    """Return what the store may tell the model of *judge* by: its name, its identity, or the place of its function."""
+    if isinstance(judge.model, str) or judge.identified_by is not None:
+        return judge.model if isinstance(judge.model, str) else judge.identified_by or ""
+    place: Any = judge.model if hasattr(judge.model, "__qualname__") else type(judge.model)
     return f"{place.__module__}.{place.__qualname__}"
 
 

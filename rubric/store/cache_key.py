@@ -6,9 +6,9 @@ vote and which re-ask it is; also every field that asks and judges may get later
 makes no difference. Keys, tokens and passwords are left out. The mark and the nonce in the messages are derived from
 the texts, so the same ask has the same key in every process and on every day.
 
-A vendor's model is identified by its name and the digest of its address. A function is identified by its place, its
-code, the values it closes over and the texts it uses from its module; an object by its class and its attributes that
-are texts. Either may name itself, with an attribute `identity` that is a text.
+A vendor's model is identified by its name and the digest of its address, a client by its model and its settings. What
+a function calls cannot be known, so its user says which function it is: `Judge(function, identity="v1")`; an object may
+have an attribute `identity` that is a text. Replies of others are not kept.
 """
 
 from __future__ import annotations
@@ -21,38 +21,23 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from json.encoder import encode_basestring_ascii
-from threading import RLock
-from types import CodeType, FunctionType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
-from weakref import WeakKeyDictionary
 
 import attrs
 from attrs import field, frozen
 
+from rubric.errors import DefinitionError
 from rubric.internals.fields import default_of
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.internals.secrets import is_secret, names_a_login, redact
+from rubric.internals.secrets import is_secret, redact
 from rubric.models.api_keys import borrowed
 from rubric.models.function_judge import FunctionJudge
-from rubric.values.judges import Judge
+from rubric.values.judges import AnyJudge, Judge, Model, judges_of
 from rubric.values.requests import Ask, Outgoing
 
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
 """Settings that are addresses, in order of precedence. They may hold passwords, so only their digests are kept."""
-
-_PLAIN = (str, bytes, int, float, bool, type(None))
-
-_first: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
-"""
-What functions closed over when they were first asked. A judge that counts its calls or keeps a log changes what it
-closes over; identified by the present values, it would be another judge for every reply.
-"""
-
-_identities: WeakKeyDictionary[Any, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
-"""Identities of functions, with the texts of their modules, which a cell of a notebook may change at any time."""
-
-_looking = RLock()
 
 
 def digest(text: str) -> str:
@@ -83,20 +68,24 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
     return digest(address)[:16]
 
 
-def identity_of(model: Any) -> str:
-    """Return a text that identifies *model*, a function or an object, without any secret."""
-    if isinstance(model, FunctionJudge):
-        return f"{_place(model)} {identity_of(model.function)}"
-    given = getattr(model, "identity", None)
-    if isinstance(given, str):
-        return given
-    if type(model) is not FunctionType:
-        return f"{_place(model)}#{digest(repr(_inside(model)))[:16]}"
-    texts = _from_module(model)
-    known = _identities.get(model)
-    if known is None or known[0] != texts:
-        known = _identities[model] = (texts, f"{_place(model)}#{digest(repr(_inside(model)))[:16]}")
-    return known[1]
+def check_identity(judge: AnyJudge) -> None:
+    """
+    Refuse a judge with a function whose replies a store could not tell from those of an older version of it.
+
+    Raises:
+        DefinitionError: It has the line that works.
+    """
+    for each in judges_of(judge):
+        if each.identified_by is None:
+            by_criterion = isinstance(each.model, FunctionJudge)
+            call, known = "judge_function" if by_criterion else "Judge", getattr(each.model, "__name__", "")
+            other = "model" if isinstance(each.model, Model) and not by_criterion else "function"
+            name = known if known.isidentifier() else other
+            message = (
+                f"what {each.name} calls cannot be known, so a store could serve replies of an older version; write "
+                f"{call}({name}, identity='v1'), and another identity when its answers change, or leave out the store"
+            )
+            raise DefinitionError("store", message)
 
 
 def fingerprint(value: object) -> str:
@@ -119,93 +108,12 @@ def _parts(value: Any) -> object:
         return [type(value).__qualname__, _parts(given)]
     if isinstance(value, list | tuple):
         return [_parts(item) for item in value]
-    return _plain_identity(value) if isinstance(value, str | int | float | None) else str(_plain_identity(value))
+    return value if isinstance(value, str | int | float | None) else _place(value)
 
 
-def _place(model: Any) -> str:
-    named = model if hasattr(model, "__qualname__") else type(model)
+def _place(value: Any) -> str:
+    named = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', None)}.{named.__qualname__}"
-
-
-def _inside(model: Any) -> object:
-    """Return the parts of *model* as plain values, so that no address in memory gets into its digest."""
-    if isinstance(model, functools.partial):
-        return (identity_of(model.func), _at_first(model))
-    if hasattr(model, "__func__"):
-        return (_inside(model.__func__), _texts(model.__self__))
-    if hasattr(model, "__code__"):
-        return (_at_first(model), _from_module(model))
-    return _texts(model)
-
-
-def _at_first(function: Any) -> object:
-    """Return what *function* was made with, as it was at the first look."""
-    # Two threads that ask at once would else see the None of the first look. It is reentrant, since a look meets the
-    # functions that this one closes over; one that closes over itself finds the None.
-    with _looking:
-        if function not in _first:
-            _first[function] = None
-            if isinstance(function, functools.partial):
-                made = (function.args, function.keywords)
-                _first[function] = tuple(map(_plain_identity, made))
-            else:
-                code, made = function.__code__, (function.__defaults__, function.__kwdefaults__)
-                _first[function] = (_code(code), *map(_plain_identity, made), _closed_over(function))
-        return _first[function]
-
-
-def _closed_over(function: Any) -> list[object]:
-    found: list[object] = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if not names_a_login(name):
-            try:
-                found.append(_plain_identity(cell.cell_contents))
-            except ValueError:  # the cell is still empty
-                found.append(None)
-    return found
-
-
-def _from_module(function: Any) -> list[tuple[str, str]]:
-    """Return the texts that *function* uses from its module, as they are now: a model's name, a template."""
-    found = function.__globals__
-    return [(name, value) for name in _names(function.__code__) if isinstance(value := found.get(name), str)]
-
-
-@Memo
-def _names(code: CodeType) -> list[str]:
-    """Return the names that *code* uses, in order, without logins and names such as `__file__`."""
-    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    names = set(code.co_names).union(*inner)
-    return sorted(n for n in names if not (names_a_login(n) or (n.startswith("__") and n.endswith("__"))))
-
-
-def _code(code: CodeType) -> object:
-    constants = [_code(c) if isinstance(c, CodeType) else _plain_identity(c) for c in code.co_consts]
-    return (hashlib.sha256(code.co_code).hexdigest(), code.co_names, constants)
-
-
-def _texts(owner: Any) -> list[tuple[str, str]]:
-    names = sorted({*getattr(owner, "__dict__", ()), *getattr(owner, "__slots__", ())})
-    found = [(name, getattr(owner, name, None)) for name in names if not names_a_login(name)]
-    return [(name, value) for name, value in found if isinstance(value, str)]
-
-
-def _plain_identity(value: Any) -> object:
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, Mapping):
-        return sorted(
-            (str(key), repr(_plain_identity(item))) for key, item in value.items() if not names_a_login(str(key))
-        )
-    if isinstance(value, list | tuple):
-        return [_plain_identity(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted(repr(_plain_identity(item)) for item in value)
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, type) or not (callable(value) and hasattr(value, "__qualname__")):
-        return (_place(value), () if isinstance(value, type) else _texts(value))
-    return identity_of(value)
 
 
 _IN_REQUEST = frozenset({"judge", "messages", "retries", "resends"})
@@ -214,7 +122,7 @@ _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate",
 """Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
 _HANDLING = frozenset(
-    {"model", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads"}
+    {"model", "identity", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads"}
 ) | frozenset(
     {"embedder", "max_tokens", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
 )
@@ -253,7 +161,14 @@ class Request:
 
 
 def request_of(ask: Ask) -> Request:
-    """Return the request of *ask*: the model and its address, the messages, the schema and all settings."""
+    """
+    Return the request of *ask*: the model and its address, the messages, the schema and all settings.
+
+    Raises:
+        DefinitionError: See `check_identity`.
+    """
+    if ask.judge.identified_by is None:
+        check_identity(ask.judge)
     before, after = _frame(ask)
     last = ask.messages[-1]
     if len(last.parts) > 1:
@@ -291,10 +206,9 @@ _MOST_FRAMES = 256
 def _frame(ask: Ask) -> tuple[str, str]:
     """Return the JSON of all but the messages: what sorts before them, and what sorts after them."""
     judge = ask.judge
-    named = isinstance(judge.model, str)
-    # Both are looked up for each ask: a cell of a notebook may change the name in a function's module, or the
-    # environment, and a kept answer would then be served for another model.
-    identity, endpoint = ("", endpoint_of(judge)) if named else (identity_of(judge.model), "")
+    # The address is looked up for each ask: a cell of a notebook may change the environment, and a kept answer would
+    # then be served for another model.
+    identity, endpoint = judge.identified_by or "", endpoint_of(judge) if isinstance(judge.model, str) else ""
     values = [getattr(ask, name) for name, _ in _ASKED]
     # By identity, since to hash a schema takes longer than to write it; the entry holds the schema, so its id is not
     # given to another object while the entry is there.
@@ -382,4 +296,4 @@ def _plain(value: Any) -> Any:
         return sorted((_plain(item) for item in value), key=str)
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
-    return value if isinstance(value, str | int | bool | None) else identity_of(value)
+    return value if isinstance(value, str | int | bool | None) else _place(value)

@@ -21,6 +21,7 @@ from rubric.internals.fields import check_count, check_number
 from rubric.internals.programs import allowing
 from rubric.internals.secrets import clean, describe
 from rubric.results.rows import Row
+from rubric.store.cache_key import check_identity
 from rubric.suites import comparisons
 from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
 from rubric.suites.cases import Case
@@ -88,6 +89,9 @@ async def run_suite(
         run = Run(suite, given, maker, allow_scripts, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
+        for one in prepared if store is not None else ():
+            for by, _ in one.assigned.groups(one.case.rubric):
+                check_identity(by)
         enough = partial(_ends_the_run, deferred) if fail_fast else _never
         rows = await run.rows(prepared, concurrency, on_row, enough)
     notes: list[object] = [*suite.warnings, *opened.dispatcher.remarks()]

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
+from uuid import uuid4
 
 from attrs import field, frozen
 
@@ -59,6 +60,7 @@ class ScriptedModel:
 
     def __init__(self, script: Iterable[Line] | Mapping[str, Line] | Callable[[Ask], Line]) -> None:
         self.asks: list[Ask] = []
+        self.identity = f"script {uuid4()}"  # for a store: another script, or the same in another run, is another judge
         self._script: Any = script
         if not callable(script):
             self._script = dict(script) if isinstance(script, Mapping) else deque(script)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from rubric.internals.secrets import names_a_login
+
 ClientKind = Literal["openai", "anthropic", "langchain", "inspect", "dspy", "transformers", "vllm"]
 
 _KINDS: Mapping[tuple[str, str], ClientKind] = {
@@ -60,3 +62,20 @@ def client_model_name(value: object) -> str:
         if isinstance(found, str) and found:
             return found
     return ""
+
+
+def client_identity(value: object, name: str) -> str:
+    """
+    Return what tells the replies of client *value* to the model *name* from those of others.
+
+    That is its kind, the model, the address, and of a client that holds settings (a temperature) all that are plain.
+    """
+    kind = client_kind(value)
+    named = f"{kind} {name} {getattr(value, 'base_url', '')}".rstrip()
+    if kind in ("openai", "anthropic"):  # all settings of a request are the judge's
+        return named
+    settings = {key: each for key, each in vars(value).items() if isinstance(each, _PLAIN) and not names_a_login(key)}
+    return f"{named} {sorted(settings.items())}"
+
+
+_PLAIN = (str, int, float, bool, type(None))

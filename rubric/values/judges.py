@@ -18,7 +18,7 @@ from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
-from rubric.values.clients import CLIENTS, client_kind, client_model_name
+from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -108,6 +108,16 @@ def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
     raise DefinitionError(attribute.name, f"{message}, or say how many at once: grade_many(..., concurrency={value})")
 
 
+def _identity(judge: Judge, attribute: Attribute[Any], value: str | None) -> None:
+    if value is None:
+        return
+    fields.string(judge, attribute, value)
+    if not value.strip():
+        raise refuse(attribute.name, value, "a text that says which function it is, such as 'v1'")
+    if isinstance(judge.model, str) or client_kind(judge.model):
+        raise DefinitionError(attribute.name, "a model that has a name is known by it, so this has no effect")
+
+
 def _as_reader(value: Any) -> Any:
     if value is None:
         return None
@@ -190,6 +200,8 @@ class Judge(Shown, metaclass=GuidedType):
             serve the prefix of the others from its cache. False: all go out at once, a round sooner and dearer.
         threads: How many calls of a sync function may run side by side, each in a thread of its own. 1: the function
             need not be thread-safe, and is called in the order of the asks, as a script needs it.
+        identity: Which function it is, for a store: `"v1"`, and another text whenever its answers would change. What a
+            function calls cannot be known, so a store keeps its replies under this text alone.
         embedder: What makes the embeddings for `Similar` checks: a LiteLLM name, or a function from a list of texts to
             a list of vectors. None: only checks with a function of their own are judged. No file sets it.
         params: Further parameters for the vendor, as LiteLLM names them.
@@ -224,6 +236,7 @@ class Judge(Shown, metaclass=GuidedType):
     speculate: bool = field(default=False, kw_only=True, validator=fields.flag)
     prime: bool = field(default=True, kw_only=True, validator=fields.flag)
     threads: int = field(default=1, kw_only=True, validator=_threads)
+    identity: str | None = field(default=None, kw_only=True, validator=_identity)
     embedder: str | Callable[[list[str]], Any] | None = field(
         default=None, kw_only=True, validator=fields.optional(embedder)
     )
@@ -249,6 +262,7 @@ class Judge(Shown, metaclass=GuidedType):
         speculate: bool = False,
         prime: bool = True,
         threads: int = 1,
+        identity: str | None = None,
         embedder: str | Callable[[list[str]], Any] | None = None,
         params: Mapping[str, Any] = FrozenMap(),
         via: str = "litellm",
@@ -292,6 +306,16 @@ class Judge(Shown, metaclass=GuidedType):
     def is_function(self) -> bool:
         """Whether a plain function answers, which is given the messages and nothing else."""
         return not (isinstance(self.model, str | Model) or client_kind(self.model))
+
+    @property
+    def identified_by(self) -> str | None:
+        """What tells its replies from those of other judges, beside its name; None: nothing does, see *identity*."""
+        if self.identity is not None or isinstance(self.model, str):
+            return self.identity or ""
+        if client_kind(self.model):
+            return client_identity(self.model, self.name)
+        given = getattr(self.model, "identity", None)
+        return given if isinstance(given, str) else None
 
     def is_sealed(self, *, own_prompt: bool = False) -> bool:
         """True if verdicts must repeat the nonce; *own_prompt*: the rubric has a template."""

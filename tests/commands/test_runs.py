@@ -156,7 +156,7 @@ def alternating(_: Any) -> str:
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_the_store_keeps_each_repetition_and_serves_all_of_them(tmp_path: Path, size: int) -> None:
-    one = Judge(alternating, sealed=False)
+    one = Judge(alternating, sealed=False, identity="v1")
     judge = one if size == 1 else Jury(one, size, early_stop=False)
     ASKED.clear()
     with Store(tmp_path / "r.db") as store:

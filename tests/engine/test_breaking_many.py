@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import os
 import sqlite3
@@ -20,7 +19,7 @@ from attrs import define, field
 
 from rubric import DefinitionError, Failure, Grade, Judge, Reply, Rubric, Scored, StoreError, Ungraded
 from rubric.engine.bulk import agrade_many, grade_many
-from rubric.store.cache_key import Request, identity_of, request_of
+from rubric.store.cache_key import Request, request_of
 from rubric.store.database import Busy, Claim, Database, Yours
 from rubric.store.schema import connect
 from rubric.store.store import Store
@@ -59,7 +58,7 @@ def test_a_stream_that_is_closed_takes_no_other_with_it(file: Path) -> None:
 
     async def main() -> list[float | None]:
         with Store(file) as store:
-            first, second = (agrade_many(["Hello."], POLITE, slow_to_die, store=store) for _ in range(2))
+            first, second = (agrade_many(["Hello."], POLITE, Judge(slow_to_die, identity="v1"), store=store) for _ in range(2))
             reading = asyncio.create_task(first.collect())
             await asked.wait()
             closing = asyncio.create_task(first.aclose())
@@ -121,7 +120,7 @@ def test_a_judge_that_keeps_count_is_the_same_in_the_next_run(
 ) -> None:
     """What a function does to what it closes over makes no other judge of it, so nothing is paid for twice."""
     texts = [f"Hello, {n}." for n in range(6)]
-    first, second = (grade_many(texts, POLITE, make(), store=file, concurrency=2).collect() for _ in range(2))
+    first, second = (grade_many(texts, POLITE, Judge(make(), identity="v1"), store=file, concurrency=2).collect() for _ in range(2))
     assert (first.usage.calls, second.usage.calls) == (6, 0)
 
 
@@ -136,7 +135,7 @@ class Client:
 
 
 def test_functions_around_clients_of_other_models_are_other_judges(file: Path) -> None:
-    """A stored reply of one model is never served as the other's."""
+    """A stored reply of one model is never served as the other's: the user says which one answers."""
 
     def around(client: Client) -> Callable[[Messages], str]:
         def judge(messages: Messages) -> str:
@@ -145,61 +144,11 @@ def test_functions_around_clients_of_other_models_are_other_judges(file: Path) -
         return judge
 
     for model in ("small", "large"):
-        (result,) = grade_many(["Hello."], POLITE, around(Client(model)), store=file)
+        (result,) = grade_many(["Hello."], POLITE, Judge(around(Client(model)), identity=model), store=file)
         assert isinstance(result, Grade)
         finding = result["polite"]
         assert isinstance(finding, Scored)
         assert finding.reason == f"{model} says so."
-
-
-def with_settings(client: Client, messages: Messages) -> str:
-    """Judge with *client*."""
-    return client.ask(messages)
-
-
-def test_a_partial_function_is_told_by_the_objects_in_it() -> None:
-    """A client with the name of another model makes another judge."""
-    one, same, other = (functools.partial(with_settings, Client(name)) for name in ("a", "a", "b"))
-    assert identity_of(one) == identity_of(same) != identity_of(other)
-
-
-MODEL = "small"
-
-
-def with_a_name_from_the_module(_: Messages) -> str:
-    """Judge with the model of the day."""
-    return MODEL
-
-
-def test_a_name_that_changes_in_the_module_makes_another_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a notebook, the name of the model stands in a cell of its own."""
-    before = identity_of(with_a_name_from_the_module)
-    monkeypatch.setattr(f"{__name__}.MODEL", "large")
-    assert identity_of(with_a_name_from_the_module) != before
-
-
-def test_a_key_that_a_function_closes_over_is_no_part_of_it() -> None:
-    """A key that is renewed changes nothing."""
-
-    def with_key(api_key: str) -> Callable[[Messages], str]:
-        return lambda _: api_key
-
-    assert identity_of(with_key("old")) == identity_of(with_key("new"))
-
-
-def test_a_function_that_closes_over_itself_can_be_told() -> None:
-    """One that calls itself, or one that calls it, has an end."""
-
-    def calling_itself() -> Callable[[Messages], str]:
-        def judge(messages: Messages) -> str:
-            return other(messages)
-
-        def other(messages: Messages) -> str:
-            return judge(messages)
-
-        return judge
-
-    assert identity_of(calling_itself()) == identity_of(calling_itself())
 
 
 def test_a_setting_that_only_looks_like_an_address_is_part_of_the_key() -> None:
@@ -304,7 +253,7 @@ def test_what_pandas_has_no_value_for_is_missing() -> None:
 
 def test_a_stream_that_is_never_read_closes_the_store_that_it_opened(file: Path) -> None:
     """Leaving `with` is enough; nothing holds the file any more."""
-    with grade_many(["Hello."], POLITE, lambda _: YES, store=file) as stream:
+    with grade_many(["Hello."], POLITE, Judge(lambda _: YES, identity="v1"), store=file) as stream:
         pass
     with pytest.raises(StoreError, match="closed"):
         stream.collect()
@@ -314,7 +263,7 @@ def test_an_async_stream_that_is_never_read_closes_the_store_that_it_opened(file
     """So it is with `async with`."""
 
     async def main() -> None:
-        async with agrade_many(["Hello."], POLITE, lambda _: YES, store=file) as stream:
+        async with agrade_many(["Hello."], POLITE, Judge(lambda _: YES, identity="v1"), store=file) as stream:
             pass
         with pytest.raises(StoreError, match="closed"):
             await stream.collect()
@@ -423,16 +372,17 @@ def test_who_was_taken_for_gone_asks_the_store_again(file: Path) -> None:
     async def long_wait(_: Ask) -> AsyncIterator[Callable[[object], None]]:
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("DELETE FROM calls WHERE state = 'claimed'")  # as who takes over what was never sent
-        await asyncio.to_thread(lambda: grade_many(["Hello."], POLITE, judge, store=file).collect())
+        await asyncio.to_thread(lambda: grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file).collect())
         yield lambda _: None
 
-    (result,) = grade_many(["Hello."], POLITE, judge, store=file, limits=long_wait)
+    (result,) = grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file, limits=long_wait)
     assert (result.outcome.score, result.usage.calls, len(asked)) == (1.0, 0, 1)
 
 
 _CLOSING_A_LOOP = """
 import asyncio, sys
 from rubric import Rubric, agrade_many
+from rubric import Judge
 from rubric.store import Store
 
 polite, answers = Rubric().expects("Is polite"), asyncio.Event()
@@ -445,12 +395,12 @@ async def judge(messages):
 hurried = False
 loop = asyncio.new_event_loop()
 with Store(sys.argv[1]) as store:
-    left = aiter(agrade_many(["Hello."], polite, judge, store=store))
+    left = aiter(agrade_many(["Hello."], polite, Judge(judge, identity="v1"), store=store))
     task = loop.create_task(left.__anext__())
     loop.run_until_complete(asyncio.sleep(0.2))
     loop.close()
     hurried = True
-    grades = asyncio.run(agrade_many(["Hello."], polite, judge, store=store).collect())
+    grades = asyncio.run(agrade_many(["Hello."], polite, Judge(judge, identity="v1"), store=store).collect())
     print(len(grades.passed), store.tally.resent)
 """
 

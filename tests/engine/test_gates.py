@@ -35,6 +35,7 @@ class Slow:
     calls: int = 0
     through: int = 0
     seconds: float = 1.0
+    identity: str = "slow"
 
     async def ready(self) -> None:
         await asyncio.sleep(self.seconds)

@@ -67,8 +67,8 @@ def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
         return False
 
     for _ in range(2):
-        assert grade("x", Rubric(["a"]), judge_function(good), store=store).passed
-        assert not grade("x", Rubric(["a"]), judge_function(bad), store=store).passed
+        assert grade("x", Rubric(["a"]), judge_function(good, identity="good"), store=store).passed
+        assert not grade("x", Rubric(["a"]), judge_function(bad, identity="bad"), store=store).passed
     assert calls == ["a"]
 
 

@@ -108,7 +108,7 @@ def test_images_reach_a_function(is_async: bool, tmp_path: Path) -> None:
     async def awaited(messages: Messages) -> str:
         return judge(messages)
 
-    candidate, asked = Candidate("A cat.", images=[PICTURE]), awaited if is_async else judge
+    candidate, asked = Candidate("A cat.", images=[PICTURE]), Judge(awaited if is_async else judge, identity="v1")
     grade(candidate, "Describes the image", asked)
     grade_many(
         [{"output": "A cat.", "images": [PICTURE]}], "Describes the image", asked, store=tmp_path / "s.db"

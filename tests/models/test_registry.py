@@ -81,7 +81,7 @@ def test_nothing_of_a_judge_outlives_it(tmp_path: Path) -> None:
         def judge(messages: list[dict[str, Any]]) -> str:
             return "hello"
 
-        mine = Judge(judge)
+        mine = Judge(judge, identity="v1")
         named = Judge("openai/gpt-4o-mini", temperature=0, params={"api_key": KEY})
         assert _sendable(named)[0]["api_key"] == KEY
         with Store(tmp_path / "s.db", in_doubt="hold") as store:

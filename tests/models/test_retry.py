@@ -257,7 +257,7 @@ def test_a_criterion_takes_at_most_one_and_the_retries_and_the_repairs(
 def test_in_doubt_calls_that_are_held_take_no_more(tmp_path: Path) -> None:
     """A store that sends nothing twice counts the same way."""
     model = Script((Failure("rate_limited", ""), UNREADABLE, Failure("overloaded", "")))
-    judge = Judge(model, retries=2, repairs=2, timeout=10_000)
+    judge = Judge(model, retries=2, repairs=2, timeout=10_000, identity="v1")
     with Store(tmp_path / "replies.db", in_doubt="hold") as store, pytest.raises(UngradedError) as error:
         grade("Hello.", "Is polite", judge, store=store)
     assert len(model.asks) == error.value.result.usage.calls == 4

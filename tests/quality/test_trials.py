@@ -52,7 +52,7 @@ def judge(**said: Any) -> Judge:
         bad = {"date": False, "clarity": 2, "blame": True, **said}
         return (good if GOOD in ask.messages[-1].text else bad)[id_]
 
-    return Judge(ScriptedModel(answer))
+    return Judge(ScriptedModel(answer), identity=f"answers {said}")
 
 
 def asks(of: Judge) -> list[Ask]:

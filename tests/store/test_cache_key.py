@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -16,10 +18,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Criterion, Judge, Rubric
+from rubric import Candidate, Criterion, Judge, Jury, Panel, Rubric, evaluate, grade_many, judge_function
+from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.store import cache_key
-from rubric.store.cache_key import identity_of, request_of
+from rubric.store.cache_key import request_of
+from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import Unit
 from rubric.values.requests import Ask
 
@@ -157,57 +161,70 @@ def test_a_key_is_the_same_in_every_process() -> None:
     assert outcomes == [key(), key()]
 
 
-def saying(text: str) -> Callable[[list[dict[str, Any]]], str]:
-    """Return a judge that says *text*."""
-    return lambda _: text
-
-
-def test_functions_that_close_over_other_values_are_other_judges() -> None:
-    """Two lambdas from one line are told apart by what they say."""
-    assert key(Judge(saying("yes"))) != key(Judge(saying("no")))
-    assert key(Judge(saying("yes"))) == key(Judge(saying("yes")))
-
-
-def test_functions_with_other_code_are_other_judges() -> None:
-    """A judge that is edited is asked again."""
-    assert identity_of(lambda messages: messages[0]) != identity_of(lambda messages: messages[1])
-
-
-def test_a_partial_function_is_told_by_its_arguments() -> None:
-    """The settings of one's own client are part of who answers."""
-
-    def answer(model: str, messages: list[dict[str, Any]]) -> str:
-        raise AssertionError
-
-    assert identity_of(functools.partial(answer, "a")) != identity_of(functools.partial(answer, "b"))
+def answering(_: list[dict[str, Any]]) -> str:
+    """Stand for a judge that is a function."""
+    raise AssertionError
 
 
 class Client:
     """A model of one's own, with an address and a key."""
 
-    def __init__(self, url: str, api_key: str) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.api_key = api_key
-        self.session = object()
-
-    def __call__(self, messages: list[dict[str, Any]]) -> str:
-        raise AssertionError
 
     def ask(self, messages: list[dict[str, Any]]) -> str:
         raise AssertionError
 
 
-def test_an_object_is_told_by_its_texts_without_its_secrets() -> None:
-    """Another address is another judge; another key is the same one."""
-    assert identity_of(Client("a", "1")) == identity_of(Client("a", "2")) != identity_of(Client("b", "1"))
-    assert identity_of(Client("a", "1").ask) == identity_of(Client("a", "2").ask) != identity_of(Client("b", "1").ask)
+@pytest.mark.parametrize(
+    ("function", "cure"),
+    [
+        (answering, "Judge(answering, identity='v1')"),
+        (lambda _: "", "Judge(function, identity='v1')"),
+        (functools.partial(answering), "Judge(function, identity='v1')"),
+        (Client("a").ask, "Judge(ask, identity='v1')"),
+        (judge_function(lambda c, k: True), "judge_function(function, identity='v1')"),
+        (Panel(["offline", Jury(answering, 2)]), "Judge(answering, identity='v1')"),
+    ],
+    ids=["function", "lambda", "partial", "method", "judge_function", "panel"],
+)
+def test_a_store_refuses_a_function_that_nobody_identifies(function: Any, cure: str, tmp_path: Path) -> None:
+    """What it calls cannot be known: the error has the line that works, before anything is asked."""
+    for door in (evaluate, lambda *given, **more: grade_many([given[0]], *given[1:], **more).collect()):
+        with pytest.raises(DefinitionError, match=re.escape(cure)):
+            door("Good morning!", Rubric(["Is polite"]), function, store=tmp_path / "s.db")
+
+
+def test_a_function_is_told_by_its_identity(tmp_path: Path) -> None:
+    """Under the same text it is the same judge, whatever its code; under another one it is asked again."""
+    said: list[str] = []
+
+    def judged(verdict: str, identity: str) -> float | None:
+        def judge(_: list[dict[str, Any]]) -> str:
+            said.append(verdict)
+            return f'{{"verdict": {verdict}}}'
+
+        return evaluate(
+            "Good morning!", Rubric(["Is polite"]), Judge(judge, identity=identity), store=tmp_path / "s.db"
+        ).score
+
+    assert [judged("true", "v1"), judged("false", "v1"), judged("false", "v2")] == [1, 1, 0]
+    assert said == ["true", "false"]
 
 
 def test_an_object_may_say_who_it_is() -> None:
     """What it says stands for it."""
-    one, other = Client("a", "1"), Client("b", "2")
-    one.identity = other.identity = "the same"  # type: ignore[attr-defined]
-    assert identity_of(one) == identity_of(other) == "the same"
+    one, other = Judge(ScriptedModel([])), Judge(ScriptedModel([]))
+    assert key(one) != key(other)
+    assert key(evolve(one, identity="the same")) != key(other)
+    assert key(evolve(one, identity="the same")) == key(evolve(other, identity="the same"))
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5.6", "offline"])
+def test_a_name_needs_no_identity(model: str) -> None:
+    """An identity beside a name would do nothing."""
+    with pytest.raises(DefinitionError, match="is known by it"):
+        Judge(model, identity="v1")
 
 
 def test_a_criterion_with_another_answer_is_another_ask() -> None:

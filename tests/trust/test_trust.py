@@ -579,7 +579,7 @@ def suite_of(size: int) -> Suite:
 
 
 def by_number(is_good: Any) -> Judge:
-    return Judge(ScriptedModel(lambda ask: is_good(int(ask.candidate.split()[1]))))
+    return Judge(ScriptedModel(lambda ask: is_good(int(ask.candidate.split()[1]))), identity="by number")
 
 
 def test_labels_match_the_cases_of_a_report_by_id(tmp_path: Path) -> None:
