@@ -2,7 +2,7 @@
 Compare two rubrics: what changed for the judge, and what for the score alone.
 
 A change for the score costs nothing: `rescore` applies it to results that are there. A change for the judge needs new
-replies, of the criteria that it is about; a store serves all others.
+replies, of the criteria that it is about; a store serves all others. `rescore` refuses what is such a change here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from attrs import asdict, fields, frozen
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
 from rubric.internals.text import as_json, shorten, table
+from rubric.values.answers import Unit
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric, describe
 from rubric.values.trees import DecisionTree, Leaf
@@ -174,12 +175,16 @@ def _affects(name: str, old: Any, new: Any) -> For:
         return "people"
     if name == "abstain":  # a judge that may abstain is told so; how an abstention counts is the score's matter
         return "judge" if "forbid" in (was, now) or None in (was, now) else "score"
-    if name == "threshold":  # without one, the judge's own pass flag is asked for
-        return "judge" if None in (was, now) else "score"
+    if name == "threshold":  # without one, the judge's own pass flag decides
+        return "judge" if now is None else "score"
+    if name == "degenerate":
+        return "judge" if "judge" in (was, now) else "score"
     if name == "polarity" and {was, now} == {"guard", "penalty"}:
         return "score"
     if name in ("answer", "tree") and isinstance(was, DecisionTree) and isinstance(now, DecisionTree):
         return "score" if _questions(was) == _questions(now) else "judge"
+    if name == "answer" and (was, now) == (Unit(flag=True), Unit()):  # the flag is there, and is not needed
+        return "score"
     return "score" if name in _FOR_SCORE else "judge"
 
 

@@ -17,15 +17,16 @@ from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
 from rubric.results import rendering
+from rubric.results.differences import RubricChange, diff
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
-from rubric.values.answers import Unit
 from rubric.values.candidates import UNANSWERED, Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
 from rubric.values.requests import Exchange, Failure, Usage
 from rubric.values.rubrics import Rubric, check_weights
+from rubric.values.trees import DecisionTree
 
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
@@ -154,7 +155,8 @@ class Result(NoTruth, Listed[Finding]):
         Return the result of the same findings under another rule: no calls.
 
         Args:
-            rubric: A rubric with the same criteria (by id, in the same order), such as one with other weights.
+            rubric: A rubric that asks the judge the same, such as one with other weights: what `diff` finds is for the
+                score or for people.
             judge: Another way to combine the same votes; its members that are juries or panels combine theirs. Only a
                 cascade replaces a cascade; if its second judge was not asked, but would be under the new rule, the
                 result is ungraded.
@@ -162,7 +164,7 @@ class Result(NoTruth, Listed[Finding]):
                 the new weights by the ids of their criteria: `rescore(weights={"clarity": 2})`.
 
         Raises:
-            DefinitionError: The criteria are others, or the votes do not fit.
+            DefinitionError: A judge would be asked something else (`diff` says what), or the votes do not fit.
         """
         same: dict[str, Any] = {
             name: getattr(self, name) for name in ("index", "key", "group", "candidate", "exchanges", "models")
@@ -173,15 +175,18 @@ class Result(NoTruth, Listed[Finding]):
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
         changed = _under(self.rubric if rubric is None else rubric, rule)
-        if not _asks_the_same(self.rubric, changed):
-            raise DefinitionError("rubric", "other criteria than those that were judged; grade the candidate again")
+        if changes := [change for change in diff(self.rubric, changed).of("judge") if change.id != "degenerate"]:
+            raise DefinitionError("rubric", _asks_anew(changes))
         if isinstance(self.judge, Judge) and judge is not None:
             raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
+        if self.degenerate and changed.degenerate == "judge":
+            raise DefinitionError("rubric", f"no judge was asked, and degenerate='judge' asks one; {_AGAIN}")
         if self.degenerate:
             return degenerate(changed, judge or self.judge, self.degenerate)
         if isinstance(self.judge, Judge):
             usage, failures, warnings = self.usage, self.failures, self.warnings
-            return conclude(changed, self.judge, self.findings, usage=usage, failures=failures, warnings=warnings)
+            findings = [*map(_walked_again, changed.judged, self.findings)]
+            return conclude(changed, self.judge, findings, usage=usage, failures=failures, warnings=warnings)
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
@@ -414,15 +419,28 @@ def _under(rubric: object, rule: Mapping[str, Any]) -> Rubric:
     return changed
 
 
-def _asks_the_same(old: Rubric, new: Rubric) -> bool:
-    """True if findings under *old* answer the questions of *new*; weights and rules may differ."""
-    return len(old.judged) == len(new.judged) and all(map(_is_same_question, old.judged, new.judged))
+_AGAIN = "grade the candidate again, with the same store: grade(candidate, rubric, judge, store=...)"
 
 
-def _is_same_question(old: Criterion, new: Criterion) -> bool:
-    both_unwanted = old.is_unwanted and new.is_unwanted  # a guard and a penalty are asked the same
-    if (old.id, old.text) != (new.id, new.text) or (old.polarity != new.polarity and not both_unwanted):
-        return False
-    if isinstance(old.answer, Rubric) and isinstance(new.answer, Rubric):
-        return _asks_the_same(old.answer, new.answer)
-    return new.answer == old.answer or (old.answer == Unit(flag=True) and new.answer == Unit())
+def _asks_anew(changes: Sequence[RubricChange]) -> str:
+    """Return why *changes* are not for rescoring, and the call that works."""
+    named = ", ".join(change.id for change in changes[:3]) + (", ..." if len(changes) > 3 else "")  # noqa: PLR2004
+    return f"the judge is asked something else ({named}), and was not; {_AGAIN}"
+
+
+def _walked_again(criterion: Criterion, finding: Finding) -> Finding:
+    """Return *finding* with the scores that the leaves of the tree of *criterion* have now."""
+    if not isinstance(finding, Scored | Unjudged):
+        return finding
+    if isinstance(criterion.answer, Rubric) and finding.parts:
+        parts = tuple(map(_walked_again, criterion.answer.judged, finding.parts))
+        return finding if parts == finding.parts else evolve(finding, parts=parts)
+    node: Any = criterion.answer
+    if not isinstance(node, DecisionTree):
+        return finding
+    for step in finding.path:
+        node = node.yes if step.yes else node.no
+    if isinstance(finding, Scored):
+        return evolve(finding, score=node.score, reason=node.reason or finding.path[-1].reason)
+    scores = [leaf.score for leaf in node.leaves()]
+    return evolve(finding, low=min(scores), high=max(scores))

@@ -284,7 +284,10 @@ async def _no_texts() -> Any:
         ({"in_doubt": "ask"}, "in_doubt: expected 'retry' or 'hold'"),
         ({"limits": 5}, "limits: expected Limits"),
         ({"budget": 5}, "budget: expected a Budget"),
-        ({"budget": Budget(cost=1), "judge": Judge(lambda messages: "yes", identity="v1")}, "the price of '<lambda>' is not known"),
+        (
+            {"budget": Budget(cost=1), "judge": Judge(lambda messages: "yes", identity="v1")},
+            "the price of '<lambda>' is not known",
+        ),
         ({"folder": "nowhere"}, "there is no folder"),
         ({"client": "tcp://127.0.0.1:8786"}, "client: expected a distributed.Client"),
     ],
@@ -320,5 +323,7 @@ def test_an_own_object_or_condition_with_a_lock_is_refused(client: Client, tmp_p
 
 def test_a_lambda_judges_on_a_cluster(client: Client, tmp_path: Path) -> None:
     """Dask sends it by value."""
-    grades = graded(client, tmp_path, TEXTS[:2], judge=Judge(lambda _: '{"reason": "so", "verdict": true}', identity="v1"))
+    grades = graded(
+        client, tmp_path, TEXTS[:2], judge=Judge(lambda _: '{"reason": "so", "verdict": true}', identity="v1")
+    )
     assert [grade.passed for grade in grades] == [True, True]

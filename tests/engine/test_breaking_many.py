@@ -58,7 +58,9 @@ def test_a_stream_that_is_closed_takes_no_other_with_it(file: Path) -> None:
 
     async def main() -> list[float | None]:
         with Store(file) as store:
-            first, second = (agrade_many(["Hello."], POLITE, Judge(slow_to_die, identity="v1"), store=store) for _ in range(2))
+            first, second = (
+                agrade_many(["Hello."], POLITE, Judge(slow_to_die, identity="v1"), store=store) for _ in range(2)
+            )
             reading = asyncio.create_task(first.collect())
             await asked.wait()
             closing = asyncio.create_task(first.aclose())
@@ -120,7 +122,9 @@ def test_a_judge_that_keeps_count_is_the_same_in_the_next_run(
 ) -> None:
     """What a function does to what it closes over makes no other judge of it, so nothing is paid for twice."""
     texts = [f"Hello, {n}." for n in range(6)]
-    first, second = (grade_many(texts, POLITE, Judge(make(), identity="v1"), store=file, concurrency=2).collect() for _ in range(2))
+    first, second = (
+        grade_many(texts, POLITE, Judge(make(), identity="v1"), store=file, concurrency=2).collect() for _ in range(2)
+    )
     assert (first.usage.calls, second.usage.calls) == (6, 0)
 
 
@@ -372,7 +376,9 @@ def test_who_was_taken_for_gone_asks_the_store_again(file: Path) -> None:
     async def long_wait(_: Ask) -> AsyncIterator[Callable[[object], None]]:
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("DELETE FROM calls WHERE state = 'claimed'")  # as who takes over what was never sent
-        await asyncio.to_thread(lambda: grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file).collect())
+        await asyncio.to_thread(
+            lambda: grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file).collect()
+        )
         yield lambda _: None
 
     (result,) = grade_many(["Hello."], POLITE, Judge(judge, identity="v1"), store=file, limits=long_wait)

@@ -7,6 +7,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
+    Anchor,
     Boolean,
+    Criterion,
     DefinitionError,
     Failure,
     Grade,
@@ -31,6 +34,10 @@ from rubric import (
     Unit,
     UnitScale,
     Unjudged,
+    When,
+    ask,
+    diff,
+    evaluate,
     grade,
 )
 from rubric.errors import ModelError
@@ -333,3 +340,65 @@ def test_evidence_that_is_no_quote_is_asked_for_again() -> None:
     replies: list[Line] = [{"verdict": True, "evidence": 5}, {"verdict": True, "evidence": ["Good day"]}]
     result = grade("Good day!", rubric, Judge(ScriptedModel(replies)))
     assert (result.score, result.usage.calls) == (1.0, 2)
+
+
+def table_judge(messages: list[dict[str, Any]]) -> str:
+    """Answer by the whole request, in the form that it asks for: another request may get another answer."""
+    text = "\n".join(str(m["content"]) for m in messages)
+    chance = Random(text)
+    said: dict[str, Any] = {"reason": "x"}
+    if '"evidence": [' in text:
+        said["evidence"] = ["Good"]
+    if '"choice"' in text:
+        said["choice"] = chance.choice(["a", "b"])
+    elif '"score"' in text:
+        said["score"] = chance.choice([0, 1])
+    else:
+        said["verdict"] = chance.random() < 0.5
+    return json.dumps(said)
+
+
+CHANGES: dict[str, Callable[[Rubric], Rubric]] = {
+    "when": lambda r: r.revising("a", when=When(contains="day")),
+    "when that does not hold": lambda r: r.revising("a", when=When(contains="voucher")),
+    "evidence": lambda r: r.with_evidence(),
+    "evidence of one": lambda r: r.revising("a", evidence=True),
+    "guidelines": lambda r: r.guided_by("Be strict."),
+    "abstain": lambda r: r.abstaining("exclude"),
+    "prompt": lambda r: evolve(r, prompt="Look at {{ output }} for {{ criterion }}: {{ reply }}"),
+    "anchors": lambda r: r.revising("a", anchors=[Anchor("Hello", 1.0)]),
+    "on": lambda r: r.revising("a", on="each turn"),
+    "text": lambda r: r.revising("a", text="Is very polite"),
+    "order": lambda r: evolve(r, criteria=r.criteria[::-1]),
+    "nested guidelines": lambda r: r.revising("n", answer=Rubric("n", ["Is kind"]).guided_by("Be kind.")),
+    "another question of a tree": lambda r: r.revising("t", answer=ask("Is it late?").yes(1.0).no(0.0)),
+    "leaves of a tree": lambda r: r.revising("t", answer=ask("Is it early?").yes(0.25).no(0.75)),
+    "nested weights": lambda r: r.revising("n", answer=Rubric("n", ["Is kind", Criterion("Is short", weight=3)])),
+    "weight": lambda r: r.revising("b", weight=3),
+    "threshold": lambda r: r.passing_at(0.1),
+    "worst": lambda r: r.by_worst(),
+    "required": lambda r: r.revising("a", required=True),
+    "min_score": lambda r: r.revising("b", min_score=0.9),
+    "strict": lambda r: r.strictly(),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("votes", [1, 3])
+def test_rescoring_equals_grading_again_or_is_refused(name: str, votes: int) -> None:
+    """What would ask the judge something else is refused with what it is; all else comes to the same without a call."""
+    rubric = (
+        Rubric("r")
+        .expects("Is polite", id="a")
+        .scores("Is warm", id="b")
+        .decides("Is in time", by=ask("Is it early?").yes(1.0).no(0.0), id="t")
+        .includes(Rubric("n", ["Is kind", "Is short"]), id="n")
+    )
+    changed = CHANGES[name](rubric)
+    judge = Judge(table_judge) if votes == 1 else Jury(Judge(table_judge), votes)
+    result, again = evaluate("Good day to you.", rubric, judge), evaluate("Good day to you.", changed, judge)
+    if diff(rubric, changed).needs_calls:
+        with pytest.raises(DefinitionError, match="grade the candidate again, with the same store"):
+            result.rescore(changed)
+    else:
+        assert result.rescore(changed).outcome == again.outcome
