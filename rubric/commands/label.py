@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from rubric.internals.text import counted
 from rubric.labelling.drawing import Draw, doubt_of
 from rubric.labelling.page import LabelPage, Results
 from rubric.labelling.sheet import Answer, Sheet, read_answers
+from rubric.results.restoring import result_lines
 from rubric.values.candidates import Candidate
 from rubric.values.rubrics import Rubric
 
@@ -125,24 +125,10 @@ def _results(paths: Sequence[Path], by: str) -> Results:
     for path in paths:
         if not path.is_file():
             raise Refusal(f"{path}: there is no such file")
-        for place, line in enumerate(_lines(path)):
+        for place, (_, line) in enumerate(result_lines("--results", path)):
             name = line.get("key", "") if by == "key" else str(line.get("index", place))
             found.setdefault(name, []).append(line)
     return found
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        for number, text in enumerate(lines, 1):
-            try:
-                line = json.loads(text)
-            except (ValueError, RecursionError):
-                line = None
-            if isinstance(line, dict) and "end_of_shard" in line:
-                continue
-            if not isinstance(line, dict) or not {"findings", "score", "passed", "verdict"} <= line.keys():
-                raise Refusal(f"{path}:{number}: is no result; `grade-many --out` and to_jsonl write them")
-            yield line
 
 
 def _add(sheet: Sheet, files: Iterable[Path]) -> None:

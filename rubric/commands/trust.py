@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from rubric.commands.options import FORMAT, PATH, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
+from rubric.internals.row_files import first_row
 
 FINE, WORSE = 0, 1
 
@@ -69,11 +69,7 @@ def _holds_results(path: Path) -> bool:
     """True if the first line of the file at *path* is a result, and no label."""
     if path.suffix.lower() not in (".jsonl", ".ndjson") or not path.is_file():
         return False
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        try:
-            first = json.loads(next(lines, ""))
-        except ValueError:
-            return False
+    first = first_row(path)
     return isinstance(first, dict) and "findings" in first
 
 

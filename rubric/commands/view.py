@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from rubric.commands.options import JUDGE, PATH
 from rubric.commands.output import Command, Refusal
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
+from rubric.internals.row_files import first_row, read_json
 from rubric.results.collection import Grades
 from rubric.results.page import results_page
 from rubric.store import page as store_page
@@ -38,9 +38,8 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
         raise Refusal(f"{file}: there is no such file")
     with file.open("rb") as opened:
         start = opened.read(16)
-        opened.seek(0)
-        is_results = not start.startswith(_SQLITE) and _is_result(opened.readline())
-    if is_results:
+    first = None if start.startswith(_SQLITE) else first_row(file)
+    if isinstance(first, dict) and {"findings", "end_of_shard"} & first.keys():
         return _results(file, rubrics, judge)
     if rubrics or judge is not None:
         raise Refusal(f"{file}: --rubric and --judge are for lines of results, and this file holds no result")
@@ -48,7 +47,7 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
         store_page.search(file, store_page.Query())
         return lambda fields: store_page.page(file, _query(fields))
     try:
-        json.loads(file.read_bytes())
+        read_json(file.read_bytes())
     except (ValueError, RecursionError):
         cure = "a store is what --store FILE writes, a report what `grade SUITE --out report.json` does"
         message = (
@@ -60,14 +59,6 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
 
 
 _SQLITE = b"SQLite format 3"
-
-
-def _is_result(line: bytes) -> bool:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and ("findings" in data or "end_of_shard" in data)
 
 
 def _results(file: Path, paths: Sequence[Path], judge: Any) -> Page:

@@ -17,6 +17,7 @@ from attrs import field, fields, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.row_files import refuse_twice
 from rubric.values.candidates import Candidate
 
 _FIELDS = tuple(one.name for one in fields(Candidate))
@@ -57,7 +58,7 @@ for _field, _names in _CALLED.items():
 _OWN = {_plain(name): name for name in _FIELDS if name not in ("key", "group")}  # no judge sees these two
 
 
-@lru_cache(maxsize=1_024)  # called for each column of each row; bounded, since rows of JSON may have any keys
+@lru_cache(maxsize=2**18)  # called for each column of each row; bounded, since rows of JSON may have any keys
 def _meant(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
@@ -81,13 +82,6 @@ def _as_named(value: object) -> FrozenMap:
             why = f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
             raise DefinitionError(f"columns.{name}", why)
     return FrozenMap(value)
-
-
-def refuse_twice(names: Sequence[str], where: str = "") -> None:
-    """Refuse *names* of columns of which two are the same: a row would hold the last of them."""
-    if twice := next((name for n, name in enumerate(names) if name and name in names[:n]), ""):
-        at = f"{where}: " if where else ""
-        raise DefinitionError("columns", f"{at}two columns are called {twice!r}; rename one, or leave it out")
 
 
 @frozen

@@ -23,18 +23,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
+from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate, Message, ToolCall
 from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, is_chat, text_of
-
-
-@frozen
-class Broken:
-    """A line, or an entry, that holds nothing; it is refused when its turn comes, and those after it are still read."""
-
-    why: str
-
 
 Entries = Callable[[], Iterator[Any]]
 """Reads a log: candidates, and `Broken` for entries without one."""
@@ -49,33 +41,6 @@ def entries_of(rows: Sequence[Any]) -> Entries | None:
         if marks <= first.keys():
             return lambda: _of_spans([read(row) for row in rows if isinstance(row, Mapping)])
     return None
-
-
-def rows_of(path: Path) -> list[Any]:
-    """
-    Return what a JSON file lists: an array, the results of promptfoo, or the rows of a report of ours.
-
-    Raises:
-        DefinitionError: It is no JSON, or no list.
-    """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as problem:
-        raise DefinitionError("candidates", f"{path.name}: no JSON: {shorten(str(problem), 200)}") from None
-    found = data
-    while isinstance(found, Mapping) and "results" in found:  # promptfoo's are two deep, and were one
-        found = found["results"]
-    if is_report(found):
-        found = found.get("rows")
-    if not isinstance(found, list):
-        message = "expected an array of rows, or a log of promptfoo, LangSmith or Braintrust"
-        raise DefinitionError("candidates", f"{path.name}: {message}; for the text of one candidate use grade()")
-    return found
-
-
-def is_report(data: Any) -> bool:
-    """True if *data* is a report of ours in JSON, or the line of one that sums it up."""
-    return isinstance(data, Mapping) and str(data.get("schema")).startswith("rubric-report/")
 
 
 # -- what someone said ------------------------------------------------------------------------------------

@@ -33,10 +33,10 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
-from rubric.engine.logs import Broken, entries_of, inspect_samples, rows_of
-from rubric.engine.row_files import LIBRARIES, NO_TEXT, READERS, count_rows, json_lines, slices
+from rubric.engine.logs import entries_of, inspect_samples
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
+from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_of, slices
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats
@@ -357,9 +357,9 @@ class _Rows:
 def holds_many(path: Path, /) -> bool:
     """True if *path* names a file of many candidates; JSON may be one, which is graded as text."""
     if path.suffix.lower() != ".json":
-        return path.suffix.lower() in READERS
+        return path.suffix.lower() in (*READERS, ".eval")
     with suppress(Exception):  # reading it as a text will tell what is wrong
-        rows = rows_of(path)
+        rows = _rows(path)
         return entries_of(rows) is not None or any({"output", "messages"} & {*row} for row in rows[:1])
     return False
 
@@ -381,46 +381,36 @@ def text_of(path: Path) -> str:
         raise DefinitionError("", f"{path.name} cannot be read: {problem.strerror or problem}") from None
 
 
+def _rows(path: Path) -> list[Any]:
+    return [row for _, row in rows_of("candidates", path)]
+
+
 def _file(given: str | Path, columns: Columns) -> Source:
     path = Path(given)
-    read = READERS.get(path.suffix.lower())
-    if path.suffix.lower() == ".json" and path.is_file():
-        return _json_file(path, columns)
-    if read is None:
-        known = ", ".join([*READERS, ".json"])
+    kind = path.suffix.lower()
+    if kind not in (*READERS, ".eval"):
+        known = ", ".join([*READERS, ".eval"])
         message = f"expected many candidates, got the text {str(given)[:60]!r}; a path ends in {known}, a text is"
         raise DefinitionError("candidates", f"{message} for grade()")
     if not path.is_file():
         raise DefinitionError("candidates", f"there is no file {str(given)!r}")
-    LIBRARIES.get(read, bool)()
-    if read is inspect_samples:
+    LIBRARIES.get(kind, bool)()
+    if kind == ".eval":
         if columns.named:
             raise DefinitionError("columns", f"{path.name} is a log of samples, and has no columns; leave it out")
         inspect_samples(path)  # it says here what to install
         return Source(_Rows(lambda: inspect_samples(path)))
-    if not columns.named and read is json_lines and (entries := _entries_in(path)) is not None:
-        return Source(_Rows(entries))
+    if kind == ".json" or (kind in (".jsonl", ".ndjson") and not columns.named and entries_of([first_row(path)])):
+        rows = _rows(path)  # all: traces are put together of spans
+        if not columns.named and (entries := entries_of(rows)) is not None:
+            return Source(_Rows(entries))
+        _check_held(rows, columns)
+        return Source(rows, partial(len, rows), is_held=True, columns=columns)
     names: dict[Any, None] = {}
     with suppress(Exception):  # reading it again will tell what is wrong
-        for row in islice(read(path), _LOOKED_AT):  # a row of JSON need not have all of them
+        for _, row in islice(rows_of("candidates", path), _LOOKED_AT):  # a row of JSON need not have all of them
             names |= dict.fromkeys(row if isinstance(row, Mapping) else ())
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
-    return Source(_Rows(lambda: read(path)), partial(count_rows, path), columns=columns)
-
-
-def _json_file(path: Path, columns: Columns) -> Source:
-    """Return the rows of a JSON file, or the candidates of a log; `columns=` says that they are rows."""
-    rows = rows_of(path)
-    if not columns.named and (entries := entries_of(rows)) is not None:
-        return Source(_Rows(entries), None)
-    _check_held(rows, columns)
-    return Source(rows, partial(len, rows), is_held=True, columns=columns)
-
-
-def _entries_in(path: Path) -> Callable[[], Iterator[Any]] | None:
-    """Return a reader of *path* if its first line is of a log; it reads all, since traces are put together of spans."""
-    with suppress(Exception):  # reading it again will tell what is wrong
-        if entries_of([*islice(json_lines(path), 1)]) is not None:
-            return entries_of([*json_lines(path)])
-    return None
+    rows_anew = _Rows(lambda: (row for _, row in rows_of("candidates", path)))
+    return Source(rows_anew, partial(count_rows, path), columns=columns)

@@ -95,7 +95,10 @@ function weights() {
 }
 
 function csv() {
-  const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  // A spreadsheet would run a text that begins so: `csv_text` in row_files.py.
+  const isFormula = (value) => /^'*[=+\-@\t\r\n＝＋－＠]/.test(value) && (value.trim() === "" || isNaN(value));
+  const cell = (value) => quoted(isFormula(value) ? `'${value}` : value);
   const weight = weights();
   const places = new Map(data.items.map((item, n) => [item.name, n]));
   const criteria = data.questions.map((question) => question.criterion);

@@ -7,8 +7,6 @@ moment: two tabs, two raters and an editor of the file lose nothing of one anoth
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +16,8 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals.atomic_write import replacing
+from rubric.internals.row_files import csv_text, rows_in
+from rubric.internals.text import shorten
 from rubric.labelling.drawing import Draw
 
 _FIELDS = ("rater", "criterion", "value", "reason", "weight", "judge_seen")
@@ -137,14 +137,12 @@ class Sheet:
         places = self.draw.places
         rows.sort(key=lambda each: places.get(each.name, len(places)))  # stable: raters and criteria as they came
         weights = self.draw.weights(self.draw.reached(each.name for each in rows))
-        out = io.StringIO()
-        lines = csv.writer(out, lineterminator="\n")
-        lines.writerow((self.draw.by, *_FIELDS))
+        lines: list[tuple[str, ...]] = [(self.draw.by, *_FIELDS)]
         for each in rows:
             weight = weight_text(weights[each.name]) if each.name in weights else each.weight
             seen = "yes" if each.judge_seen else ""
-            lines.writerow((each.name, each.rater, each.criterion, each.value, each.reason, weight, seen))
-        return out.getvalue()
+            lines.append((each.name, each.rater, each.criterion, each.value or "", each.reason, weight, seen))
+        return csv_text(lines)
 
 
 def weight_text(weight: float) -> str:
@@ -159,24 +157,16 @@ def read_answers(path: Path, by: str) -> list[Answer]:
     Raises:
         DefinitionError: It is no file of labels, or its columns are others.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = list(reader.fieldnames or ())
-            rows = [*reader]
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise DefinitionError(path.name, f"no CSV of labels: {problem}") from None
-    if other := [name for name in columns if name not in (by, *_FIELDS)]:
-        cure = f"; the columns of this file are {by}, {', '.join(_FIELDS)}: name another file"
-        raise DefinitionError(path.name, f"its column {other[0]!r} would be lost{cure}")
-    if columns and not {by, "value"} <= {*columns}:
-        raise DefinitionError(path.name, f"expected the columns {by} and value, got {', '.join(columns)}")
-    return [
-        Answer(
-            name=row[by] or "",
-            **{each: (row.get(each) or "").strip() for each in ("rater", "criterion", "value", "weight")},
-            reason=row.get("reason") or "",
-            judge_seen=row.get("judge_seen") == "yes",
-        )
-        for row in rows
-    ]
+    answers = []
+    for where, row in rows_in("labels", path):
+        if not isinstance(row, Mapping) or not {by, "value"} <= row.keys():
+            found = ", ".join(row) if isinstance(row, Mapping) else shorten(repr(row))
+            raise DefinitionError(where, f"expected the columns {by} and value, got {found}")
+        if other := [name for name in row if name not in (by, *_FIELDS)]:
+            cure = f"; the columns of this file are {by}, {', '.join(_FIELDS)}: name another file"
+            raise DefinitionError(where, f"its column {other[0]!r} would be lost{cure}")
+        said = {name: "" if value is None else str(value) for name, value in row.items()}
+        told = {each: said.get(each, "").strip() for each in ("rater", "criterion", "value", "weight")}
+        seen = said.get("judge_seen") == "yes"
+        answers.append(Answer(name=said[by], reason=said.get("reason", ""), judge_seen=seen, **told))
+    return answers

@@ -21,8 +21,9 @@ from rubric.formats.document import FOR_SUITES
 from rubric.formats.files import read_text
 from rubric.grading.prompting import shared_prompt
 from rubric.internals.fields import refuse, refuse_path
+from rubric.internals.row_files import rows_in
 from rubric.suites.cases import Case
-from rubric.trust.preference import Pair, pairs_of, rows_of
+from rubric.trust.preference import Pair, pairs_of
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Anchor
 from rubric.values.rubrics import Rubric
@@ -144,7 +145,8 @@ def _sided(side: Candidate, shared: Mapping[str, str]) -> Candidate:
 def _pairs(preferred: Any) -> list[Pair]:
     if preferred is None:
         return []
-    rows = rows_of(preferred) if isinstance(preferred, Path) else preferred
+    read = isinstance(preferred, Path)
+    rows = [row for _, row in rows_in("preferred", preferred)] if read else preferred
     if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
         raise refuse("preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them")
     found = []

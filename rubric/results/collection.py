@@ -7,10 +7,8 @@ False, since its booleans on pandas know no missing value.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, overload
@@ -21,6 +19,7 @@ from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse
 from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import notebook
+from rubric.internals.row_files import Broken, csv_text, rows_of
 from rubric.internals.text import shorten, table, visible
 from rubric.results.rendering import headline, verdict
 from rubric.results.result import Grade, JudgeOf, Result, Ungraded
@@ -318,16 +317,17 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         file, rubrics = as_path("path", path), _several(rubric)
         results, end = [], ""
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    data = json.loads(line) if line.strip() else {"end_of_shard": None}
-                    if "end_of_shard" in data:
-                        end = line if line.strip() else end
-                    else:
-                        results.append(Result.from_dict(data, rubrics, judge))
-                except (ValueError, TypeError, RecursionError) as problem:
-                    raise LoadError([Problem(str(file), number, 1, "", str(problem))]) from None
+        for where, data in rows_of("path", file, ".jsonl"):
+            try:
+                if isinstance(data, Broken):
+                    raise DefinitionError("", data.why)
+                if isinstance(data, Mapping) and "end_of_shard" in data:
+                    end = json.dumps(data) + "\n"
+                else:
+                    results.append(Result.from_dict(data, rubrics, judge))
+            except (ValueError, TypeError, RecursionError) as problem:
+                number = int(where.rpartition(":")[2])
+                raise LoadError([Problem(str(file), number, 1, "", str(problem))]) from None
         return cls(results, end=end)
 
     def to_dict(self) -> dict[str, Any]:
@@ -352,17 +352,16 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         Return the `rows` as CSV, under their names; what is None is empty.
 
+        A text that a spreadsheet would run as a formula has a `'` before it.
+
         Args:
             path: A file to write to, instead of returning the text; an old one is replaced.
         """
-        text = StringIO(newline="")
         names = [*_types(self._names(), self._ids())]
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
+        text = csv_text([names, *([row[name] for name in names] for row in self.rows())])
         if path is None:
-            return text.getvalue()
-        as_path("path", path).write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace", newline="\n")
+            return text
+        as_path("path", path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         return None
 
     @staticmethod

@@ -15,7 +15,6 @@ error may be in the place of its output.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,11 +25,11 @@ from unicodedata import normalize
 
 from attrs import evolve, field, fields_dict, frozen
 
-from rubric.engine.logs import Broken, candidate_of, is_report, rows_of
-from rubric.engine.row_files import json_lines
+from rubric.engine.logs import candidate_of
 from rubric.errors import DefinitionError, Problem, RubricError
 from rubric.internals.fields import refuse
 from rubric.internals.frozen_map import thaw
+from rubric.internals.row_files import Broken, is_report, rows_of
 from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
@@ -89,7 +88,8 @@ def answered(
         DefinitionError: Nothing in it belongs to a case of the suite.
     """
     if isinstance(replies, str | PathLike):
-        source, rows = _read(Path(replies))
+        read = rows_of("outputs", Path(replies))
+        source, rows = str(replies), [row for _, row in read if not is_report(row)]
     elif isinstance(replies, Mapping) or hasattr(replies, "columns"):
         # Going through it would give its keys, or the names of its columns.
         cure = "[{'id': id, 'output': text} for id, text in replies.items()]"
@@ -122,24 +122,6 @@ def answered(
             lost += told
     lost[_MOST_LISTED:] = [f"and {len(lost) - _MOST_LISTED} more without a partner"] if len(lost) > _MOST_LISTED else []
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
-
-
-def _read(path: Path) -> tuple[str, list[Any]]:
-    match path.suffix.lower():
-        case ".jsonl" | ".ndjson":
-            return str(path), [row for row in json_lines(path) if not is_report(row)]
-        case ".json" if not path.read_bytes().strip():
-            return str(path), []
-        case ".json":
-            return str(path), rows_of(path)
-        case ".csv" | ".tsv":
-            separator = "," if path.suffix.lower() == ".csv" else "\t"
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                return str(path), [*csv.DictReader(file, delimiter=separator)]
-        case suffix:
-            message = f"expected a file of replies (.jsonl, .json, .csv or .tsv), got {suffix or 'no ending'}"
-            message = f"{path.name}: {message}"
-            raise DefinitionError("outputs", message)
 
 
 def _reply(where: str, row: Any) -> Reply:

@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_path, one_of
 from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.row_files import read_json
 from rubric.internals.text import shorten
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
@@ -186,7 +187,7 @@ class Report(NoTruth, Listed[Row]):
             OSError: The file cannot be read.
         """
         try:
-            data = json.loads(as_path("path", path).read_bytes())
+            data = read_json(as_path("path", path).read_bytes())
         except (ValueError, RecursionError) as problem:
             message = f"expected a report in JSON, as `grade SUITE --out report.json` writes it: {problem}"
             raise DefinitionError(str(path), message) from None

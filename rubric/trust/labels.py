@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from rubric.engine.logs import Broken
-from rubric.engine.row_files import SEPARATORS, placed_rows
 from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, number, refuse, suggest
+from rubric.internals.row_files import rows_in
 from rubric.internals.text import counted, shorten
 
 if TYPE_CHECKING:
@@ -134,18 +133,14 @@ class Labels(NoTruth):
         Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater` and `weight`.
 
         Args:
-            path: A `.csv` or `.tsv` with a row of names, or a `.jsonl` with an object a line.
+            path: A file of rows of any kind that `grade_many` reads: CSV, TSV, JSON, JSON lines, Parquet or Excel.
             columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
 
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
         """
         file = as_path("path", path)
-        if file.suffix.lower() not in SEPARATORS:
-            raise DefinitionError("path", f"{file.name}: labels are read from {', '.join(SEPARATORS)}; save it as CSV")
-        if not file.is_file():
-            raise DefinitionError("path", f"there is no file {str(file)!r}")
-        return cls(*_of_rows(_read_rows(file), dict(columns or {}), file.name))
+        return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name))
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None) -> Labels:
@@ -215,6 +210,8 @@ def _of_rows(
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"
     for nth, (place, row) in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise refuse(place, row, 'an object such as {"key": "a", "value": true}')
         if not nth:
             by = "key" if held["key"] in row else "index"
             _check_columns(held, by, row, source)
@@ -274,16 +271,3 @@ def _is_missing(value: Any) -> bool:
 
 def _is_na(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
-
-
-def _read_rows(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the place and the content of each row of *file*; refuse one that is none, since a label would be lost."""
-    try:
-        for place, row in placed_rows(file):
-            if isinstance(row, Broken):
-                raise DefinitionError(place, row.why.removeprefix(f"{place}: "))
-            if not isinstance(row, Mapping):
-                raise refuse(place, row, 'an object such as {"key": "a", "value": true}')
-            yield place, row
-    except OSError as problem:
-        raise DefinitionError("path", f"{file.name} cannot be read: {problem.strerror or problem}") from None

@@ -12,7 +12,6 @@ neither, and a choice of `1`, `2` and `tie` replaces each criterion that a judge
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -34,6 +33,7 @@ from rubric.internals import background_loop
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
+from rubric.internals.row_files import rows_in
 from rubric.rendering.presenting import Presented, Table
 from rubric.results.result import Grade, Ungraded
 from rubric.trust.win_rates import Preferences, Side
@@ -386,7 +386,7 @@ def _given(candidate: CandidateLike, name: str, input: str, reference: str, cont
 
 def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
     if isinstance(pairs, Path):
-        pairs = rows_of(pairs)
+        pairs = [row for _, row in rows_in("pairs", pairs)]
     if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
         raise refuse("pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file")
     if unknown := [name for name in columns or () if name not in _ROW]:
@@ -405,6 +405,8 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
         row: dict[str, Any] = {name: item.get(columns.get(name, name)) for name in _ROW}
         for side in "ab":
             if row[side] is None:
+                if columns.get(side, side) in item:
+                    raise DefinitionError(side, "expected an output, got nothing; leave out the row, or fill the cell")
                 cure = f'name it: columns={{"{side}": ...}}'
                 raise DefinitionError(side, f"there is no column {columns.get(side, side)!r}; {cure}")
         shared = [str(row[name] or "") for name in ("input", "reference", "context")]
@@ -415,20 +417,6 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
         raise refuse("", item, "a pair (a, b), or a mapping with a and b")
     a, b = (_given(one, name, "", "", "") for one, name in zip(item, "ab", strict=True))
     return Pair(a, b, a.key or b.key, a.group or b.group)
-
-
-def rows_of(path: Path) -> list[Any]:
-    """Return the rows of a file of JSON lines or CSV."""
-    kind = path.suffix.lower()
-    if kind not in (".jsonl", ".ndjson", ".csv"):
-        raise refuse("pairs", str(path), "a file that ends in .jsonl, .ndjson or .csv")
-    try:
-        text = path.read_text("utf-8-sig")
-        if kind == ".csv":
-            return [*csv.DictReader(text.splitlines(keepends=True))]
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (OSError, ValueError, csv.Error) as problem:
-        raise DefinitionError("pairs", f"{path}: {problem}") from None
 
 
 @frozen

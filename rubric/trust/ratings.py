@@ -8,7 +8,6 @@ with labels by key, or by their place; what has no partner is counted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.text import shorten
+from rubric.results.restoring import result_lines
 from rubric.results.result import Grade, Ungraded
 from rubric.results.summary import cluster_of
 from rubric.suites.report import Report
@@ -252,20 +252,7 @@ def _votes(results: Sequence[Grade | Ungraded], columns: Mapping[str, tuple[Scal
 
 def _of_lines(path: Path) -> Judged:
     """Return the results in a file of lines; the scales of criteria are inferred from what was said."""
-    if not path.is_file():
-        raise DefinitionError("grades", f"there is no file {str(path)!r}")
-    lines: list[dict[str, Any]] = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        try:
-            data = json.loads(line)
-        except ValueError as problem:
-            raise DefinitionError(
-                f"{path.name}:{number}", f"is no JSON ({problem}); results are what `grade-many --out` wrote"
-            ) from None
-        if isinstance(data, dict) and "findings" in data:
-            lines.append(data)
-        elif not (isinstance(data, dict) and "end_of_shard" in data):
-            raise DefinitionError(f"{path.name}:{number}", "is no result; `grade-many --out` and to_jsonl write them")
+    lines = [data for _, data in result_lines("grades", path)]
     if not lines:
         raise DefinitionError(path.name, "there is no result in it")
     said: dict[str, list[Any]] = {}

@@ -116,7 +116,7 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
     ("make", "message"),
     [
         (lambda: Labels("labels.csv"), "Labels.read"),  # type: ignore[arg-type]
-        (lambda: Labels.read("labels.xlsx"), "save it as CSV"),
+        (lambda: Labels.read("labels.txt"), "ends in .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .xlsx"),
         (lambda: Labels({"a": {"good": object()}}), r"labels\['a'\]\['good'\]: expected a number, a text or a verdict"),
         (lambda: Labels([*Labels({"a": 1}), *Labels({"a": 2})]), "twice"),
         (lambda: Labels.from_pandas(pd.DataFrame({"id": [1], "value": [1]})), "expected a column key or index"),
