@@ -6,8 +6,8 @@ module. A quirk of a request (the name of a limit, a parameter that a model refu
 of a response (another `finish_reason`, another place for cached tokens) to the second.
 
 Judges are held to the form of their reply by `response_format`. A server that refuses it, with an error that mentions
-it, is sent the next lower form at once: the schema, JSON mode, nothing. The form that it takes is remembered by model
-and address, as long as the process lives.
+it, is sent the next lower form at once: the schema, JSON mode, nothing. Likewise one that gives fewer replies a request
+(`n`) than a jury has votes. What it takes is remembered by model and address, as long as the process lives.
 """
 
 from __future__ import annotations
@@ -43,12 +43,16 @@ _LOWER: dict[Form, Form] = {"schema": "json", "json": "nothing"}
 _REFUSALS = frozenset({400, 404, 415, 422, 501})
 
 _ABOUT_THE_FORM = re.compile(
-    r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|structured[ _]?output|guided|grammar"
+    r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|\bschemas?\b|structured[ _]?output"
+    r"|guided|grammar"
     r"|output[ _]?(?:format|config)|tool[ _]?(?:choice|use)",
     re.IGNORECASE,
 )
 
+_ABOUT_REPLIES = re.compile(r"(?<![\w])(?:n|best_of|candidate_?count)(?!\w)|(?:multiple|one) candidate", re.IGNORECASE)
+
 _learnt: dict[tuple[str, str], Form] = {}
+_most: dict[tuple[str, str], int] = {}
 _server: Memo[Judge, [], tuple[str, str]] = Memo(
     lambda judge: (judge.name, str(judge.params.get("api_base") or judge.params.get("base_url") or ""))
 )
@@ -59,12 +63,24 @@ def form_for(judge: Judge, first: Form) -> Form:
     return _learnt.get(_server(judge), first)
 
 
-def lowered(judge: Judge, form: Form, failure: Failure) -> Failure:
-    """Return *failure* as one to be sent again at once, if *form* was refused and there is a lower one."""
-    refused = failure.kind == "bad_request" and failure.status in _REFUSALS and _ABOUT_THE_FORM.search(failure.message)
-    if form == "nothing" or not refused:
+def replies_for(ask: Ask) -> int:
+    """Return how many replies are asked for in the request of *ask*: as many as it wants, and as its server gives."""
+    return min(ask.n, _most.get(_server(ask.judge), ask.n))
+
+
+def lowered(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
+    """Return *failure* as one to be sent again at once, if the server takes fewer replies than *sent*, or no *form*."""
+    if failure.kind != "bad_request" or failure.status not in _REFUSALS:
         return failure
-    server = _server(judge)
+    server = _server(ask.judge)
+    if sent > 1 and _ABOUT_REPLIES.search(failure.message):
+        # The most that it gives, where it says so: "must be between 1 <= value <= 2, but got 3".
+        told = [int(number) for number in re.findall(r"\d{1,3}(?![\w.])", failure.message)]
+        most = max((number for number in told if 0 < number < sent), default=1)
+        _most[server] = min(most, _most.get(server, most))
+        return evolve(failure, again=True)
+    if form == "nothing" or not _ABOUT_THE_FORM.search(failure.message):
+        return failure
     if _learnt.get(server, form) == form:  # several requests in flight are refused alike: one step down for all of them
         _learnt[server] = _LOWER[form]
     return evolve(failure, again=True)
@@ -155,7 +171,7 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
         ModelError: A parameter is not JSON.
     """
     form = form_of(ask, endpoint)
-    key = (id(ask.schema), ask.max_tokens, ask.n, form, ask.tools, ask.steps > 0)
+    key = (id(ask.schema), ask.max_tokens, replies_for(ask), form, ask.tools, ask.steps > 0)
     template = endpoint.templates.get(key)
     if template is None:
         if len(endpoint.templates) >= _MOST_TEMPLATES:
@@ -199,8 +215,8 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
     # OpenAI has renamed the limit on a reply's tokens, and others have followed in part.
     limit = "max_completion_tokens" if endpoint.is_openai or is_reasoning else "max_tokens"
     body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **response_format(form, ask.schema)}
-    if ask.n > 1:
-        body["n"] = ask.n
+    if (replies := replies_for(ask)) > 1:
+        body["n"] = replies
     body |= ask.offered()
     wanted, unsent = wanted_of(ask.judge), tuple[str, ...]()
     if is_reasoning and wanted.get("reasoning_effort") != "none":

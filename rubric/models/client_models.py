@@ -19,6 +19,7 @@ called in threads, several at once; a pipeline and an `LLM` run one batch at a t
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -120,7 +121,8 @@ class ClientModel:
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
             wait = getattr(error, "retry_after", None)
             headers = getattr(response, "headers", None) or ({} if wait is None else {"retry-after": str(wait)})
-            answer = (status, headers) if isinstance(status, int) else None
+            body = json.dumps(getattr(error, "body", None), default=str)
+            answer = (status, headers, body if body.startswith("{") else "") if isinstance(status, int) else None
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
             raise ModelError(failure_of(error, secrets, answer)) from error

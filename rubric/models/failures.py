@@ -2,8 +2,9 @@
 Failure mapping: from an error of a vendor or a client library to one of our kinds of failure.
 
 Facts decide if there are any: the HTTP status of the response, or the broken connection, wherever it is in the chain
-of causes. Client libraries rename both: a 413 may arrive as a rate limit, a reset as a 500. A vendor's quirk (a code, a
-word for a status, a phrase about quota or the context window) goes into a table below.
+of causes. Client libraries rename both: a 413 may arrive as a rate limit, a reset as a 500. A status says too little
+where servers use one for several things, so the codes in the body decide first, then its words, then the status. A
+vendor's quirk goes into `_CODES_OF`, `_BY_WORDS` or `_STATUSES` (words for a status), and its body into the tests.
 
 In doubt is a request that may have been carried out, and charged, without our knowing: it left, and no response came.
 A request that never left is free and not in doubt.
@@ -11,10 +12,13 @@ A request that never left is free and not in doubt.
 | event                                               | kind                                   |
 |-----------------------------------------------------|----------------------------------------|
 | 401, 403, no credentials                            | auth                                   |
-| 402; 429 or 400 that mentions quota or credit       | quota                                  |
+| 402; any other 4xx that mentions quota or credit    | quota                                  |
+| 400 about the key, or the place that one is in      | auth                                   |
 | other 429                                           | rate_limited, with Retry-After         |
-| 408, 504, no answer in time                         | timeout (in doubt)                     |
-| 409, 500, 502, 503, 529, other 5xx                  | overloaded: a retry may help           |
+| 408, 504, 524, no answer in time                    | timeout (in doubt)                     |
+| 409, 424, 500, 502, 503, 529, other 5xx             | overloaded: a retry may help           |
+| 4xx of a server that is busy, or loads its model    | overloaded                             |
+| 501; 500 about what a server lacks, as memory       | bad_request                            |
 | broken connection                                   | transport (in doubt)                   |
 | no connection, so that nothing was sent             | transport, timeout; at no cost         |
 | a certificate that cannot be verified, no TLS       | bad_request, at no cost, with the cure |
@@ -22,7 +26,8 @@ A request that never left is free and not in doubt.
 | 407 from a proxy                                    | auth, with the cure                    |
 | a redirect, which is not followed                   | bad_request, with the new host         |
 | a 200 without a chat completion                     | bad_response                           |
-| 4xx about the length of the prompt                  | context_window                         |
+| 400 of a reply that does not fit its schema (Groq)  | bad_response                           |
+| 413; any error about the length of the prompt       | context_window                         |
 | 4xx from a content filter                           | refusal                                |
 | other 4xx, a missing package                        | bad_request                            |
 | LiteLLM knows no vendor by the model's name         | bad_request, with the form of a name   |
@@ -36,6 +41,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -46,7 +52,7 @@ from rubric.internals.text import shorten
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
@@ -59,29 +65,80 @@ _BY_STATUS: dict[int, FailureKind] = {
     407: "auth",
     408: "timeout",
     409: "overloaded",
+    413: "context_window",
+    424: "overloaded",
     429: "rate_limited",
+    498: "overloaded",
+    501: "bad_request",
     504: "timeout",
+    524: "timeout",
 }
 
 _NO_PASSWORD, _TIMED_OUT, _TOO_MANY = 407, 408, 429
 _FIRST_REDIRECT, _FIRST_ERROR, _SERVER_ERROR, _LAST_ERROR = 300, 400, 500, 599
 _STATUS = re.compile(r"\s*([45]\d\d)\b", re.ASCII)
-_QUOTA = re.compile(r"insufficient_quota|credit balance|insufficient (?:balance|credit|funds)", re.IGNORECASE)
-_BILLING = re.compile(r"\bbilling\b", re.IGNORECASE)
-_WAIT = re.compile(r'retry(?:Delay"?\s*:\s*"|\s+in\s+)(\d+(?:\.\d+)?)\s*s', re.IGNORECASE)
-_CONTEXT = re.compile(
-    r"context_length_exceeded|maximum context length|context window|prompt is too long|too many (?:input )?tokens",
-    re.IGNORECASE,
+_BILLING = re.compile(r"plan and billing|billing details", re.IGNORECASE)
+_WAIT = re.compile(
+    r'(?:retryDelay"?\s*:\s*"|(?:retry|try again)\s+(?:in|after)\s+)((?:\d+(?:\.\d+)?\s*[a-z]+\s?)+)', re.IGNORECASE
 )
-_POLICY = re.compile(r"content_policy|content management policy|content_filter|safety system", re.IGNORECASE)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-_CODES = ("code", "status", "status_code", "http_status", "type")
+_CODES_OF: dict[FailureKind, str] = {
+    "quota": "insufficient_quota billing_hard_limit_reached billing_not_active billing_error",
+    "auth": "api_key_invalid invalid_api_key account_deactivated expiredtokenexception unrecognizedclientexception",
+    "context_window": "context_length_exceeded exceed_context_size_error request_too_large tokens_limit_reached",
+    "refusal": "content_filter content_policy_violation responsibleaipolicyviolation invalid_prompt",
+    "bad_response": "json_validate_failed tool_use_failed",
+    "rate_limited": "throttlingexception",
+    "overloaded": "overloaded overloaded_error unavailable_error queue_exceeded modelnotreadyexception",
+    "bad_request": "model_not_found not_supported_error",
+}
+"""
+Codes in an error's body that mean one thing, in lower case; they decide before its words. Others are not here:
+`rate_limit_exceeded` is also said of a prompt that is longer than a minute's tokens.
+"""
+
+_BY_CODE: dict[str, FailureKind] = {code: kind for kind, codes in _CODES_OF.items() for code in codes.split()}
+
+_ALL, _4XX, _5XX = range(400, 600), range(400, 500), range(500, 600)
+_BUT_429 = frozenset(_ALL) - {429}  # of a 429, "too many tokens" are those of a minute
+_BY_WORDS: tuple[tuple[FailureKind, Container[int], str], ...] = (
+    ("quota", _4XX, r"insufficient[_ ](?:balance|credit|funds|quota)|credit balance|(?:spending|billing hard) limit"),
+    ("quota", _4XX, r"(?:used all|run out of|any|more) (?:available )?credits"),
+    ("auth", _4XX, r"api[ _]key (?:is )?(?:not valid|not found|invalid|expired)|(?:incorrect|invalid) api[ _]key"),
+    ("auth", _4XX, r"location is not supported"),
+    ("context_window", _BUT_429, r"context (?:length|window|size|limit)|context_length_exceeded|\bn_ctx"),
+    (
+        "context_window",
+        _BUT_429,
+        r"maximum (?:prompt|input) length|`inputs` (?:tokens|must have)|too many (?:input )?tokens",
+    ),
+    ("context_window", _BUT_429, r"reduce the length of the (?:message|prompt|input)|input token[^.]{0,80} exceed"),
+    ("context_window", _ALL, r"\b(?:prompt|input|request|messages?)\b[^.]{0,60}\btoo (?:long|large)"),
+    ("context_window", _ALL, r"content\W{1,3}string too long"),
+    ("refusal", _4XX, r"content[_ ](?:polic|filter|management policy|exists risk)|safety system|usage guideline"),
+    ("refusal", _4XX, r"usage polic|\bflagged\b"),
+    (
+        "overloaded",
+        _BUT_429,
+        r"overloaded|loading model|(?:is|currently) loading|is unloaded|has crashed|queue is full",
+    ),
+    ("overloaded", _BUT_429, r"server (?:is )?busy"),
+    ("bad_request", _5XX, r"not supported|does not support|unsupported|more system memory|failed to parse messages"),
+)
+"""Words of an error, for these statuses; the first row decides, and the status where none does."""
+
+_CODES = ("code", "status", "status_code", "http_status", "http_status_code", "type")
+_MARKS = (*_CODES, "error_type", "reason", "__type")
+_WORDS = ("message", "msg", "error", "detail", "details", "raw", "title")
+_ECHOES = {"input", "failed_generation", "flagged_input"}  # texts of others, which must not decide
+_MOST_LEVELS, _MOST_TOLD = 8, 200
 
 _STATUSES = {
     word: status
     for status, words in {
-        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter "
-        "content_policy_violation",
+        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter",
         401: "invalid_api_key authentication_error unauthenticated unauthorized",
         402: "payment_required billing_error",
         403: "permission_error permission_denied forbidden",
@@ -116,6 +173,7 @@ _NO_COMPLETION = "what came back is no chat completion: "
 _NO_TLS = "{}; is the address https://, and the server plain http://?"
 _NO_ENTRY = "the proxy wants a user and a password: http://user:password@host:port in HTTPS_PROXY or HTTP_PROXY: {}"
 _LONGEST_SAID = 2**13  # characters, of which 200 are shown: masking secrets in megabytes would block the loop
+_LONGEST_READ = 2**16  # characters of JSON, of which the words are fewer
 _TIMEOUTS = {"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"}
 _BY_CLASS: tuple[tuple[FailureKind, set[str]], ...] = (
     ("timeout", _TIMEOUTS),
@@ -136,13 +194,13 @@ def no_vendor(model: str) -> str:
 
 
 def failure_of(
-    error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any]] | None = None
+    error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any], str] | None = None
 ) -> Failure:
     """
     Map *error*, raised by a client library, to a failure without *secrets*.
 
     Args:
-        answer: Status and headers of the response that it was raised over, if they are known.
+        answer: Status, headers and body of the response that it was raised over, if they are known.
     """
     chain: list[BaseException] = []
     cause: BaseException | None = error
@@ -157,16 +215,16 @@ def failure_of(
         return unconnected
     if answer is None:
         response = next((link.response for link in chain if type(link).__name__ == "HTTPStatusError"), None)  # type: ignore[attr-defined]
-        answer = None if response is None else (response.status_code, response.headers)
+        answer = None if response is None else (response.status_code, response.headers, "")
     if answer is not None:
-        return failure_of_status(answer[0], said, answer[1], names)
+        return failure_of_status(answer[0], answer[2] or str(error), answer[1], names, secrets)
     for kind, classes in _BY_CLASS:
         if names & classes:
             return Failure(kind, said, in_doubt=kind in ("timeout", "transport"))
     status = status_in(getattr(error, "status_code", None))
     if status in (None, _SERVER_ERROR):  # libraries make up a 500 if there is no status
         return Failure("bad_response", f"{_NO_COMPLETION}{said}")
-    return failure_of_status(status, said, {}, names)
+    return failure_of_status(status, str(error), {}, names, secrets)
 
 
 def _unsent(chain: Sequence[BaseException], names: set[str], said: str) -> Failure | None:
@@ -204,28 +262,34 @@ def status_in(value: object) -> int | None:
 
 
 def failure_of_status(
-    status: int, said: str, headers: Mapping[str, Any] | None = None, names: Iterable[str] = ()
+    status: int,
+    body: str,
+    headers: Mapping[str, Any] | None = None,
+    names: Iterable[str] = (),
+    secrets: Iterable[str] = (),
 ) -> Failure:
     """
-    Map an HTTP response with an error *status* to a failure.
+    Map an HTTP response with an error *status* to a failure without *secrets*.
 
     Args:
-        said: The message of the response, redacted.
-        names: Class names of the exceptions raised over it, which may say more than the message.
+        body: The text of the response: JSON, a page, or words.
+        names: Class names of the exceptions raised over it, which may say more than the body.
     """
-    headers = headers or {}
+    headers = {str(name).lower(): value for name, value in (headers or {}).items()}
     if _FIRST_REDIRECT <= status < _FIRST_ERROR:
         try:
-            location = str(headers.get("location") or headers.get("Location") or "")
-            host = urlsplit(location).netloc.rpartition("@")[2]  # neither a password before it nor a key after it
+            # Neither a password before the host nor a key after it.
+            host = urlsplit(str(headers.get("location") or "")).netloc.rpartition("@")[2]
         except ValueError:
             host = ""
         to = f" to {shorten(redact(host))}" if host else ""
         said = f"a redirect{to}, which is not followed; if it is right, give the address that it leads to"
         return Failure("bad_request", f"HTTP {status}: {said}", status=status)
-    said = _NO_ENTRY.format(said) if status == _NO_PASSWORD else said
-    wait = _wait(headers, said)
-    kind = _kind_of_status(status, said, {*names}, waits=wait is not None)
+    said, words, marks = _read(body, secrets)
+    marks.add(str(headers.get("x-amzn-errortype") or "").partition(":")[0].lower())
+    said = _NO_ENTRY.format(said) if status == _NO_PASSWORD else said or "an empty body"
+    wait = _wait(headers, body[:_LONGEST_READ])
+    kind = _kind_of(status, marks, words, {*names}, waits=wait is not None)
     return Failure(kind, f"HTTP {status}: {said}", status=status, retry_after=wait, in_doubt=kind == "timeout")
 
 
@@ -235,37 +299,51 @@ def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
 
     The status may be a number, a text, or a vendor's word, in several places; the first number decides.
     """
-    said = words_of(json.dumps(error, default=str), secrets)
+    text = json.dumps(error, default=str)
     error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
-    marks = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
-    numbers = [status_in(mark) for mark in marks]
-    words = [_STATUSES.get(mark.strip().lower()) for mark in marks if isinstance(mark, str)]
-    if status := next(filter(None, numbers + words), None):
-        return failure_of_status(status, said)
-    return Failure("bad_response", f"an error instead of a reply: {said}")
+    named = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
+    numbers = [status_in(mark) for mark in named]
+    statuses = [_STATUSES.get(mark.strip().lower()) for mark in named if isinstance(mark, str)]
+    if status := next(filter(None, numbers + statuses), None):
+        return failure_of_status(status, text, secrets=secrets)
+    failure = failure_of_status(_FIRST_ERROR, text, secrets=secrets)
+    kind = "bad_response" if failure.kind == "bad_request" else failure.kind  # its words may be known
+    return Failure(kind, f"an error instead of a reply: {words_of(text, secrets)}")
 
 
-def _kind_of_status(status: int, said: str, names: set[str], *, waits: bool) -> FailureKind:
+def error_in_stream(text: str, secrets: Iterable[str] = ()) -> Failure | None:
+    """Return the failure in *text* if it is a stream of events, which nobody asked for, and one holds an error."""
+    for data in _EVENT.findall(text[:_LONGEST_READ]):
+        with suppress(ValueError, RecursionError):
+            if isinstance(said := json.loads(data), dict) and (error := said.get("error")):
+                return error_in(said if isinstance(error, str) else error, secrets)
+    return None
+
+
+def _kind_of(status: int, marks: set[str], words: str, names: set[str], *, waits: bool) -> FailureKind:
+    if known := next((kind for code, kind in _BY_CODE.items() if code in marks), None):
+        return known
     # Gemini speaks of quota and billing also where a minute's rate is meant; then it says how long to wait.
-    empty = _QUOTA.search(said) or (status == _TOO_MANY and not waits and _BILLING.search(said))
-    if empty and status < _SERVER_ERROR:
+    if status == _TOO_MANY and not waits and _BILLING.search(words):
         return "quota"
+    for kind, statuses, phrases in _BY_WORDS:
+        if status in statuses and re.search(phrases, words, re.IGNORECASE):
+            return kind
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= _SERVER_ERROR:
         return "overloaded"
-    if "ContextWindowExceededError" in names or _CONTEXT.search(said):
+    if "ContextWindowExceededError" in names:
         return "context_window"
-    if "ContentPolicyViolationError" in names or _POLICY.search(said):
-        return "refusal"
-    return "bad_request"
+    return "refusal" if "ContentPolicyViolationError" in names else "bad_request"
 
 
 def _wait(headers: Mapping[str, Any], said: str) -> float | None:
-    """Return the seconds that the server asks to wait: a number, an HTTP date, or a phrase of Gemini's message."""
-    value = str(headers.get("retry-after") or headers.get("Retry-After") or "").strip()
+    """Return the seconds that the server asks to wait: a number, an HTTP date, or a phrase of its message."""
+    value = str(headers.get("retry-after") or "").strip()
     if not value:
-        return float(match[1]) if (match := _WAIT.search(said)) else None
+        times = _TIME.findall(match[1]) if (match := _WAIT.search(said)) else ()
+        return sum(float(number) * _UNITS[unit.lower()] for number, unit in times) if times else None
     with suppress(ValueError):
         return max(0.0, float(value))
     try:
@@ -280,18 +358,51 @@ _TAIL = re.compile(
     r"(?:Traceback \(most recent call last\)|Error_str:|\.? Handle with `|, Original Response:).*", re.DOTALL
 )
 _SSL_OBJECT = re.compile(r" ssl:(?:default|None|False|<ssl\.SSLContext object at \w+>)")
-_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_EVENT = re.compile(r"^data:\s*(\{.*)$", re.MULTILINE)
+_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<(title|h1)\b[^>]*>([^<]*)", re.IGNORECASE)
+_DECODER = json.JSONDecoder()
 
 
 def words_of(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the vendor's message in *text*, redacted, without the names that client libraries put before it."""
-    text = redact(text[:_LONGEST_SAID], secrets)
-    if message := _MESSAGE.search(text):
-        code = re.search(r'"code"\s*:\s*"([^"]+)"', text)
-        return shorten(f"{message[1]} ({code[1]})" if code else message[1])
+    return _read(text, secrets)[0]
+
+
+def _read(text: str, secrets: Iterable[str] = ()) -> tuple[str, str, set[str]]:
+    """Return what is shown of *text*, an error's; all its words; and its codes, in lower case. None has *secrets*."""
+    start = text.find("{", 0, _LONGEST_SAID)
+    told = list(islice(_told(text[start:_LONGEST_READ]), _MOST_TOLD)) if start >= 0 else []
+    codes = {mark.rpartition("#")[2].strip().lower() for name, mark in told if name in _MARKS}
+    if found := dict.fromkeys(said for name, said in told if name in _WORDS):
+        words = redact(": ".join(found)[:_LONGEST_SAID], secrets)
+        code = next((mark for name, mark in told if name == "code" and not mark.isdecimal()), "")
+        return shorten(redact(f"{words} ({code})", secrets) if code else words), words, codes
+    text = redact(text[:_LONGEST_SAID], secrets).strip('" \n')
+    if _PAGE.match(text) and (title := _TITLE.search(text)):
+        text = title[2]
     text = _TAIL.sub("", _SSL_OBJECT.sub("", text))
     while shorter := _PREFIX.sub("", text, count=1):
         if shorter == text:
             break
         text = shorter
-    return shorten(text)
+    return shorten(text), text, codes
+
+
+def _told(value: object, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the messages and codes in *value*, an error as JSON, with their names, the outermost first."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value, _ = _DECODER.raw_decode(value)
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict) or depth > _MOST_LEVELS:
+        return
+    items = {str(name).lower(): item for name, item in value.items() if name not in _ECHOES}
+    where = f"{'.'.join(map(str, place))}: " if isinstance(place := items.get("loc"), list) else ""
+    inner = [item for item in items.values() if isinstance(item, dict | list) or str(item).lstrip().startswith("{")]
+    for name in (name for name in items if name in _MARKS or name in _WORDS):
+        if isinstance(item := items[name], str | int) and str(item).strip() and item not in inner:
+            yield name, f"{where if name in _WORDS else ''}{item}"
+    for item in inner:
+        yield from _told(item, depth + 1)

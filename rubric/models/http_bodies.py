@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric.errors import ModelError
-from rubric.models.failures import words_of
+from rubric.models.failures import error_in_stream, words_of
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
@@ -140,8 +140,10 @@ def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
         deep = f"what came back is nested too deeply: {DEEPEST} levels are the most"
         raise ModelError(Failure("bad_response", deep)) from None
     except ValueError:
-        said = words_of(body[:1000].decode("utf-8", "replace"), secrets) or "nothing"
-        raise ModelError(Failure("bad_response", f"what came back is not JSON: {said}")) from None
+        text = body.decode("utf-8", "replace")
+        said = words_of(text[:1000], secrets) or "nothing"
+        unread = Failure("bad_response", f"what came back is not JSON: {said}")
+        raise ModelError(error_in_stream(text, secrets) or unread) from None
 
 
 def _refuse_monsters(body: bytes) -> None:

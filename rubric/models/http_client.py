@@ -275,7 +275,7 @@ async def _check(
         said = (await whole(content, status, headers, _LONGEST_ODD)).decode("utf-8", "replace")
     except ModelError:
         said = ""
-    raise ModelError(failure_of_status(status, words_of(said, secrets), headers))
+    raise ModelError(failure_of_status(status, said, headers, secrets=secrets))
 
 
 async def whole(content: aiohttp.StreamReader, status: int, headers: Mapping[str, str], limit: int) -> bytes:

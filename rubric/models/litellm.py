@@ -29,7 +29,16 @@ from rubric.internals.secrets import values_of
 from rubric.internals.telemetry import parent_span
 from rubric.models import litellm_library
 from rubric.models.api_keys import borrowed
-from rubric.models.chat_completions import ADDRESSING, chat, form_for, lowered, reply_from, response_format, wanted_of
+from rubric.models.chat_completions import (
+    ADDRESSING,
+    chat,
+    form_for,
+    lowered,
+    replies_for,
+    reply_from,
+    response_format,
+    wanted_of,
+)
 from rubric.models.litellm_library import (
     is_watched,
     library,
@@ -85,17 +94,18 @@ class LiteLLMModel:
 async def _answer(ask: Ask) -> Reply:
     model = ask.judge.name
     form = form_for(ask.judge, _first_form(model)) if ask.schema and not ask.steps else "nothing"
+    replies = replies_for(ask) if "n" in supported(model) else 1
 
     def request() -> dict[str, Any]:
         messages = chat(ask, cache_control=_wants_cache_control(model))
-        choices = {"n": ask.n} if ask.n > 1 and "n" in supported(model) else {}
+        choices = {"n": replies} if replies > 1 else {}
         limited = {"model": model, "messages": messages, "max_tokens": ask.max_tokens}
         return limited | choices | response_format(form, ask.schema) | ask.offered()
 
     try:
         response, unsent = await complete(ask.judge, request, may_end_early=_is_plain(ask.judge))
     except ModelError as error:
-        raise ModelError(lowered(ask.judge, form, error.failure)) from None
+        raise ModelError(lowered(ask, replies, form, error.failure)) from None
     if ask.schema and not ask.steps and form == "nothing":
         unsent = (*unsent, "response_format")
     price = partial(_known, ask.judge)

@@ -75,7 +75,7 @@ class Call:
     _is_over: bool = False
     _sent: set[str] = field(factory=set)
     _failure: Failure | None = None
-    _refused: tuple[int, Mapping[str, str]] | None = None
+    _refused: tuple[int, Mapping[str, str], str] | None = None
 
     def failure_of(self, error: Exception) -> Failure:
         """Map *error*, raised by LiteLLM, to a failure, by the response if there is one."""
@@ -120,7 +120,7 @@ class Call:
         if _FIRST_REDIRECT <= status < _FIRST_ERROR:
             raise ModelError(failure_of_status(status, "", text))
         if status >= _FIRST_ERROR:
-            self._refused = (status, text)
+            self._refused = (status, text, body.decode("utf-8", "replace"))
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
             if isinstance(data := parsed(body, self.secrets), dict):
                 self.was_cut = data.get("done_reason") == "length"

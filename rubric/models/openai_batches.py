@@ -243,7 +243,7 @@ def _answer(
         error = words_of(json.dumps(said.get("error")), secrets)
         return Failure("timeout", f"the batch ended without an answer to this: {error}", usage=UNSENT_USAGE)
     if not status.startswith("2"):
-        return failure_of_status(int(status), words_of(json.dumps(body), secrets))
+        return failure_of_status(int(status), json.dumps(body), secrets=secrets)
     try:
         return reply_from(body if isinstance(body, dict) else {}, line.unsent, secrets, price, remarks)
     except ModelError as problem:

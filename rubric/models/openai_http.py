@@ -29,7 +29,7 @@ from attrs import frozen
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo
 from rubric.internals.secrets import values_of
-from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, reply_from
+from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, replies_for, reply_from
 from rubric.models.http_bodies import most_bytes
 from rubric.models.http_client import VARIABLES, Server, is_reachable, post, proxy_for
 from rubric.models.litellm_library import payer_headers
@@ -147,9 +147,9 @@ class OpenAIHTTPModel:
         judge, to = ask.judge, destination_of(ask.judge)
         content, unsent = content_of(ask, to.endpoint)
         limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=judge.logprobs)
-        form = form_of(ask, to.endpoint)
+        replies, form = replies_for(ask), form_of(ask, to.endpoint)
         try:
             body = await post(to.server, content, judge.timeout, limit)
         except ModelError as error:
-            raise ModelError(lowered(judge, form, error.failure)) from None
+            raise ModelError(lowered(ask, replies, form, error.failure)) from None
         return reply_from(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, may_call=ask.steps > 0)

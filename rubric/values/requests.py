@@ -277,8 +277,8 @@ class Failure:
         retry_after: Seconds that the server asked to wait.
         status: The HTTP status, where there was one.
         in_doubt: Whether the model may have answered, and charged for it, all the same.
-        again: Whether it is sent again at once, whatever the judge's retries: the server refused the reply's form, and
-            the model has a simpler one.
+        again: Whether it is sent again at once, whatever the judge's retries: the server refused the reply's form or
+            the number of replies, and takes a simpler or smaller one.
     """
 
     kind: FailureKind

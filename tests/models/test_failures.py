@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -86,3 +87,21 @@ def test_the_message_of_a_json_answer() -> None:
     """Of an answer in JSON the message and the code are kept."""
     error = ValueError('X - {"error": {"message": "No such model", "code": "gone"}}')
     assert failure_of(error).message.endswith("completion: No such model (gone)")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + ",".join(f'"{number}":"{{"' for number in range(9000)) + "}",
+        '{"error":' * 9000,
+        '{"message":"' + '{\\"message\\":' * 4000,
+        '{"error":[' + '{"message":"x"},' * 4000 + "0]}",
+        '{"message":"' + "input token " * 5000 + '"}',
+    ],
+    ids=["texts", "deep", "nested texts", "many messages", "words"],
+)
+def test_no_json_holds_up_the_loop(body: str) -> None:
+    """An error in JSON is read to a depth, a number of messages and a length that cost a few milliseconds."""
+    began = process_time()
+    assert failure_of_status(400, body).kind in ("bad_request", "context_window")
+    assert process_time() - began < 0.5

@@ -40,7 +40,7 @@ FAILURES: dict[str, FailureKind] = {
     "404": "bad_request",
     "408": "timeout",
     "409": "overloaded",
-    "413": "bad_request",
+    "413": "context_window",
     "500": "overloaded",
     "502": "overloaded",
     "503": "overloaded",
