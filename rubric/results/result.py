@@ -185,8 +185,8 @@ class Result(NoTruth, Listed[Finding]):
             return degenerate(changed, judge or self.judge, self.degenerate)
         if isinstance(self.judge, Judge):
             usage, failures, warnings = self.usage, self.failures, self.warnings
-            findings = [*map(_walked_again, changed.judged, self.findings)]
-            return conclude(changed, self.judge, findings, usage=usage, failures=failures, warnings=warnings)
+            walked = [*map(_walked_again, changed.judged, self.findings)]
+            return conclude(changed, self.judge, walked, usage=usage, failures=failures, warnings=warnings)
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
