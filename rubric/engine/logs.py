@@ -26,7 +26,7 @@ from attrs import evolve, frozen
 from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, is_chat, text_of
+from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, ends_with, is_chat, text_of
 
 Entries = Callable[[], Iterator[Any]]
 """Reads a log: candidates, and `Broken` for entries without one."""
@@ -64,8 +64,7 @@ def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
 def candidate_of_conversation(messages: Iterable[Any], output: str, asked: str, **fields: Any) -> Candidate:
     """Return *output* as a candidate with the conversation of a run, which may hold the output and the input too."""
     said, calls = chat_of(messages)
-    if said and said[-1].content.strip() == output.strip():
-        said = said[:-1]
+    said = said[:-1] if ends_with(said, output) else said
     before = [message for message in said if (message.role, message.content) != ("user", asked)]
     return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
 

@@ -42,7 +42,7 @@ def turns_of(candidate: Candidate) -> list[Candidate]:
         unanswered = unanswered and bool(after or candidate.input)  # the output's own question follows the messages
         if message.role == "assistant" and (message.content.strip() or unanswered):
             asked = next((m.content for m in reversed(said[:index]) if m.role == "user"), "")
-            calls = [call for call in candidate.tool_calls if call.turn == len(found) + 1]
+            calls = [evolve(call, turn=None) for call in candidate.tool_calls if call.turn == len(found) + 1]
             turn = evolve(candidate, output=message.content, input=asked, messages=said[:index], tool_calls=calls)
             found.append(evolve(turn, reference=message.reference))
     calls = [call for call in candidate.tool_calls if call.turn in (None, len(found) + 1)]

@@ -35,7 +35,7 @@ from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
 from rubric.suites.row_builder import row_id
 from rubric.values.candidates import Candidate, RunMetrics
-from rubric.values.chats import at, candidate_of_chat, is_chat, text_of
+from rubric.values.chats import at, candidate_of_chat, ends_with, is_chat, text_of
 from rubric.values.checks import Check, Holds
 from rubric.values.rubrics import Rubric
 
@@ -161,10 +161,8 @@ def _reply(where: str, row: Any) -> Reply:
 
 def _in_chat(messages: Sequence[Any], output: str) -> Candidate:
     """Return *output* as the last answer of *messages*, which may hold it too; their tool calls are the run's."""
-    whole = candidate_of_chat(messages)
-    if whole.output.strip() != output.strip():
-        whole = candidate_of_chat([*messages, {"role": "assistant", "content": output}])
-    return evolve(whole, output=output)
+    whole = messages if ends_with(messages, output) else [*messages, {"role": "assistant", "content": output}]
+    return evolve(candidate_of_chat(whole), output=output)
 
 
 def _id(value: Any) -> str:

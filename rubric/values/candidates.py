@@ -172,7 +172,8 @@ class Candidate(Shown, metaclass=GuidedType):
         output: The text that is graded.
         input: The question or task that it answers.
         reference: A reference answer, for the judge to compare with.
-        messages: The conversation before the output.
+        messages: The conversation before the output. An answer at its end that is the output itself is left out, since
+            it would be a turn of its own; its reference becomes that of the output.
         tool_calls: The tools that the run called, in order.
         file_changes: The changes of the run to files, as a unified diff.
         files: The texts of the files that the run made, by their paths, such as `files_in(folder)`. Judges see the
@@ -202,6 +203,13 @@ class Candidate(Shown, metaclass=GuidedType):
     group: str = field(default="", kw_only=True, converter=_as_group)
 
     def __attrs_post_init__(self) -> None:
+        *before, last = self.messages or (None,)
+        if last and last.role == "assistant" and last.content.strip() == self.output.strip() != "":
+            # With another question as the input, which follows the messages, the same words are the answer before it.
+            asked = next((each.content for each in reversed(self.messages) if each.role == "user"), "")
+            if self.input in ("", asked):
+                object.__setattr__(self, "messages", tuple(before))
+                object.__setattr__(self, "reference", self.reference or last.reference)
         if self.tool_calls:
             turns = 1 + sum(message.role == "assistant" for message in self.messages)
             for index, call in enumerate(self.tool_calls):

@@ -47,6 +47,8 @@ def candidate_of_chat(messages: Iterable[Any], **fields: Any) -> Candidate:
     """
     said, calls = chat_of(messages)
     before = said[:-1]
+    if said and said[-1].reference:
+        fields = {"reference": said[-1].reference, **fields}
     asked = before and before[-1].role == "user"
     if asked and not fields.get("input"):
         fields["input"], before = before[-1].content, before[:-1]
@@ -75,19 +77,30 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
         if (last := _role(_bare(messages[-1]))) in ("user", "system", "developer", "tool"):
             raise DefinitionError("output", f"is not there, and the last of messages is no answer, but of the {last}")
         output = given.pop("messages")
+    elif is_chat(messages) and ends_with(messages, output, given.get("input")):
+        output = given.pop("messages")
     elif is_chat(messages) and not all(map(_is_own, messages)):
-        given["messages"], calls = chat_of(messages)
+        is_text = isinstance(output, str) and bool(output.strip())
+        said, calls = chat_of([*messages, {"role": "assistant", "content": output}] if is_text else messages)
+        given["messages"] = said[:-1] if is_text else said
         given["tool_calls"] = (*calls, *_own_calls(given))
     if output is not None and not isinstance(output, str):
         chat = output if is_chat(output) else [output]
         if is_chat(chat):
-            said = candidate_of_chat(chat, **({"input": given["input"]} if given.get("input") else {}))
+            known = {name: given[name] for name in ("input", "reference") if given.get(name)}
+            made = candidate_of_chat(chat, **known)
             before = given["messages"] if is_chat(given.get("messages")) else ()
-            given |= {"output": said.output, "input": said.input, "messages": (*before, *said.messages)}
-            given["tool_calls"] = (*_own_calls(given), *said.tool_calls)
+            given |= {"output": made.output, "input": made.input, "messages": (*before, *made.messages)}
+            given |= {"reference": made.reference, "tool_calls": (*_own_calls(given), *made.tool_calls)}
     if any("function" in call for call in _own_calls(given) if isinstance(call, Mapping)):
         given["tool_calls"] = calls_of(given["tool_calls"])
     return given
+
+
+def ends_with(messages: Iterable[Any], output: Any, asked: Any = None) -> bool:
+    """True if the last of *messages* is the answer *output*, to what the user *asked* last; it is one turn."""
+    said, asked = chat_of(messages)[0], asked if isinstance(asked, str) else ""
+    return isinstance(output, str) and len(Candidate(output, input=asked, messages=said).messages) < len(said)
 
 
 def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -126,7 +139,8 @@ def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCal
         role, text = _role(each), _text_in(content)
         kept = role == "tool" and _keep_result(calls, at(each, "tool_call_id"), text)
         if text and not kept:
-            said.append(Message(role or "user", text))
+            reference = at(each, "reference") if role == "assistant" else ""
+            said.append(Message(role or "user", text, reference=reference if isinstance(reference, str) else ""))
             answers += role == "assistant" and bool(text.strip())
     return tuple(said), tuple(evolve(c, turn=turns[key]) if turns[key] < answers else c for key, c in calls.items())
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 
-from rubric import DefinitionError
+from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, grade
+from rubric.engine.logs import candidate_of_conversation
 from rubric.engine.sources import as_candidate
+from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CALL = {"id": "1", "function": {"name": "orders", "arguments": '{"id": 7}'}}
 OPENAI = [
@@ -53,6 +60,72 @@ def test_a_result_without_its_call_is_a_message() -> None:
 def test_other_values_are_no_chats(value: Any) -> None:
     """A list of texts, or of parts of one message, is none."""
     assert not is_chat(value)
+
+
+ASKED = [("user", "q1"), ("assistant", "bad one"), ("user", "q2"), ("assistant", "good two")]
+WHOLE = [{"role": role, "content": text} for role, text in ASKED]
+DOORS: dict[str, Callable[[], Candidate]] = {
+    "row": lambda: as_candidate({"output": "good two", "messages": WHOLE}),
+    "row with the question": lambda: as_candidate({"output": "good two", "input": "q2", "messages": WHOLE}),
+    "row with white space": lambda: as_candidate({"output": " good two\n", "messages": WHOLE}),
+    "blocks": lambda: as_candidate(
+        {
+            "output": "good two",
+            "messages": [*WHOLE[:3], {"role": "assistant", "content": [{"type": "text", "text": "good two"}]}],
+        }
+    ),
+    "code": lambda: Candidate("good two", messages=WHOLE),
+    "code with the question": lambda: Candidate("good two", input="q2", messages=WHOLE),
+    "messages": lambda: Candidate("good two", messages=[Message(*each) for each in ASKED]),
+    "conversation": lambda: candidate_of_conversation(WHOLE, "good two", "q2"),
+    "reply": lambda: _reply("replies[0]", {"output": "good two", "messages": WHOLE}).candidate or Candidate(""),
+    "evolved": lambda: evolve(Candidate("x", messages=WHOLE), output="good two"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_chat_whose_last_answer_is_the_output_too_counts_it_once(door: str) -> None:
+    """Each turn is judged once, and has the number that it has without a column of its own."""
+    rubric = Rubric("r", [Criterion("Is good", id="k", on="each turn")])
+    alone = as_candidate({"messages": WHOLE})
+    seen: list[str] = []
+
+    def judge(messages: list[dict[str, str]]) -> str:
+        seen.append(messages[-1]["content"])
+        said = [word for word in messages[-1]["content"].split("Criterion:")[0].split() if word in ("good", "bad")]
+        return json.dumps({"verdict": said[-1] == "good"})
+
+    found = grade(DOORS[door](), rubric, judge)
+    assert len(seen) == 2
+    assert found.score == grade(alone, rubric, judge).score == 0.5
+
+
+def test_calls_keep_their_turns_beside_an_output_of_its_own() -> None:
+    """A call of an earlier answer is not one of the output, whether the chat holds the output or not."""
+    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    chat = [WHOLE[0], {"role": "assistant", "content": "", "tool_calls": [call]}, *WHOLE[1:]]
+    for messages in (chat, chat[:-1]):
+        (found,) = as_candidate({"output": "good two", "messages": messages}).tool_calls
+        assert (found.name, found.turn) == ("find", 1)
+
+
+def test_an_answer_that_is_said_again_later_is_a_turn_of_its_own() -> None:
+    """Only the last message can be the output."""
+    chat = [*WHOLE, {"role": "user", "content": "Sure?"}]
+    assert len(Candidate("good two", messages=chat).messages) == 5
+
+
+def test_an_answer_before_another_question_is_a_turn_of_its_own() -> None:
+    """The input follows the messages, so the same words were said twice."""
+    assert len(Candidate("good two", input="q3", messages=WHOLE).messages) == 4
+    assert len(as_candidate({"output": "good two", "input": "q3", "messages": WHOLE}).messages) == 4
+
+
+def test_the_reference_of_the_last_answer_becomes_that_of_the_output() -> None:
+    """It was written for that answer."""
+    last = {"role": "assistant", "content": "good two", "reference": "two"}
+    for made in (Candidate("good two", messages=[*WHOLE[:3], last]), as_candidate({"messages": [*WHOLE[:3], last]})):
+        assert made.reference == "two"
 
 
 def test_rows_of_data_sets_hold_chats() -> None:
