@@ -182,26 +182,21 @@ OTHER_TABLES = {
     "rubric/internals/row_files.py": "the reader",
     "rubric/results/collection.py": "makes frames",
 }
-OTHER_JSON = {
-    "rubric/formats/field_accuracy.py": "values in a text",
-    "rubric/formats/promptfoo/texts.py": "a prompt, in several spellings",
-    "rubric/integrations/pytest.py": "options",
-    "rubric/internals/javascript_worker.py": "requests of its parent",
-    "rubric/store/audit.py": "requests in a database",
-}
+OTHER_JSON = {"rubric/internals/javascript_worker.py": "requests of its parent"}
 
 
 def test_no_other_module_reads_rows() -> None:
-    """Those that import a library of tables are listed, and JSON is read in a loop by the reader alone."""
+    """Those that import a library of tables are listed, and lines of JSON are read by the reader alone."""
     importing, looping = set(), set()
     for file in (ROOT / "rubric").rglob("*.py"):
         name = file.relative_to(ROOT).as_posix()
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import) and {alias.name for alias in node.names} & {"csv", "openpyxl", "polars"}:
                 importing.add(name)
-            if isinstance(node, ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp):
+            if isinstance(node, ast.For | ast.ListComp | ast.GeneratorExp):
+                over = node if isinstance(node, ast.For) else node.generators[0]
                 calls = [ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)]
-                if {"json.loads", "json.load"} & {*calls}:
+                if "line" in ast.unparse(over.target) + ast.unparse(over.iter) and "json.loads" in calls:
                     looping.add(name)
     assert importing == OTHER_TABLES.keys()
     assert looping == OTHER_JSON.keys()
