@@ -13,13 +13,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from math import factorial, lcm
 from typing import Any, Literal
 
 from attrs import define, frozen
 
 from rubric.scoring.aggregation import Extreme, Part, meets, part_of, resolve
+from rubric.scoring.combination import Combination, exact
 from rubric.scoring.intervals import share_interval
 from rubric.values.answers import Choices, Levels
 from rubric.values.criteria import Criterion
@@ -232,6 +233,7 @@ class _Counting:
         return found
 
     def _forward(self, game: Game, *, top: bool) -> _Counts:
+        combination = Combination(game.rubric.aggregation)
         inner: list[_Counts | None] = []
         parts: list[list[tuple[Any, Part, int]]] = []  # of each child: a result, its part, its coalitions
         for child in game.children:
@@ -253,7 +255,7 @@ class _Counting:
             following: dict[_Move, int] = {}
             for state, ways in states.items():
                 for move, more in moves.items():
-                    after = _join(game.rubric, state, move, top=top)
+                    after = _join(combination, state, move, top=top)
                     following[after] = following.get(after, 0) + ways * more
             states = following
             self.work += len(states) * len(moves)
@@ -291,13 +293,14 @@ class _Counting:
 
     def _backward(self, game: Game, counts: _Counts, values: dict[_Move, int], found: list[list[int]]) -> None:
         """Fill *found*; *values*: the coalitions of all other players that pass, by the final state of this level."""
+        combination = Combination(game.rubric.aggregation)
         for at in range(len(game.children) - 1, -1, -1):
             child, states, top = game.children[at], counts.prefixes[at], values.keys()
             passing = {
                 move: sum(
                     ways * values[after]
                     for state, ways in states.items()
-                    if (after := self._after(game, state, move, top)) is not None
+                    if (after := self._after(combination, state, move, top)) is not None
                 )
                 for move in counts.moves[at]
             }
@@ -314,17 +317,17 @@ class _Counting:
                 state: sum(
                     ways * values[after]
                     for move, ways in counts.moves[at].items()
-                    if (after := self._after(game, state, move, top)) is not None
+                    if (after := self._after(combination, state, move, top)) is not None
                 )
                 for state in states
             }
 
     @staticmethod
-    def _after(game: Game, state: _Move, move: _Move, known: Any) -> _Move | None:
-        after = _join(game.rubric, state, move, top=False)
+    def _after(combination: Combination, state: _Move, move: _Move, known: Any) -> _Move | None:
+        after = _join(combination, state, move, top=False)
         if after in known:
             return after
-        after = _join(game.rubric, state, move, top=True)
+        after = _join(combination, state, move, top=True)
         return after if after in known else None
 
     def _questions(
@@ -351,32 +354,24 @@ class _Counting:
         return [((more >> shift) & mask) - ((less >> shift) & mask) for shift in shifts]
 
 
-@lru_cache(maxsize=4096)  # rubrics have few weights and scores, and each is asked for again and again
-def exact(value: float) -> Fraction:
-    """Return the decimal or the simple ratio that *value* was written as: 0.1 is 1/10."""
-    near = Fraction(value).limit_denominator(10**9)
-    return near if abs(near - Fraction(value)) <= abs(Fraction(value)) / 10**13 else Fraction(value)
+def combination_of(rubric: Rubric) -> Combination:
+    """Return how *rubric* combines, for its steps."""
+    whole = sum((exact(c.weight) for c in rubric.judged if earns(rubric, c)), Fraction())
+    return Combination(rubric.aggregation, whole)
 
 
 def earns(rubric: Rubric, criterion: Criterion) -> bool:
     """False if *criterion* takes points off those that others earn."""
-    if criterion.polarity != "penalty" or rubric.aggregation != "points":
+    if criterion.polarity != "penalty" or not Combination(rubric.aggregation).subtracts:
         return True
     return not any(one.weight and one.polarity != "penalty" for one in rubric.judged)
 
 
 def value_of(rubric: Rubric, part: Part) -> Fraction:
-    """Return what *part* adds to the sum of its rubric."""
-    criterion, contribution = part.rule.criterion, exact(part.contribution)
-    if rubric.aggregation == "min":
-        return contribution if criterion.weight else Fraction(1)
-    weight = exact(criterion.weight)
-    return weight * contribution if earns(rubric, criterion) else -weight * (1 - contribution)
-
-
-def whole_of(rubric: Rubric) -> Fraction:
-    """Return the sum of what earns, which is the score 1."""
-    return sum((exact(c.weight) for c in rubric.judged if earns(rubric, c)), Fraction())
+    """Return what *part* adds to the state of its rubric."""
+    criterion = part.rule.criterion
+    combination = Combination(rubric.aggregation)
+    return combination.value(exact(part.contribution), exact(criterion.weight), earns=earns(rubric, criterion))
 
 
 def _flags(rubric: Rubric, part: Part) -> int:
@@ -390,24 +385,20 @@ def _flags(rubric: Rubric, part: Part) -> int:
 
 
 def _start(rubric: Rubric, grid: int) -> _Move:
-    return (grid if rubric.aggregation == "min" else 0), 0
+    return int(Combination(rubric.aggregation).start() * grid), 0
 
 
-def _join(rubric: Rubric, state: _Move, move: _Move, *, top: bool) -> _Move:
+def _join(combination: Combination, state: _Move, move: _Move, *, top: bool) -> _Move:
     flags = state[1] | move[1]
     if top and flags:  # it fails whatever the sum is, and at the top the sum is not needed
         return 0, flags and _GATED
-    if rubric.aggregation == "min":
-        return min(state[0], move[0]), flags
-    return state[0] + move[0], flags
+    return combination.join(state[0], move[0]), flags
 
 
 def _finish(rubric: Rubric, grid: int, state: _Move) -> Extreme:
-    """Return the result of a final state; the exact counterpart of what grading does with floats."""
+    """Return the result of a final state."""
     value, flags = state
-    score = Fraction(value, grid)
-    if rubric.aggregation != "min":
-        score = min(max(score / whole_of(rubric), Fraction()), Fraction(1))
+    score = combination_of(rubric).finish(Fraction(value, grid))
     passed = not flags and meets(rubric, float(score))
     gated = bool(flags & _GATED)
     if rubric.negate:

@@ -18,8 +18,9 @@ from attrs import frozen
 from rubric.grading.code_checks import decide
 from rubric.internals.text import shorten
 from rubric.quality import lint_texts, reachable
-from rubric.quality.coalitions import exact, part_at, scores_of
+from rubric.quality.coalitions import part_at, scores_of
 from rubric.scoring.aggregation import TOLERANCE, part_of, resolve
+from rubric.scoring.combination import exact
 from rubric.suites.cases import Case
 from rubric.values.answers import Choices, Levels, Unit, YesNo
 from rubric.values.candidates import Candidate

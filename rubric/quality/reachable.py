@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from attrs import frozen
 
-from rubric.quality.coalitions import earns, exact, part_at, scores_of, value_of, whole_of
+from rubric.quality.coalitions import combination_of, earns, part_at, scores_of, value_of
 from rubric.scoring.aggregation import TOLERANCE, Part, meets, part_of, policy, resolve
+from rubric.scoring.combination import Combination, exact
 from rubric.values.answers import Choices, Levels, YesNo
 from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within
 from rubric.values.criteria import Criterion
@@ -132,23 +133,37 @@ def decides(rubric: Rubric, index: int, others: Reach) -> bool:
     worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
     if others.gated or best.gated:
         return False
-    rest = [one for at, one in enumerate(rubric.judged) if at != index and one.weight and not _leaves(rubric, one)]
-    tops = [part_at(rubric, one, best=True) for one in rest]
-    if rubric.strict or rubric.threshold is None or rubric.aggregation == "min":
+    rest = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
+    staying = [one for one in rest if not _leaves(rubric, one)]
+    tops = [part_at(rubric, one, best=True) for one in staying]
+    counts = bool(criterion.weight)
+    if rubric.strict or rubric.threshold is None:
 
         def suffices(part: Part) -> bool:
-            if rubric.strict:
-                return part.contribution == 1
-            return part.holds if rubric.threshold is None else meets(rubric, part.contribution)
+            return part.contribution == 1 if rubric.strict else part.holds
 
         if not all(suffices(part) for part in tops):
             return False
-        counts = bool(criterion.weight)
         return (suffices(best) or not counts) and (worst.gated or (counts and not suffices(worst)))
-    slack = Fraction(TOLERANCE) * whole_of(rubric)
+    if not Combination(rubric.aggregation).is_sum:
+        bottoms = [part_at(rubric, one, best=False) for one in rest]
+        return any(
+            _meets(rubric, [*others, best]) and (worst.gated or not _meets(rubric, [*others, worst]))
+            for others in (tops, [part for part in bottoms if not part.gated])
+        )
+    slack = Fraction(TOLERANCE) * combination_of(rubric).whole
     low, high = (_above_threshold(rubric, part) for part in (worst, best))
     least = others.above(-slack - high)
     return least is not None and (worst.gated or least + low < -slack)
+
+
+def _combined(rubric: Rubric, parts: Sequence[Part]) -> float:
+    counted = [(part.contribution, part.rule.weight, part.rule.penalty) for part in parts if part.rule.weight]
+    return Combination(rubric.aggregation).score(counted) if counted else 1.0
+
+
+def _meets(rubric: Rubric, parts: Sequence[Part]) -> bool:
+    return meets(rubric, _combined(rubric, parts))
 
 
 def _above_threshold(rubric: Rubric, part: Part) -> Fraction:
@@ -163,18 +178,22 @@ def pull(rubric: Rubric, index: int) -> tuple[float, float]:
     criterion = rubric.judged[index]
     if not criterion.weight:
         return 0.0, 0.0
-    worst, best = (part_at(rubric, criterion, best=end).contribution for end in (False, True))
+    at_worst, at_best = (part_at(rubric, criterion, best=end) for end in (False, True))
+    worst, best = at_worst.contribution, at_best.contribution
     others = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
-    if rubric.aggregation == "min":
-        ends = [[part_at(rubric, one, best=end).contribution for one in others] for end in (False, True)]
-        ends[1] = [c for one, c in zip(others, ends[1], strict=True) if not _leaves(rubric, one)]
-        least, most = (min((*end, 1.0)) for end in ends)
-        return min(least, best) - min(least, worst), min(most, best) - min(most, worst)
+    combination = combination_of(rubric)
+    if not combination.is_sum:
+        rests = [
+            [part_at(rubric, one, best=False) for one in others],
+            [part_at(rubric, one, best=True) for one in others if not _leaves(rubric, one)],
+        ]
+        changes = [_combined(rubric, [*rest, at_best]) - _combined(rubric, [*rest, at_worst]) for rest in rests]
+        return min(changes), max(changes)
     change = exact(criterion.weight) * (exact(best) - exact(worst))
     if all(earns(rubric, one) for one in rubric.judged):
         staying = sum((exact(one.weight) for one in others if not _leaves(rubric, one)), exact(criterion.weight))
-        return float(change / whole_of(rubric)), float(change / staying)
-    whole = whole_of(rubric)
+        return float(change / combination.whole), float(change / staying)
+    whole = combination.whole
     low = value_of(rubric, part_at(rubric, criterion, best=False))
     reach = Reach.of_others(rubric, from_threshold=False)[index]
 

@@ -2,19 +2,16 @@
 Turn findings into a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
 
 Everything works on *contributions*: the place of a criterion in 0..1 with 1 as good, so guards and penalties contribute
-1 - score. What is unknown is resolved twice, at its worst and at its best; the two extremes are the bounds. That holds
-because every aggregation is monotone: a better contribution never makes a worse score, and never fails a gate. A new
-aggregation must be too, or the bounds, and with them every early stop, would be wrong. (The one exception, points
-beside criteria that may leave the mean, is handled in `_score`.)
-
-Means are exact until their last rounding, so they do not depend on the order of the criteria.
+1 - score, and `rubric.scoring.combination` makes one score of them. What is unknown is resolved twice, at its worst and
+at its best; the two extremes are the bounds. That holds because every aggregation is monotone: a better contribution
+never makes a worse score, and never fails a gate. (The one exception, points beside criteria that may leave the mean,
+is handled in `_score`.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import compress
 from statistics import fmean
 from typing import Literal, assert_never
 
@@ -22,6 +19,7 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
+from rubric.scoring.combination import Combination, mean
 from rubric.values.answers import JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check, Unsupported
 from rubric.values.criteria import Criterion
@@ -43,45 +41,7 @@ EVEN = 0.5
 Verdict = Literal["pass", "borderline", "fail"]
 
 
-# -- means -----------------------------------------------------------------------------------------------
-
-_YES_OR_NO = frozenset({0.0, 1.0})
-
-
-def mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """
-    Return the weighted mean: exact until the last rounding, and the same in any order.
-
-    All is done in whole numbers, since a sum of floats depends on their order, and a candidate would pass or fail by
-    the order of its criteria. Two cases are exact without fractions: a lone value, and yes and no with whole weights.
-    """
-    if len(values) == 1:
-        return float(values[0])
-    if _YES_OR_NO.issuperset(values) and type(total := sum(weights)) is int:  # a sum is an int if all of it is
-        return sum(compress(weights, values)) / total
-    ratios = [(v.as_integer_ratio(), w.as_integer_ratio()) for v, w in zip(values, weights, strict=True)]
-    part, below_part = _exact_sum([(v * w, below_v * below_w) for (v, below_v), (w, below_w) in ratios])
-    whole, below_whole = _exact_sum([weight for _, weight in ratios])
-    return (part * below_whole) / (whole * below_part)  # whole numbers of any size divide with one rounding
-
-
-def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the sum of *ratios* whose denominators are powers of two, as those of all floats are; not shortened."""
-    common = max(below for _, below in ratios)
-    return sum(above * (common // below) for above, below in ratios), common
-
-
-def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[tuple[float, float]]) -> float:
-    """
-    Return the points that are met over those that can be met, cut to 0..1: exact until the last rounding.
-
-    Args:
-        earning: The contribution and the points of each criterion that earns points.
-        penalties: The same of each penalty; a contribution of 1 takes nothing off, one of 0 all its points.
-    """
-    met = sum((Fraction(c) * Fraction(points) for c, points in earning), Fraction())
-    lost = sum((Fraction(1 - c) * Fraction(points) for c, points in penalties), Fraction())
-    return float(min(max((met - lost) / sum(Fraction(points) for _, points in earning), Fraction()), Fraction(1)))
+# -- medians ---------------------------------------------------------------------------------------------
 
 
 def median(values: Sequence[float], weights: Sequence[float]) -> float:
@@ -445,25 +405,15 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     """Return the score of *counted*, before any negation."""
     if not counted:  # what counts does not apply
         return 1.0
-    if rubric.aggregation == "min":
-        return min(part.contribution for part in counted)
-    if rubric.aggregation != "points":
-        return _mean(counted)
-    earning = [part for part in counted if not part.rule.penalty]
+    combination = Combination(rubric.aggregation)
+    score = combination.score([(part.contribution, part.rule.weight, part.rule.penalty) for part in counted])
     penalties = [part for part in counted if part.rule.penalty]
-    if not earning:
-        return _mean(counted)
-    earned, lost = ([(part.contribution, part.rule.weight) for part in those] for those in (earning, penalties))
-    score = share_of_points(earned, lost)
-    if penalties and all(part.leaves for part in earning):
+    if penalties and combination.subtracts and all(part.leaves for part in counted if not part.rule.penalty):
         # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
         # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
-        score = (max if best else min)(score, _mean(penalties))
+        alone = combination.score([(part.contribution, part.rule.weight, True) for part in penalties])
+        score = (max if best else min)(score, alone)
     return score
-
-
-def _mean(parts: Sequence[Part]) -> float:
-    return mean([part.contribution for part in parts], [part.rule.weight for part in parts])
 
 
 def skipped_weight(rubric: Rubric) -> float:

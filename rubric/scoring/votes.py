@@ -19,6 +19,7 @@ from attrs import evolve, frozen
 
 from rubric.scoring import aggregation
 from rubric.scoring.aggregation import TOLERANCE, Outcome
+from rubric.scoring.combination import mean
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, members_of, passes_needed, size_of
@@ -117,7 +118,7 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
             low, high = aggregation.medians(raw, weights)
             return high if (how.tie_break == "pass") != unwanted else low
         case _:
-            return aggregation.mean(raw, weights)
+            return mean(raw, weights)
 
 
 @frozen
@@ -185,7 +186,7 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
         coverage = min(sum(vote.coverage for vote in votes) / size_of(rule), 1 - TOLERANCE)
         return Outcome(worst, best, None, None, coverage=coverage)
     weights = _weights(rule)[: len(votes)]
-    score = aggregation.mean([vote.score for vote in votes if vote.score is not None], weights)
+    score = mean([vote.score for vote in votes if vote.score is not None], weights)
     known = aggregation.Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
     counts = known.gated and known.passed == rubric.negate
     gates = tuple(dict.fromkeys(gate for vote in votes for gate in vote.gates)) if counts else ()
@@ -241,13 +242,13 @@ def _weights(rule: Jury | Panel) -> Sequence[float]:
 
 def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) -> bool:
     """True if more than half of the members found no gate failed: a gate is not averaged away."""
-    return aggregation.mean([not v.gated for v in votes], weights) > aggregation.EVEN + TOLERANCE
+    return mean([not v.gated for v in votes], weights) > aggregation.EVEN + TOLERANCE
 
 
 def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
     extremes = [v.best if best else v.worst for v in votes]
     weights = _weights(rule)
-    score = aggregation.mean([e.score for e in extremes], weights)
+    score = mean([e.score for e in extremes], weights)
     gated = not _gates_hold(extremes, weights)
     if isinstance(rule, Jury):
         passes = sum(e.passed for e in extremes)
@@ -274,11 +275,11 @@ def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> b
         return _majority(passes, weights, panel.tie_break)
     if len({*weights}) == 1:  # all alike, so counts are compared: 2 of 3 meets 0.67
         return sum(passes) >= passes_needed(panel.consensus, len(passes))
-    return aggregation.mean(passes, weights) >= panel.consensus - TOLERANCE
+    return mean(passes, weights) >= panel.consensus - TOLERANCE
 
 
 def _majority(passes: Sequence[bool], weights: Sequence[float], tie_break: str) -> bool:
-    share = aggregation.mean(passes, weights)
+    share = mean(passes, weights)
     if abs(share - aggregation.EVEN) <= TOLERANCE:
         return tie_break == "pass"
     return share > aggregation.EVEN

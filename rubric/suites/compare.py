@@ -15,7 +15,8 @@ from attrs import asdict, field, frozen
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import check_name, number, optional
 from rubric.internals.text import counted, shorten, table, visible
-from rubric.scoring.aggregation import TOLERANCE, mean
+from rubric.scoring.aggregation import TOLERANCE
+from rubric.scoring.combination import mean
 from rubric.scoring.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from rubric import (
 )
 from rubric.errors import DefinitionError
 from rubric.scoring import aggregation
-from rubric.scoring.aggregation import Outcome, mean, outcome
+from rubric.scoring.aggregation import Outcome, outcome
+from rubric.scoring.combination import mean
 from rubric.values.findings import Finding
 from tests.findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 

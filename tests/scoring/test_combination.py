@@ -1,0 +1,94 @@
+"""Each aggregation combines alike in both of its forms, and all that rests on one follows it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from math import lcm
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Criterion, Rubric, influence
+from rubric.quality.coalitions import combination_of, earns, part_at
+from rubric.quality.reachable import pull
+from rubric.scoring.aggregation import resolve
+from rubric.scoring.combination import Combination, exact
+from rubric.values.rubrics import Aggregation
+from tests.places import ROOT
+
+KINDS = get_args(Aggregation)
+WEIGHTED = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2, 3]), st.booleans()), min_size=1, max_size=6
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(counted=WEIGHTED)
+def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, bool]]) -> None:
+    """Start, join and finish are the score that grading takes at once."""
+    does_earn = [not (is_penalty and Combination(kind).subtracts) for _, _, is_penalty in counted]
+    if not any(does_earn):
+        does_earn = [True] * len(counted)
+    whole = sum((Fraction(w) for (_, w, _), earn in zip(counted, does_earn, strict=True) if earn), Fraction())
+    combination = Combination(kind, whole)
+    values = [
+        combination.value(exact(c), Fraction(w), earns=earn) for (c, w, _), earn in zip(counted, does_earn, strict=True)
+    ]
+    grid = reduce(lcm, (value.denominator for value in values), 1)
+    state = int(combination.start() * grid)
+    for value in values:
+        state = combination.join(state, int(value * grid))
+    assert float(combination.finish(Fraction(state, grid))) == pytest.approx(combination.score(counted), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    weights=st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=4),
+    threshold=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
+)
+def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int], threshold: float) -> None:
+    """The share of coalitions in which a criterion flips the verdict, by brute force over the rules of grading."""
+    criteria = [Criterion(f"Is it {n}?", weight=weight) for n, weight in enumerate(weights)]
+    rubric = Rubric("r", criteria, aggregation=kind, threshold=threshold)
+    ends = [[part_at(rubric, criterion, best=best) for best in (False, True)] for criterion in criteria]
+    for index, found in enumerate(influence(rubric)):
+        flips = 0
+        for others in product((0, 1), repeat=len(criteria)):
+            if others[index]:
+                continue
+            with_it = [pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
+            without = [pair[one] for pair, one in zip(ends, others, strict=True)]
+            flips += resolve(rubric, with_it).passed != resolve(rubric, without).passed
+        assert found.flip == pytest.approx(flips / 2 ** (len(criteria) - 1))
+        scores = [
+            resolve(
+                rubric, [pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
+            ).score
+            - resolve(
+                rubric, [pair[one and at != index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
+            ).score
+            for others in product((0, 1), repeat=len(criteria))
+        ]
+        assert pull(rubric, index) == pytest.approx((min(scores), max(scores)))
+
+
+def test_only_the_combination_tells_aggregations_apart() -> None:
+    """In scoring and in quality no other module branches on the name of an aggregation to compute a score."""
+    found = [
+        path.name
+        for folder in ("scoring", "quality")
+        for path in sorted((ROOT / "rubric" / folder).glob("*.py"))
+        if "aggregation ==" in (text := path.read_text("utf-8")) or "aggregation !=" in text
+    ]
+    assert found in ([], ["influence.py"])  # how a sentence words equal weights
+
+
+def test_what_earns_is_counted_once() -> None:
+    """A penalty beside what earns takes off, and is no part of the whole."""
+    rubric = Rubric("r").expects("a", weight=3).penalizes("b", points=2).by_points()
+    assert combination_of(rubric).whole == 3
+    assert [earns(rubric, criterion) for criterion in rubric.judged] == [True, False]
