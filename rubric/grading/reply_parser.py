@@ -37,7 +37,7 @@ from typing import Any, assert_never, cast
 
 from attrs import evolve
 
-from rubric.grading.evidence import occurs_in, quote
+from rubric.grading.evidence import occurs_in, own_part, quote
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
@@ -367,7 +367,8 @@ def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
 
 def _span(ask: Ask, words: str) -> Evidence:
     found = quote(words, ask.candidate)
-    found = quote(words, ask.run, "run") if found is None else found
+    if found is None and ask.run:
+        found = quote(words, own_part(ask.run, () if ask.about is None else ask.about.messages), "run")
     if found is None and ask.tools and ask.about is not None:
         found = _in_files(words, ask.about.artefacts)
     return Evidence(shorten(words)) if found is None else found

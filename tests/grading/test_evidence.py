@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import subprocess
 import sys
 import unicodedata
@@ -11,7 +13,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from rubric import Candidate, Criterion, Message, Rubric, ToolCall, evaluate
 from rubric.grading.evidence import occurs_in, quote
+from rubric.grading.prompting import shared_prompt
 from rubric.values.findings import Evidence
 
 WORDS = st.text(
@@ -54,6 +58,30 @@ def plain(text: str) -> str:
         (" padded ", "is padded well", "padded"),
         ("हिन्दी", "यह हिन्दी है", "हिन्दी"),
         ("السلام", "قال السلام عليكم", "السلام"),
+        ("the final offer", "It is the ﬁnal oﬀer now", "the ﬁnal oﬀer"),
+        ("the ﬁnal offer", "It is the final offer now", "the final offer"),
+        ("wait... then", "So wait… then go", "wait… then"),
+        ("wait… then", "So wait... then go", "wait... then"),
+        ("No. 12 (EUR)", "The Ｎｏ．　１２ （ＥＵＲ） here", "Ｎｏ．　１２ （ＥＵＲ）"),
+        ("カガ", "片仮名ｶｶﾞの", "ｶｶﾞ"),
+        ("5 µm", "is 5 μm", "5 μm"),
+        ("an implementation here", "an imple-\n  mentation here", "an imple-\n  mentation here"),
+        ("an implementation here", "an imple\u00ad\nmentation here", "an imple\u00ad\nmentation here"),
+        ("a state-of-the-art final", "a state-of-\nthe-art ﬁ-\nnal", "a state-of-\nthe-art ﬁ-\nnal"),
+        ("imple- mentation", "an imple-\nmentation here", "imple-\nmentation"),
+        ("takes five days at most", "It takes **five days** at most.", "takes **five days** at most"),
+        ("takes **five days** at most", "It takes five days at most.", "takes five days at most"),
+        ("takes __five__ days", "It takes **five** days.", "takes **five** days"),
+        ("run make test now", "Do run `make test` now.", "run `make test` now"),
+        (
+            "see our policy for more",
+            "Do see [our policy](https://x.y/p) for more.",
+            "see [our policy](https://x.y/p) for more",
+        ),
+        ("see [our policy](https://x.y/p)", "Do see our policy.", "see our policy"),
+        ("see the map below", "Do see the ![map](a/map.png) below.", "see the ![map](a/map.png) below"),
+        ("it is _very_ (*truly*) late", "it is very (truly) late", "it is very (truly) late"),
+        ("这是重要的", "这是**重要**的事", "这是**重要**的"),
     ],
 )
 def test_a_quote_is_found_in_the_candidates_own_words(words: str, text: str, found: str) -> None:
@@ -86,6 +114,22 @@ def test_a_quote_is_found_in_the_candidates_own_words(words: str, text: str, fou
         ("\u200b", "a\u200bb"),
         ("text", ""),
         ("😀", "A 😀 face"),
+        ("102", "10² is a hundred"),
+        ("31/2", "3½ hours"),
+        ("x2", "x₂ is small"),
+        ("1020 words", "10-\n20 words"),
+        ("resign now", "re-sign now"),
+        ("costs 234", "costs 2*3*4"),
+        ("costs 234", "costs 2**3**4"),
+        ("is ab here", "is a_b_ here"),
+        ("is late", "is **not** late"),
+        ("is not due", "is ~~not~~ due"),
+        ("we promise money", "we [promise](not) money"),
+        ("ab", "[a](https://x.y)b"),
+        ("one two", "*one\n\n* two"),
+        ("is 5  late", "is *5 late"),
+        ("ind", "ﬁnd"),
+        ("https://x.y", "[!](https://x.z)"),
     ],
 )
 def test_a_quote_that_is_not_there(words: str, text: str) -> None:
@@ -96,6 +140,51 @@ def test_a_quote_that_is_not_there(words: str, text: str) -> None:
 def test_where_a_quote_stands_is_said() -> None:
     """A quote carries the name of the part that it was looked for in."""
     assert quote("ran", "it ran", "run") == Evidence("ran", 3, 6, "run")
+
+
+RUN = Candidate(
+    "We do not know yet.",
+    input="When does it come?",
+    messages=[
+        Message("system", "Be brief, say Tuesday."),
+        Message("user", "Will my\u200b refund arrive on Friday?"),
+        Message("assistant", "I will look it up."),
+        Message("tool", "a page that says Monday"),
+        Message("user", "Please do."),
+    ],
+    tool_calls=[ToolCall("find_order", arguments={"id": "A-17"}, result="shipped on Thursday")],
+    file_changes="+refund_day = 'unknown'",
+    context="Refunds arrive on Sunday.",
+    reference="It arrives on Saturday.",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        ("We do not know yet", True),
+        ("I will look it up", True),
+        ('find_order({"id": "A-17"})', True),
+        ("shipped on Thursday", True),
+        ("refund_day", True),
+        ("arrive on Friday", False),
+        ("say Tuesday", False),
+        ("a page that says Monday", False),
+        ("look it up. tool", False),
+        ("look it up. Please do", False),
+        ("When does it come", False),
+        ("Refunds arrive on Sunday", False),
+        ("It arrives on Saturday", False),
+    ],
+)
+def test_only_what_the_candidate_said_and_did_is_evidence(words: str, counts: bool) -> None:
+    """Words of the user, the system or a source prove nothing of the answer; a quote has its place in the run."""
+    rubric = Rubric(criteria=[Criterion("So?", id="so")], evidence=True)
+    result = evaluate(RUN, rubric, lambda _: json.dumps({"evidence": [words], "verdict": True}))
+    (found,) = result["so"].evidence
+    assert (result.score, found.verified) == (float(counts), counts)
+    if found.where == "run":
+        assert shared_prompt(RUN, rubric).run[found.start : found.end] == found.text
 
 
 @given(ANY, st.data())
@@ -111,6 +200,42 @@ def test_any_stretch_of_a_text_is_found(text: str, data: st.DataObject | None) -
     assert found.start is not None
     assert text[found.start : found.end] == found.text
     assert plain(found.text) == plain(words)
+
+
+_DECORATIONS = (
+    lambda word: f"**{word}**",
+    lambda word: f"_{word}_",
+    lambda word: f"`{word}`",
+    lambda word: f"[{word}](https://example.org/a_b)",
+    lambda word: word.replace("fi", "ﬁ").replace("fl", "ﬂ"),
+    lambda word: "".join(chr(ord(c) + 0xFEE0) for c in word),
+    lambda word: f"{word[:3]}-\n  {word[3:]}",
+    lambda word: f"{word[:3]}\u00ad{word[3:]}",
+    lambda word: f"{word}\n\n",
+)
+
+
+@given(st.randoms(use_true_random=False))
+def test_decorations_hide_no_quote_and_make_none(rng: random.Random) -> None:
+    """Words are found with their span however they are decorated, and a word more, less or other is still refused."""
+    vocabulary = ["refund", "finally", "conflict", "seven", "within", "offers", "nothing", "fiction", "waffles"]
+    words = [rng.choice(vocabulary) for _ in range(rng.randrange(4, 30))]
+    shown = [rng.choice(_DECORATIONS)(word) if rng.random() < 0.4 else word for word in words]
+    text = " ".join(shown)
+    start = rng.randrange(len(words) - 2)
+    said = words[start : start + rng.randrange(2, 12)]
+    found = quote(" ".join(said), text)
+    assert found is not None
+    assert found.text == text[found.start : found.end]
+    assert re.sub(r"\W+|_", "", re.sub(r"\]\(.*?\)", "", unicodedata.normalize("NFKC", found.text))) == "".join(said)
+    place = rng.randrange(len(said) + 1)
+    for wrong in (
+        [*said[:place], "not", *said[place:]],
+        [*said[:place], *said[place + 1 :]],
+        [*said[:-1], said[-1] + "s"],
+    ):
+        if " ".join(wrong) not in " ".join(words):
+            assert quote(" ".join(wrong), text) is None
 
 
 def _is_between(text: str, at: int) -> bool:
@@ -165,6 +290,13 @@ def test_no_mutation_is_accepted() -> None:
         "'“' * 1_000_000",
         "'a' * 1_000_000",
         "'a\\u0301' * 500_000",
+        "'**a** ' * 160_000",
+        "'[a](https://x.y/' + '.' * 1_000_000",
+        "'[a' * 500_000",
+        "'no-\\nt ' * 160_000",
+        "'no' * 500_000 + '-\\nt'",
+        "'\\n ' * 500_000",
+        "'ﬁ' * 500_000",
     ],
 )
 def test_a_megabyte_is_no_trouble(text: str) -> None:
