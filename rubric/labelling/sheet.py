@@ -2,20 +2,19 @@
 The file of labels that a page fills: a row a label, as `Labels.read` takes it, written whole after each answer.
 
 It is all that is kept, so labelling goes on wherever it stopped. Each answer is merged into the file as it is at that
-moment: two tabs, two raters and an editor of the file lose nothing of one another.
+moment: two tabs, two raters, two processes and an editor of the file lose nothing of one another.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from rubric.errors import DefinitionError
-from rubric.internals.atomic_write import replacing
+from rubric.internals.atomic_write import locked, replacing
 from rubric.internals.row_files import csv_text, rows_in
 from rubric.internals.text import shorten
 from rubric.labelling.drawing import Draw
@@ -100,7 +99,6 @@ class Sheet:
 
     path: Path
     draw: Draw
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def read(self) -> list[Answer]:
         """
@@ -119,7 +117,7 @@ class Sheet:
             DefinitionError: As for `read`.
             OSError: The file cannot be written; it is as it was.
         """
-        with self._lock:
+        with locked(self.path):
             rows = {(each.name, each.rater, each.criterion): each for each in self.read()}
             for each in answers:
                 place = (each.name, each.rater, each.criterion)
