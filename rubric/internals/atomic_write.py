@@ -58,8 +58,8 @@ def locked(path: Path) -> Iterator[None]:
     """
     Hold the lock on the file at *path*, for which other threads and processes wait.
 
-    The system holds it on a hidden file beside the real one, which is replaced meanwhile. A process that is killed leaves
-    no lock, and the hidden file goes with its last holder.
+    The system holds it on a hidden file beside the real one, which is replaced meanwhile. A process that is killed
+    leaves no lock, and the hidden file goes with its last holder.
 
     Raises:
         OSError: The folder cannot be written to, or its file system has no locks.
