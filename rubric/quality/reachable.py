@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric.quality.coalitions import combination_of, earns, part_at, scores_of, value_of
 from rubric.scoring.aggregation import TOLERANCE, Part, meets, part_of, policy, resolve
@@ -158,8 +158,8 @@ def decides(rubric: Rubric, index: int, others: Reach) -> bool:
 
 
 def _combined(rubric: Rubric, parts: Sequence[Part]) -> float:
-    counted = [(part.contribution, part.rule.weight, part.rule.penalty) for part in parts if part.rule.weight]
-    return Combination(rubric.aggregation).score(counted) if counted else 1.0
+    counted = [part for part in parts if part.rule.weight]
+    return resolve(evolve(rubric, negate=False), counted).score if counted else 1.0
 
 
 def _meets(rubric: Rubric, parts: Sequence[Part]) -> bool:

@@ -406,14 +406,21 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     if not counted:  # what counts does not apply
         return 1.0
     combination = Combination(rubric.aggregation)
-    score = combination.score([(part.contribution, part.rule.weight, part.rule.penalty) for part in counted])
+    score = _combined(combination, counted)
+    if not combination.subtracts:
+        return score
     penalties = [part for part in counted if part.rule.penalty]
-    if penalties and combination.subtracts and all(part.leaves for part in counted if not part.rule.penalty):
+    if penalties and all(part.leaves for part in counted if not part.rule.penalty):
         # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
         # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
-        alone = combination.score([(part.contribution, part.rule.weight, True) for part in penalties])
-        score = (max if best else min)(score, alone)
+        score = (max if best else min)(score, _combined(combination, penalties))
     return score
+
+
+def _combined(combination: Combination, parts: Sequence[Part]) -> float:
+    rules = [part.rule for part in parts]
+    values = [part.contribution for part in parts]
+    return combination.score(values, [rule.weight for rule in rules], [rule.penalty for rule in rules])
 
 
 def skipped_weight(rubric: Rubric) -> float:

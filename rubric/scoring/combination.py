@@ -21,9 +21,6 @@ from attrs import frozen
 
 from rubric.values.rubrics import Aggregation
 
-Weighted = tuple[float, float, bool]
-"""A contribution, its weight, and whether it is of a penalty."""
-
 
 @frozen
 class Combination:
@@ -54,18 +51,22 @@ class Combination:
             case never:
                 assert_never(never)
 
-    def score(self, counted: Sequence[Weighted]) -> float:
-        """Return the score of *counted*, at least one: exact until the last rounding."""
+    def score(self, values: Sequence[float], weights: Sequence[float], penalties: Sequence[bool]) -> float:
+        """Return the score of the contributions *values*, at least one: exact until the last rounding."""
         match self.kind:
             case "weighted_average":
-                return mean([value for value, _, _ in counted], [weight for _, weight, _ in counted])
+                return mean(values, weights)
             case "min":
-                return min(value for value, _, _ in counted)
+                return min(values)
             case "points":
-                earning = [(value, weight) for value, weight, is_penalty in counted if not is_penalty]
-                if not earning:
-                    return mean([value for value, _, _ in counted], [weight for _, weight, _ in counted])
-                return share_of_points(earning, [(value, weight) for value, weight, lost in counted if lost])
+                earning, lost = (
+                    [*compress(zip(values, weights, strict=True), side)]
+                    for side in (
+                        [not is_lost for is_lost in penalties],
+                        penalties,
+                    )
+                )
+                return share_of_points(earning, lost) if earning else mean(values, weights)
             case never:
                 assert_never(never)
 

@@ -42,7 +42,9 @@ def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, 
     state = int(combination.start() * grid)
     for value in values:
         state = combination.join(state, int(value * grid))
-    assert float(combination.finish(Fraction(state, grid))) == pytest.approx(combination.score(counted), abs=1e-12)
+    assert float(combination.finish(Fraction(state, grid))) == pytest.approx(
+        combination.score(*zip(*counted, strict=True)), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
