@@ -44,8 +44,7 @@ _REFUSALS = frozenset({400, 404, 415, 422, 501})
 
 _ABOUT_THE_FORM = re.compile(
     r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|\bschemas?\b|structured[ _]?output"
-    r"|guided|grammar"
-    r"|output[ _]?(?:format|config)|tool[ _]?(?:choice|use)",
+    r"|guided|grammar|output[ _]?(?:format|config)|tool[ _]?(?:choice|use)",
     re.IGNORECASE,
 )
 
@@ -54,7 +53,10 @@ _ABOUT_REPLIES = re.compile(r"(?<![\w])(?:n|best_of|candidate_?count)(?!\w)|(?:m
 _learnt: dict[tuple[str, str], Form] = {}
 _most: dict[tuple[str, str], int] = {}
 _server: Memo[Judge, [], tuple[str, str]] = Memo(
-    lambda judge: (judge.name, str(judge.params.get("api_base") or judge.params.get("base_url") or ""))
+    lambda judge: (
+        judge.name,
+        str(judge.params.get("api_base") or judge.params.get("base_url") or getattr(judge.model, "identity", "")),
+    )
 )
 
 

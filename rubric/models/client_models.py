@@ -31,7 +31,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
-from rubric.models.chat_completions import reply_from
+from rubric.models.chat_completions import Form, form_for, lowered, replies_for, reply_from, response_format
 from rubric.models.failures import failure_of
 from rubric.models.threads import submit
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name
@@ -110,6 +110,7 @@ class ClientModel:
         Raises:
             ModelError: The client raised, or its response holds no reply.
         """
+        sent = replies_for(ask), _form_of(ask)
         try:
             return await _ANSWERS[self.kind](self, ask)
         except (ModelError, asyncio.CancelledError):
@@ -125,7 +126,8 @@ class ClientModel:
             answer = (status, headers, body if body.startswith("{") else "") if isinstance(status, int) else None
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
-            raise ModelError(failure_of(error, secrets, answer)) from error
+            failure = failure_of(error, secrets, answer)
+            raise ModelError(lowered(ask, *sent, failure) if self.kind == "openai" else failure) from error
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Return what *function*, a method of the client, returns; that of a sync client is called in a thread."""
@@ -214,17 +216,17 @@ def _unsent(ask: Ask, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if values.get(name) is not None)
 
 
-def _json_schema(ask: Ask) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": thaw(ask.schema)}}
+def _form_of(ask: Ask) -> Form:
+    """Return how a client of OpenAI's is asked to hold the model to the form of the reply to *ask*."""
+    return form_for(ask.judge, "schema") if ask.schema else "nothing"
 
 
 async def _openai(model: ClientModel, ask: Ask) -> Reply:
     client = model.client.with_options(max_retries=0, timeout=ask.judge.timeout)
     body = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_completion_tokens")
-    if ask.schema:
-        body["response_format"] = _json_schema(ask)
-    if ask.n > 1:
-        body["n"] = ask.n
+    body |= response_format(_form_of(ask), ask.schema)
+    if (replies := replies_for(ask)) > 1:
+        body["n"] = replies
     if ask.judge.logprobs:
         body |= {"logprobs": True, "top_logprobs": 20}
     response = await model.call(client.chat.completions.create, model=model.name, messages=ask.chat(), **body)
@@ -263,7 +265,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 async def _langchain(model: ClientModel, ask: Ask) -> Reply:
     takes_schema = any(base.__module__.startswith("langchain_openai") for base in type(model.client).__mro__)
-    options = {"response_format": _json_schema(ask)} if takes_schema and ask.schema else {}
+    options = response_format("schema", ask.schema) if takes_schema and ask.schema else {}
     given = {name: value for name, value in (("temperature", ask.judge.temperature),) if value is not None}
     message = await model.client.ainvoke(ask.chat(), **options, **given, **thaw(ask.judge.params))
     said, used = message.response_metadata or {}, message.usage_metadata or {}
@@ -338,7 +340,7 @@ def _from_inspect(output: Any) -> Reply:
 async def _dspy(model: ClientModel, ask: Ask) -> Reply:
     options = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
-        options["response_format"] = _json_schema(ask)
+        options |= response_format("schema", ask.schema)
     # Its cache would give the votes of a jury the same reply; ours is the store.
     client = model.client.copy(cache=False, num_retries=0)
     return reply_from(await client.aforward(messages=ask.chat(), **options))

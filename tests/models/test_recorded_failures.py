@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Grade, Judge, Jury, Rubric, evaluate
+from rubric import Grade, Judge, Jury, Rubric, evaluate, model
 from rubric.models.failures import failure_of_status
 from rubric.values.requests import RETRIED, Failure
 from tests.judging import JudgeLike
@@ -156,15 +156,28 @@ def limited(row: Recorded, most: int) -> tuple[Answering, list[int]]:
     return Answering(answer), wanted
 
 
-@pytest.mark.parametrize("via", ["http", "litellm"])
+WAYS = ["http", "litellm", "a client"]
+
+
+def judge_by(way: str, server: Answering) -> Judge:
+    """Return a judge that asks *server* over HTTP, through LiteLLM, or by a client of OpenAI's."""
+    base = f"{server.root}/v1"
+    if way == "a client":
+        from openai import OpenAI
+
+        return Judge(model(OpenAI(base_url=base, api_key=KEY), "m"), retries=0)
+    return Judge("openai/m", via=way, retries=0, params={"api_base": base, "api_key": KEY})
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("row", REFUSALS.values(), ids=REFUSALS)
-def test_a_server_that_gives_one_reply_a_request_is_asked_vote_by_vote(row: Recorded, via: Any) -> None:
+def test_a_server_that_gives_one_reply_a_request_is_asked_vote_by_vote(row: Recorded, way: str) -> None:
     """The jury is graded in the same run, and the next one asks for no more than the server gives."""
     most = {"llama.cpp": 2, "OpenAI": 128}.get(row.server, 1)
     size = most + 1
     server, wanted = limited(row, most)
     with server:
-        judge = Judge("openai/m", via=via, retries=0, params={"api_base": f"{server.root}/v1", "api_key": KEY})
+        judge = judge_by(way, server)
         for _ in range(2):
             result = evaluate(
                 "Open the settings, then press 'Change plan'.", CLEAR, Jury(judge, size, one_request=True)
@@ -175,6 +188,28 @@ def test_a_server_that_gives_one_reply_a_request_is_asked_vote_by_vote(row: Reco
     again = [most] * (most > 1) + [1] * (size - most if most > 1 else size)
     assert wanted == [size, *again, *again]
     assert result.usage.calls == len(again)
+
+
+SCHEMALESS = [row for row in RECORDED if row.kind == "bad_request" and "schema" in row.body.lower()]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("row", SCHEMALESS, ids=[f"{row.server}-{row.status}" for row in SCHEMALESS])
+def test_a_server_that_refuses_the_schema_is_asked_without_it(row: Recorded, way: str) -> None:
+    """The request goes out again at once in JSON mode, and the reply is read like any other."""
+    forms: list[str] = []
+    judging = JudgeLike({"A newcomer could act on it": 7})
+
+    def answer(request: Request) -> tuple[int, dict[str, str], bytes]:
+        forms.append((request.body.get("response_format") or {}).get("type", "nothing"))
+        if forms[-1] == "json_schema":
+            return row.status, {}, row.body.encode()
+        return 200, {}, json.dumps(chat(judging(request.body), "fine")).encode()
+
+    with Answering(answer) as server:
+        result = evaluate("Open the settings.", CLEAR, judge_by(way, server))
+    assert isinstance(result, Grade), result
+    assert forms == ["json_schema", "json_object"]
 
 
 def test_another_bad_request_is_none_about_the_number_of_replies() -> None:
