@@ -73,7 +73,6 @@ def _function(given: Any) -> Any:
 _HERE = "rubric.formats"
 _PROMPTFOO = f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write"
 _THRESHOLD = {"threshold": THRESHOLD}
-_OLDER = f"{_HERE}.agentv.older"
 _AGENTV = f"{_HERE}.agentv.reader:read", f"{_HERE}.agentv.writer:write"
 
 _WRITTEN, _METRICS = f"{_HERE}.benchmarks.writers:write", f"{_HERE}.frameworks.writers:write"
@@ -83,10 +82,8 @@ _OWN = (
     Format(
         "promptfoo", *_PROMPTFOO, recognition.PROMPTFOO, mark={"$schema": "https://promptfoo.dev/config-schema.json"}
     ),
-    Format("agentv-1", _AGENTV[0], f"{_OLDER}:write_first", options=("agentv-1",)),
-    Format(
-        "agentv-1.5", _AGENTV[0], f"{_OLDER}:write_between", options=("agentv-1.5",), mark={"execution": _THRESHOLD}
-    ),
+    Format("agentv-1", _AGENTV[0], options=("agentv-1",)),
+    Format("agentv-1.5", _AGENTV[0], options=("agentv-1.5",)),
     Format("agentv-2", *_AGENTV, recognition.AGENTV, generation_of, ("agentv-2",), {"default_test": _THRESHOLD}),
     Format("mcptest", f"{_HERE}.mcptest.reader:read", f"{_HERE}.mcptest.writer:write", recognition.MCPTEST),
     Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", f"{_WRITTEN}_autorubric", recognition.AUTORUBRIC),

@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 Floats = NDArray[np.float64]
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
 
 MOST_CATEGORIES = 60
 """More different ratings than these are no categories, but numbers."""
-
-_MOST_RATIOS = 400
-"""A table of their pairs, for each unit, is still small."""
 
 
 @frozen
@@ -159,7 +156,7 @@ def many(ratings: Floats, name: str, weighting: Weighting = "", counts: Floats |
 
     Args:
         ratings: Units by raters.
-        name: `percent`, `fleiss` (two raters: Scott's pi), `gwet` (AC1; weighted, AC2) or `brennan`.
+        name: `percent`, `fleiss` (two raters: Scott's pi) or `gwet` (AC1; weighted, AC2).
         weighting: How much near categories agree.
         counts: Units by categories, in place of *ratings*.
     """
@@ -187,38 +184,11 @@ def many(ratings: Floats, name: str, weighting: Weighting = "", counts: Floats |
         scale = w.sum() / (q * (q - 1)) if q > 1 else 0.0
         expected = float(scale * (used * (1 - used)).sum())
         pulls = scale * (table @ (1 - used)) / rated
-    elif name == "brennan":
-        expected = float(w.sum() / q**2)
-        pulls = np.full(n, expected)
     if 1 - expected < 1e-12:
         return undefined("all ratings are the same, so agreement by chance is complete")
     value = (observed - expected) / (1 - expected)
     moved = share * (agree - expected * both) / (1 - expected) - 2 * (1 - value) * (pulls - expected) / (1 - expected)
     return Coefficient(value, influence=moved - value)
-
-
-def conger(ratings: Floats) -> Coefficient:
-    """Return Conger's kappa, which is Cohen's for any number of raters (A. J. Conger, 1980)."""
-    found = categories_of(ratings)
-    n, r = ratings.shape
-    base = many(ratings, "percent")
-    if base.value is None or len(found) < 2:
-        return base if base.value is None else undefined("all ratings are the same")
-    rated = ~np.isnan(ratings)
-    each = np.stack([(ratings == category) for category in found], axis=2).astype(float)
-    per = rated.sum(axis=0)
-    shares = each.sum(axis=0) / per[:, None]
-    total = shares.sum(axis=0)
-    expected = float((total @ total - (shares**2).sum()) / (r * (r - 1)))
-    moved = (each - rated[:, :, None] * shares[None]) * (n / per)[None, :, None]
-    pull = np.einsum("igk,gk->i", moved, 2 * (total[None] - shares)) / (r * (r - 1))
-    value = (base.value - expected) / (1 - expected)
-    table = counts_of(ratings, found)
-    sizes = table.sum(axis=1)
-    both = sizes > 1
-    agree = np.where(both, (table * (table - 1)).sum(axis=1) / np.where(both, sizes * (sizes - 1), 1), 0.0)
-    own = n / both.sum() * (agree - expected * both) / (1 - expected)
-    return Coefficient(value, influence=own - value - (1 - value) * pull / (1 - expected))
 
 
 def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
@@ -237,8 +207,6 @@ def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
         return undefined(f"{len(found):,} different ratings are numbers, no categories")
     if level == "nominal":
         return _alpha_nominal(rows, found, ratings)
-    if level == "ratio":
-        return _alpha_ratio(rows, found, ratings)
     values = rows
     if level == "ordinal":
         values = np.full(rows.shape, np.nan)
@@ -278,38 +246,6 @@ def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
     pulls = table @ used / mean - expected * (rated - mean) / mean
     moved = own - 2 * (1 - rough) * (pulls - expected) / (1 - expected)
     return Coefficient(value, influence=_spread(moved - rough, ratings))
-
-
-def _alpha_ratio(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
-    if len(found) > _MOST_RATIOS:
-        return undefined(f"{len(found):,} different ratings are too many for distances of ratios")
-    if found[0] < 0:
-        return undefined("ratios need ratings from 0 on")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.nan_to_num(((found[:, None] - found) / (found[:, None] + found)) ** 2)
-    table = counts_of(rows, found)
-    m = table.sum(axis=1)
-    n, total = m.sum(), table.sum(axis=0)
-    own = (table @ apart * table).sum(axis=1) / (m - 1)
-    observed, expected = own.sum() / n, total @ apart @ total / (n * (n - 1))
-    value = float(1 - observed / expected)
-    pull = 2 * (table @ (apart @ total)) / (n - 1) - 2 * expected * m
-    moved = ((1 - value) * pull - (own - observed * m)) / expected * len(rows) / n
-    return Coefficient(value, influence=_spread(moved, ratings))
-
-
-def fleiss_z(ratings: Floats, counts: Floats | None = None) -> float | None:
-    """Return Fleiss' kappa over its error if all agree by chance alone (J. L. Fleiss, 1971); None if undefined."""
-    kappa = many(ratings, "fleiss", counts=counts)
-    table = counts_of(ratings, categories_of(ratings)) if counts is None else counts
-    n, m = table.shape[0], table.sum(axis=1)
-    if kappa.value is None or np.ptp(m) > 0:
-        return None
-    p = table.sum(axis=0) / table.sum()
-    q = p * (1 - p)
-    r = m[0]
-    error = np.sqrt(2 * (q.sum() ** 2 - (q * (1 - 2 * p)).sum())) / (q.sum() * np.sqrt(n * r * (r - 1)))
-    return float(kappa.value / error)
 
 
 # -- intraclass correlation --------------------------------------------------------------------------------

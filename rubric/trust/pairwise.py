@@ -152,7 +152,7 @@ def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Stat
     if scale.kind == "number":
         plain += [("kappa, linear", co.cohen(a, b, weighting="linear"))]
         plain += [("kappa, quadratic", co.cohen(a, b, weighting="quadratic"))]
-        plain += [(f"alpha, {level}", co.alpha(both, level)) for level in ("nominal", "ordinal", "interval", "ratio")]
+        plain += [(f"alpha, {level}", co.alpha(both, level)) for level in ("nominal", "ordinal", "interval")]
         plain += [("AC1", co.many(both, "gwet")), ("AC2", co.many(both, "gwet", "quadratic"))]
         found += [coefficient(name, c, groups) for name, c in plain]
         if groups is not None:
@@ -278,7 +278,7 @@ def _ceiling(ratings: Ratings) -> list[Statistic]:
         return []
     among = compact(among.astype(np.intp))
     found = [each for each in _closeness(a, b, scale, among) if each.name != "bias"]
-    levels: tuple[co.Level, ...] = ("nominal", "ordinal", "interval", "ratio")
+    levels: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
     level = {f"alpha, {one}": one for one in levels} if scale.kind == "number" else {"alpha": "nominal"}
     found += [coefficient(name, co.alpha(people, kind), groups_of(ratings)) for name, kind in level.items()]  # type: ignore[arg-type]
     if scale.kind != "number":

@@ -98,15 +98,6 @@ _HOLDS = {
 }  # fmt: skip
 
 
-def losses_without(lost: Mapping[type, frozenset[str]], why: str) -> Losses:
-    """Return losses by the table of generation 2 without the fields that are *lost* before it, and *why*."""
-    held = {
-        kind: Held(frozenset(known.fields) - lost.get(kind, frozenset()), {**known.why, "": why})
-        for kind, known in _HOLDS.items()
-    }
-    return Losses(held, "{}: {}{}", whose="suite")
-
-
 _CRITERION = tuple(field.name for field in fields(Criterion))
 
 

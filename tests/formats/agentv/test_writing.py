@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo, ask, grade
-from rubric.formats.agentv.older import write_between, write_first
 from rubric.formats.agentv.writer import write
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -240,21 +239,20 @@ def test_a_test_that_nothing_is_left_of_is_left_out_and_told(rubric: Rubric) -> 
 
 @pytest.mark.parametrize("threshold", [0.8, 0.5, None])
 def test_a_guard_is_a_required_grader_that_is_turned_over(threshold: float | None) -> None:
-    """It fails the case where its text holds, and weighs what it did, in the older generations too."""
+    """It fails the case where its text holds, and weighs what it did."""
     guard = Criterion("contains 'y'", id="y", answer=Contains("y"), polarity="guard")
     rubric = Rubric("r", criteria=[guard], threshold=threshold).expects("Good", id="good", weight=9)
     rubric = rubric.forbids("Rude", id="rude", weight=3)
     if threshold is not None:
         rubric = rubric.adding(Criterion("How rude", id="how", answer=Unit(), polarity="guard", weight=2))
-    for form, write_as in (("agentv-2", write), ("agentv-1.5", write_between), ("agentv-1", write_first)):
-        data, dropped = write_as(Suite("s", [Case("c", rubric)]))
-        assert any("case 'c': rude.polarity: the guard is written as" in sentence for sentence in dropped)
-        again = loads(data, form)["c"].rubric
-        for said, good, rude, how in product(["x", "x y"], [True, False], [True, False], [0.0, 0.1, 0.4, 0.9]):
-            judge = Judge(ScriptedModel({"good": good, "rude": rude, "how": how}))
-            before, after = (grade(said, each, judge) for each in (rubric, again))
-            assert after.score == pytest.approx(before.score)
-            assert after.passed == (before.passed and (threshold is not None or before.score >= 0.8))
+    data, dropped = write(Suite("s", [Case("c", rubric)]))
+    assert any("case 'c': rude.polarity: the guard is written as" in sentence for sentence in dropped)
+    again = loads(data, "agentv-2")["c"].rubric
+    for said, good, rude, how in product(["x", "x y"], [True, False], [True, False], [0.0, 0.1, 0.4, 0.9]):
+        judge = Judge(ScriptedModel({"good": good, "rude": rude, "how": how}))
+        before, after = (grade(said, each, judge) for each in (rubric, again))
+        assert after.score == pytest.approx(before.score)
+        assert after.passed == (before.passed and (threshold is not None or before.score >= 0.8))
 
 
 def test_a_criterion_with_a_judge_of_its_own_has_a_grader_of_its_own() -> None:
