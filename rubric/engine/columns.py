@@ -20,7 +20,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import refuse_twice
 from rubric.values.candidates import Candidate
 
-_FIELDS = tuple(one.name for one in fields(Candidate))
+_FIELDS = tuple(one.name for one in fields(Candidate) if one.eq)
 _NEAR = 0.85
 
 _CALLED = {

@@ -17,16 +17,17 @@ from __future__ import annotations
 # Inspect is not a dependency.
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
+from rubric.errors import DefinitionError
 from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, ends_with, is_chat, text_of
+from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, ends_with, is_chat, text_of, unread_in
 
 Entries = Callable[[], Iterator[Any]]
 """Reads a log: candidates, and `Broken` for entries without one."""
@@ -53,28 +54,30 @@ def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
     The forms are a text, a chat, a message, the choices of a completion, generations of LangChain, a list of tool
     calls, and other data, which is shown as JSON.
     """
-    said, question = _said(output), _said(asked)
+    said, question = _said(output), _said(asked, answers=False)
     if not question.output:
         return evolve(said, **fields)
     before = (*question.messages, *([Message("user", question.input)] if question.input else ()))
     kept = said.messages[len(before) :] if said.messages[: len(before)] == before else said.messages
-    return evolve(said, input=question.output, messages=(*before, *kept), **fields)
+    remarks = dict.fromkeys((*question.remarks, *said.remarks))
+    return evolve(said, input=question.output, messages=(*before, *kept), remarks=remarks, **fields)
 
 
-def candidate_of_conversation(messages: Iterable[Any], output: str, asked: str, **fields: Any) -> Candidate:
+def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, **fields: Any) -> Candidate:
     """Return *output* as a candidate with the conversation of a run, which may hold the output and the input too."""
+    fields["remarks"] = unread_in(messages)
     said, calls = chat_of(messages)
     said = said[:-1] if ends_with(said, output) else said
     before = [message for message in said if (message.role, message.content) != ("user", asked)]
     return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
 
 
-def _said(value: Any) -> Candidate:
+def _said(value: Any, *, answers: bool = True) -> Candidate:
     found = _inner(value)
     while found is not value:
         value, found = found, _inner(found)
     if is_chat(chat := [value] if isinstance(value, Mapping) else value):
-        return candidate_of_chat(chat)
+        return candidate_of_chat(chat, answers=answers)
     if isinstance(value, list) and value and all(isinstance(each, Mapping) and "function" in each for each in value):
         return Candidate("", tool_calls=calls_of(value))
     return Candidate(text_of(value))
@@ -123,7 +126,10 @@ def _of_promptfoo(row: Any) -> Candidate | Broken:
         why = (at(response, "error") or at(row, "error")) or "no output"
         return Broken(f"promptfoo has no output: {shorten(str(why), 200)}")
     prompt = row.get("prompt")
-    made = promptfoo_candidate(response["output"], at(prompt, "raw") or prompt, row.get("vars") or {}, None)
+    try:
+        made = promptfoo_candidate(response["output"], at(prompt, "raw") or prompt, row.get("vars") or {}, None)
+    except DefinitionError as problem:
+        return Broken(f"promptfoo's {problem}")
     test = row.get("testIdx")
     return made if test is None else evolve(made, key=f"{test}/{row.get('promptIdx', 0)}", group=str(test))
 
@@ -196,13 +202,17 @@ def _of_spans(spans: Sequence[_Span]) -> Iterator[Candidate | Broken]:
         if span.output is None:
             yield Broken(f"{span.name} {span.id} has no output: {shorten(str(span.error or 'it did not end'), 200)}")
             continue
-        made = candidate_of(span.output, span.input, reference=_text(span.reference), key=span.id)
+        try:
+            made = candidate_of(span.output, span.input, reference=_text(span.reference), key=span.id)
+        except DefinitionError as problem:
+            yield Broken(f"{span.name} {span.id}: {problem}")
+            continue
         calls = made.tool_calls or [_call_of(tool) for tool in tools[span.trace]]
         yield evolve(made, tool_calls=calls)
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else _said(value).output
+    return "" if value is None else _said(value, answers=False).output
 
 
 def _call_of(span: _Span) -> ToolCall:
@@ -232,6 +242,6 @@ def _of_inspect(sample: Any) -> Candidate | Broken:
     if sample.error is not None or not output:
         why = sample.error.message if sample.error is not None else "the model said nothing"
         return Broken(f"sample {sample.id} has no output: {shorten(why, 200)}")
-    asked = sample.input if isinstance(sample.input, str) else _said(sample.input).output
+    asked = sample.input if isinstance(sample.input, str) else _said(sample.input, answers=False).output
     target = sample.target if isinstance(sample.target, str) else "\n".join(sample.target)
     return candidate_of_conversation(sample.messages, output, asked, reference=target, key=str(sample.id))

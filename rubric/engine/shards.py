@@ -170,7 +170,7 @@ def _content(item: object) -> bytes | None:
     """
     try:
         one = candidate_at(0, item)
-        told = [f for f in fields(Candidate) if f.name not in ("key", "group")]
+        told = [f for f in fields(Candidate) if f.eq and f.name not in ("key", "group")]
         given = {f.name: getattr(one, f.name) for f in told if getattr(one, f.name) != default_of(f, one)}
         given["output"] = one.output
         return json.dumps(_plain(given), sort_keys=True).encode()

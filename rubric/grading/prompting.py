@@ -110,7 +110,7 @@ _BLOCKS = (("task", "images", "reference answer", "context"), _RUN, ("candidate"
 
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
-    digest, warnings, sections = sha256(), dict[str, None](), dict[str, str]()
+    digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
     texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     texts["files"] = listing(candidate.files) if candidate.files else ""

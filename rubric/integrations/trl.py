@@ -17,7 +17,7 @@ from rubric.errors import DefinitionError
 from rubric.integrations.mapping import rubric_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of, text_of
+from rubric.values.chats import chat_of, text_of, unread_in, why_unanswered
 from rubric.values.judges import as_judge
 from rubric.values.rubrics import Rubric
 
@@ -32,14 +32,17 @@ def default_candidate(prompt: Any, completion: Any, reference: Any = None) -> Ca
     conversational completion are kept, and its last message is the candidate.
     """
     asked, _ = chat_of(prompt) if not isinstance(prompt, str) else ((), ())
-    said, calls = chat_of(completion) if not isinstance(completion, str) else ((), ())
-    between = said[:-1] if said else ()
+    chat = () if isinstance(completion, str) else completion
+    said, calls = chat_of(chat)
+    answered = not why_unanswered(chat)
+    between = said[:-1] if answered else said
     return Candidate(
-        completion if isinstance(completion, str) else said[-1].content if said else "",
+        completion if isinstance(completion, str) else said[-1].content if answered else "",
         input=prompt if isinstance(prompt, str) else asked[-1].content if asked else "",
         reference=text_of(reference),
         messages=(*asked[:-1], *between),
         tool_calls=calls,
+        remarks=unread_in((*(() if isinstance(prompt, str) else prompt), *chat)),
     )
 
 

@@ -149,19 +149,29 @@ def _reply(where: str, row: Any) -> Reply:
         why = "a report tells the calls of a run in words alone" if row.get("run") else "its target gave no output"
         return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()), own=True)
     messages = row.get("messages") or []
-    if messages and not is_chat(messages):
-        why = "its `messages` are no chat; expected a list of {role, content}, or none"
-        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
-    given = _in_chat(messages, said) if messages and isinstance(said, str) else _candidate_of(said)
+    given = _answer_of(messages, said)
+    if isinstance(given, str):
+        return Reply(where, None, given, id_, variables, cell, frozenset(cell.values()))
     candidate = evolve(given, metrics=_metrics(row))
     if calls := row.get("tool_calls"):
         candidate = evolve(candidate, tool_calls=calls)
     return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
 
 
+def _answer_of(messages: Any, said: Any) -> Candidate | str:
+    """Return what was *said* after *messages* as a candidate, or why it is none."""
+    if messages and not is_chat(messages):
+        return "its `messages` are no chat; expected a list of {role, content}, or none"
+    try:
+        return _in_chat(messages, said) if messages and isinstance(said, str) else _candidate_of(said)
+    except DefinitionError as problem:
+        return str(problem)
+
+
 def _in_chat(messages: Sequence[Any], output: str) -> Candidate:
     """Return *output* as the last answer of *messages*, which may hold it too; their tool calls are the run's."""
-    whole = messages if ends_with(messages, output) else [*messages, {"role": "assistant", "content": output}]
+    last = {"role": "assistant", "content": output or "-"}  # an empty one would not be told from what came before
+    whole = messages if ends_with(messages, output) else [*messages, last]
     return evolve(candidate_of_chat(whole), output=output)
 
 

@@ -158,6 +158,10 @@ def as_files(value: Mapping[str, Any]) -> FrozenMap:
     return files
 
 
+def _as_remarks(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
     return fields.as_map("variables", value)
 
@@ -186,6 +190,7 @@ class Candidate(Shown, metaclass=GuidedType):
             matched by it. Candidates of one key are one group. No judge sees it.
         group: The name of the candidates that belong together, such as the answers to one prompt. Results carry it, and
             intervals treat a group as one draw. No judge sees it.
+        remarks: What its reader left out, such as the pictures of a chat. Results have it among their warnings.
     """
 
     output: str = field(validator=fields.string)
@@ -201,6 +206,7 @@ class Candidate(Shown, metaclass=GuidedType):
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)
     group: str = field(default="", kw_only=True, converter=_as_group)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True, eq=False, repr=False, converter=_as_remarks)
 
     def __attrs_post_init__(self) -> None:
         *before, last = self.messages or (None,)

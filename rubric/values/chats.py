@@ -9,15 +9,17 @@ objects with the same attributes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
+from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate, Message, ToolCall
 
+_SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
 
 
@@ -39,14 +41,20 @@ def is_chat(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(_role(_bare(each)) for each in value)
 
 
-def candidate_of_chat(messages: Iterable[Any], **fields: Any) -> Candidate:
+def candidate_of_chat(messages: Sequence[Any], *, answers: bool = True, **fields: Any) -> Candidate:
     """
     Return a chat as a candidate: its last message is the output, those before it are the conversation.
 
     The last message of the user is the input, unless *fields* has one; tool calls are kept.
+
+    Raises:
+        DefinitionError: It *answers*, and the last message is not of the assistant, or has no text.
     """
+    if answers and (why := why_unanswered(messages)):
+        raise DefinitionError("output", why)
     said, calls = chat_of(messages)
     before = said[:-1]
+    fields = {"remarks": unread_in(messages), **fields}
     if said and said[-1].reference:
         fields = {"reference": said[-1].reference, **fields}
     asked = before and before[-1].role == "user"
@@ -57,6 +65,25 @@ def candidate_of_chat(messages: Iterable[Any], **fields: Any) -> Candidate:
     return Candidate(said[-1].content if said else "", messages=before, tool_calls=calls, **fields)
 
 
+def why_unanswered(messages: Sequence[Any]) -> str:
+    """
+    Return why the last of *messages* is no answer that can be graded; '' if it is one.
+
+    Only words of the assistant are an answer, and only those of its last message: what others said, or what it said
+    before it called a tool, never stands in for them.
+    """
+    last = _bare(messages[-1]) if messages else None
+    if (role := _role(last)) != "assistant":
+        return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
+    if _text_in(at(last, "content")).strip():
+        return ""
+    held = ", ".join(_unread_of(last)) or ("a call of a tool" if _calls_in(last) else "nothing")
+    return (
+        f"is not there: the last answer of the chat has no text, but {held}; "
+        'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
+    )
+
+
 def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     Return the *fields* of a candidate, with the chats of other tools read.
@@ -64,7 +91,7 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
     The output may be a message or a chat. Where it is missing and `messages` end with an answer, that is the output.
 
     Raises:
-        DefinitionError: There is no output, and the last message is none.
+        DefinitionError: There is no output, and the last message is no answer with a text.
     """
     given = dict(fields)
     for name in ("messages", "tool_calls"):
@@ -73,13 +100,12 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
             given[name] = value.tolist()
     messages: Any = given.get("messages")
     output = given.get("output")
-    if output is None and is_chat(messages):
-        if (last := _role(_bare(messages[-1]))) in ("user", "system", "developer", "tool"):
-            raise DefinitionError("output", f"is not there, and the last of messages is no answer, but of the {last}")
+    has_chat = is_chat(messages)
+    if has_chat:
+        given["remarks"] = unread_in(messages)
+    if has_chat and (output is None or ends_with(messages, output, given.get("input"))):
         output = given.pop("messages")
-    elif is_chat(messages) and ends_with(messages, output, given.get("input")):
-        output = given.pop("messages")
-    elif is_chat(messages) and not all(map(_is_own, messages)):
+    elif has_chat and not all(map(_is_own, messages)):
         is_text = isinstance(output, str) and bool(output.strip())
         said, calls = chat_of([*messages, {"role": "assistant", "content": output}] if is_text else messages)
         given["messages"] = said[:-1] if is_text else said
@@ -92,6 +118,7 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
             before = given["messages"] if is_chat(given.get("messages")) else ()
             given |= {"output": made.output, "input": made.input, "messages": (*before, *made.messages)}
             given |= {"reference": made.reference, "tool_calls": (*_own_calls(given), *made.tool_calls)}
+            given["remarks"] = dict.fromkeys((*given.get("remarks", ()), *made.remarks))
     if any("function" in call for call in _own_calls(given) if isinstance(call, Mapping)):
         given["tool_calls"] = calls_of(given["tool_calls"])
     return given
@@ -112,7 +139,8 @@ def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
 def _is_own(message: Any) -> bool:
     """True if *message* has our own form; its mistakes are reported by the field."""
     has_text = isinstance(message, Mapping) and not isinstance(message.get("content"), list | tuple | None)
-    return isinstance(message, Message) or (has_text and {*message} <= {"role", "content", "reference"})
+    is_plain = has_text and {*message} <= {"role", "content", "reference"} and message.get("role") not in _ROLES
+    return isinstance(message, Message) or is_plain
 
 
 def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
@@ -128,13 +156,10 @@ def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCal
     answers = 0
     for each in map(_bare, messages):
         content = at(each, "content")
-        blocks = content if isinstance(content, list | tuple) else ()
-        used = [block for block in blocks if at(block, "type") == "tool_use"]
-        for call in (*(at(each, "tool_calls") or ()), *used):
+        for call in _calls_in(each):
             key = str(at(call, "id") or f"call {len(calls)}")
             calls[key], turns[key] = _tool_call(call), answers + 1
-        returned = [block for block in blocks if at(block, "type") == "tool_result"]
-        for block in returned:
+        for block in _blocks(each, "tool_result"):
             _keep_result(calls, at(block, "tool_use_id"), _text_in(at(block, "content")))
         role, text = _role(each), _text_in(content)
         kept = role == "tool" and _keep_result(calls, at(each, "tool_call_id"), text)
@@ -143,6 +168,61 @@ def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCal
             said.append(Message(role or "user", text, reference=reference if isinstance(reference, str) else ""))
             answers += role == "assistant" and bool(text.strip())
     return tuple(said), tuple(evolve(c, turn=turns[key]) if turns[key] < answers else c for key, c in calls.items())
+
+
+def _blocks(message: Any, *kinds: str) -> list[Any]:
+    """Return the parts of *message* that are of *kinds*."""
+    content = at(message, "content")
+    return [part for part in content if at(part, "type") in kinds] if isinstance(content, list | tuple) else []
+
+
+def _calls_in(message: Any) -> list[Any]:
+    legacy = at(message, "function_call")
+    return [
+        *(at(message, "tool_calls") or ()),
+        *_blocks(message, "tool_use"),
+        *([{"function": legacy}] if isinstance(legacy, Mapping) else ()),
+    ]
+
+
+_KINDS = {
+    "pictures": ("image", "image_url", "input_image", "images"),
+    "audio": ("audio", "input_audio", "output_audio"),
+    "documents": ("file", "input_file", "document", "attachments"),
+    "videos": ("video", "video_url", "input_video"),
+    "thoughts": ("thinking", "redacted_thinking", "reasoning", "reasoning_content"),
+    "a refusal": ("refusal",),
+    "the error of a tool": ("is_error", "error"),
+    "names of speakers": ("name",),
+    "calls of tools that are no JSON": ("invalid_tool_calls",),
+}
+_CALLED = {kind: name for name, kinds in _KINDS.items() for kind in kinds}
+"""The parts of messages that no judge is shown, as the warnings name them, by their types and keys."""
+
+
+def unread_in(messages: Iterable[Any]) -> tuple[str, ...]:
+    """Return a remark for each kind of part of *messages* that a candidate does not hold."""
+    found = dict.fromkeys(name for each in messages for name in _unread_of(_bare(each)))
+    return tuple(f"left out of the chat, and not shown to the judge: {name}" for name in found)
+
+
+def _unread_of(message: Any) -> Iterator[str]:
+    """Yield what kinds of parts *message* has besides text and calls of tools; of one kind perhaps several times."""
+    extra = at(message, "additional_kwargs")
+    for holder in (message, extra):
+        for key in () if isinstance(message, Message) else _CALLED:
+            is_speaker = key != "name" or _role(message) in ("user", "assistant")
+            if at(holder, key) and is_speaker:
+                yield _CALLED[key]
+    if at(message, "status") == "error":
+        yield _CALLED["is_error"]
+    content = at(message, "content")
+    for part in content if isinstance(content, list | tuple) else ():
+        kind = at(part, "type")
+        if kind == "tool_result":
+            yield from _unread_of(part)
+        elif kind != "tool_use" and not isinstance(part, str) and not isinstance(at(part, "text"), str):
+            yield _CALLED.get(str(kind), f"parts of the type {shorten(repr(kind), 40)}")
 
 
 def _keep_result(calls: dict[str, ToolCall], key: Any, result: str) -> bool:
@@ -176,8 +256,8 @@ def _bare(message: Any) -> Any:
 
 def _role(message: Any) -> str:
     found = at(message, "role") or at(message, "type")
-    has_text = isinstance(message, Mapping) and not {"content", "tool_calls"} & message.keys()
-    return "" if has_text or not isinstance(found, str) else _ROLES.get(found, found)
+    says_nothing = isinstance(message, Mapping) and _SAID.isdisjoint(message.keys())
+    return "" if says_nothing or not isinstance(found, str) else _ROLES.get(found, found)
 
 
 def _text_in(content: Any) -> str:

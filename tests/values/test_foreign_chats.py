@@ -1,0 +1,227 @@
+"""Chats of other tools: only the candidate's words are the answer, and each part that is left out is named."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rubric import Criterion, DefinitionError, Rubric, Ungraded, evaluate, grade_many
+from rubric.engine.logs import candidate_of_conversation, entries_of
+from rubric.engine.sources import as_candidate
+from rubric.integrations.langsmith import rubric_evaluator
+from rubric.integrations.mapping import default_candidate
+from rubric.integrations.promptfoo import default_candidate as of_promptfoo
+from rubric.integrations.trl import default_candidate as of_trl
+from rubric.suites.outputs import _reply
+from rubric.values.candidates import Candidate
+from rubric.values.chats import candidate_of_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KIND = "Thank you so much, kind sir"
+POLITE = Rubric(criteria=[Criterion("Is polite")])
+ASKED = {"role": "user", "content": KIND}
+CALL = {"id": "1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+USED = {"type": "tool_use", "id": "1", "name": "find", "input": {}}
+UNANSWERED: dict[str, list[Any]] = {
+    "null and a call": [ASKED, {"role": "assistant", "content": None, "tool_calls": [CALL]}],
+    "no content and a call": [ASKED, {"role": "assistant", "tool_calls": [CALL]}],
+    "a call's block": [ASKED, {"role": "assistant", "content": [USED]}],
+    "a legacy call": [ASKED, {"role": "assistant", "content": None, "function_call": CALL["function"]}],
+    "a refusal": [ASKED, {"role": "assistant", "content": None, "refusal": "No."}],
+    "a refusal alone": [ASKED, {"role": "assistant", "refusal": "No."}],
+    "a refusal's block": [ASKED, {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}],
+    "empty": [ASKED, {"role": "assistant", "content": ""}],
+    "white space": [ASKED, {"role": "assistant", "content": " \n"}],
+    "null": [ASKED, {"role": "assistant", "content": None}],
+    "thoughts": [ASKED, {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]}],
+    "LangChain": [{"type": "human", "content": KIND}, {"type": "ai", "content": "", "tool_calls": []}],
+    "the question": [ASKED],
+    "another question": [ASKED, {"role": "assistant", "content": "So it is."}, ASKED],
+    "the result of a tool": [
+        ASKED,
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "1", "content": KIND},
+    ],
+    "a stray result": [ASKED, {"role": "tool", "tool_call_id": "9", "content": KIND}],
+    "a block of a result": [
+        ASKED,
+        {"role": "assistant", "content": [USED]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": KIND}]},
+    ],
+    "instructions": [{"role": "system", "content": KIND}],
+    "an earlier answer": [ASKED, {"role": "assistant", "content": KIND}, ASKED, {"role": "assistant", "content": ""}],
+}
+
+
+def _logged(row: dict[str, Any]) -> Any:
+    read = entries_of([row])
+    assert read is not None
+    (entry,) = read()
+    return entry
+
+
+def _span(chat: list[Any], **fields: Any) -> dict[str, Any]:
+    return {"run_type": "llm", "inputs": {}, "outputs": {"messages": chat}, "id": "1", **fields}
+
+
+BRAINTRUST = {"root_span_id": "1", "span_id": "1", "input": None}
+DOORS: dict[str, Callable[[list[Any]], Any]] = {
+    "output of a row": lambda chat: as_candidate({"output": chat}),
+    "messages of a row": lambda chat: as_candidate({"messages": chat}),
+    "one function": candidate_of_chat,
+    "Braintrust, MLflow, pydantic-evals": lambda chat: default_candidate(None, {"messages": chat}, None),
+    "a list of theirs": lambda chat: default_candidate("Say it", chat, None),
+    "promptfoo": lambda chat: of_promptfoo(chat, {"vars": {}, "prompt": "p"}),
+    "log of promptfoo": lambda chat: _logged({"vars": {}, "prompt": "p", "response": {"output": chat}}),
+    "log of LangSmith": lambda chat: _logged(_span(chat)),
+    "log of Braintrust": lambda chat: _logged({**BRAINTRUST, "output": chat}),
+    "outputs of a suite": lambda chat: _reply("replies[0]", {"output": chat}),
+    "TRL": lambda chat: of_trl("Say it", chat),
+    "Inspect, verifiers": lambda chat: candidate_of_conversation(chat, "", KIND),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("form", UNANSWERED)
+def test_only_the_last_words_of_the_candidate_are_its_answer(door: str, form: str) -> None:
+    """What others said, or what it said before, is never graded as the answer of a chat that ends without one."""
+    made: Any = None
+    with suppress(DefinitionError):
+        made = DOORS[door](UNANSWERED[form])
+    made = made if isinstance(made, Candidate) else getattr(made, "candidate", None)
+    assert made is None or not made.output.strip()
+
+
+@pytest.mark.parametrize("form", UNANSWERED)
+def test_a_chat_without_an_answer_is_ungraded_by_all_that_grade_many(form: str) -> None:
+    """A judge that always says yes is not asked."""
+    rows = [{"output": UNANSWERED[form]}, {"messages": UNANSWERED[form]}]
+    results = grade_many(rows, POLITE, lambda _: '{"verdict": true}', progress=False).collect()
+    assert all(isinstance(result, Ungraded) and result.usage.calls == 0 for result in results)
+
+
+def test_an_evaluator_refuses_a_chat_without_an_answer() -> None:
+    """The harness shows the error; there is no score."""
+    for form in ("null and a call", "empty", "the question"):
+        with pytest.raises(DefinitionError, match="output"):
+            rubric_evaluator(POLITE, lambda _: '{"verdict": true}')(outputs={"messages": UNANSWERED[form]})
+
+
+def test_the_error_says_what_to_pass_and_that_works() -> None:
+    """A run without an answer is graded when it is asked for so."""
+    chat = UNANSWERED["null and a call"]
+    with pytest.raises(
+        DefinitionError, match=r'no text, but a call of a tool; give \{"output": "", "messages": chat\}'
+    ):
+        as_candidate({"output": chat})
+    made = as_candidate({"output": "", "messages": chat})
+    assert (made.output, made.messages[0].content, made.tool_calls[0].name) == ("", KIND, "find")
+
+
+def test_an_empty_output_beside_messages_keeps_the_question() -> None:
+    """It is an answer that is empty, to that question."""
+    found = _reply("replies[0]", {"output": "", "messages": [ASKED]}).candidate
+    assert found is not None
+    assert (found.output, found.input) == ("", KIND)
+
+
+def test_a_legacy_call_is_a_call() -> None:
+    """Its result stays in the conversation."""
+    call = {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": '{"id": 7}'}}
+    told = {"role": "function", "name": "find", "content": "paid"}
+    made = candidate_of_chat([ASKED, call, told, {"role": "assistant", "content": "It is paid."}])
+    assert [(one.name, dict(one.arguments)) for one in made.tool_calls] == [("find", {"id": 7})]
+    assert made.messages[-1].content == "paid"
+
+
+def test_roles_of_other_tools_are_those_of_their_words() -> None:
+    """`model` and `ai` are the assistant, also where a chat looks like one of ours."""
+    chat = [{"role": "human", "content": "q"}, {"role": "ai", "content": "a"}, {"role": "human", "content": "q2"}]
+    made = as_candidate({"output": "b", "messages": chat})
+    assert [message.role for message in made.messages] == ["user", "assistant", "user"]
+
+
+# -- parts that are left out ----------------------------------------------------------------------------------
+
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+SOURCE = {"type": "base64", "media_type": "image/png", "data": "AA=="}
+SAID = {"type": "text", "text": "Here it is."}
+RETURNED = {"type": "tool_result", "tool_use_id": "1", "content": "boom"}
+
+
+def _answer(*parts: Any, **keys: Any) -> list[Any]:
+    return [ASKED, {"role": "assistant", "content": [*parts, SAID], **keys}]
+
+
+def _question(*parts: Any) -> list[Any]:
+    return [{"role": "user", "content": [*parts, {"type": "text", "text": "See?"}]}, *_answer()[1:]]
+
+
+def _result(**returned: Any) -> list[Any]:
+    told = {"role": "user", "content": [{**RETURNED, **returned}]}
+    return [ASKED, {"role": "assistant", "content": [USED]}, told, *_answer()[1:]]
+
+
+def _tool(content: Any, **keys: Any) -> list[Any]:
+    asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    return [ASKED, asked, {"role": "tool", "tool_call_id": "1", "content": content, **keys}, *_answer()[1:]]
+
+
+KINDS: dict[str, tuple[list[Any], str]] = {
+    "a picture in a question": (_question(PICTURE), "pictures"),
+    "a picture in an answer": (_answer(PICTURE), "pictures"),
+    "a picture of Anthropic's": (_question({"type": "image", "source": SOURCE}), "pictures"),
+    "a picture of the responses API": (
+        _question({"type": "input_image", "image_url": "https://x.y/a.png"}),
+        "pictures",
+    ),
+    "a screenshot of a tool": (_tool([PICTURE]), "pictures"),
+    "a screenshot in a result": (_result(content=[{"type": "image", "source": SOURCE}]), "pictures"),
+    "audio in a question": (_question({"type": "input_audio", "input_audio": {"data": "AA=="}}), "audio"),
+    "a spoken answer": (_answer(audio={"id": "1", "transcript": "Here"}), "audio"),
+    "a file": (_question({"type": "file", "file": {"file_id": "1"}}), "documents"),
+    "a document": (_question({"type": "document", "source": SOURCE}), "documents"),
+    "a video": (_question({"type": "video_url", "video_url": {"url": "https://x.y/a.mp4"}}), "videos"),
+    "an error of a tool": (_result(is_error=True), "the error of a tool"),
+    "an error of LangChain's": (_tool("boom", status="error"), "the error of a tool"),
+    "a refusal's block": (_answer({"type": "refusal", "refusal": "No."}), "a refusal"),
+    "a refusal": (_answer(refusal="No."), "a refusal"),
+    "thinking": (_answer({"type": "thinking", "thinking": "Hm."}), "thoughts"),
+    "hidden thinking": (_answer({"type": "redacted_thinking", "data": "AA=="}), "thoughts"),
+    "reasoning": (_answer(reasoning_content="Hm."), "thoughts"),
+    "reasoning of LangChain's": (_answer(additional_kwargs={"reasoning_content": "Hm."}), "thoughts"),
+    "a name": (_answer(name="Dana"), "names of speakers"),
+    "a broken call": (_answer(invalid_tool_calls=[{"name": "find", "args": "{"}]), "calls of tools that are no JSON"),
+    "a kind of tomorrow": (_answer({"type": "hologram", "data": "AA=="}), "parts of the type 'hologram'"),
+}
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "Inspect, verifiers"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_part_that_no_judge_is_shown_is_named(door: str, kind: str) -> None:
+    """A judge that praises what it was not shown is told apart by the warning of the result."""
+    chat, name = KINDS[kind]
+    made = DOORS[door](chat)
+    made = made if isinstance(made, Candidate) else made.candidate
+    result = evaluate(made, POLITE, lambda _: '{"verdict": true}')
+    assert [warning for warning in result.warnings if warning.endswith(f"judge: {name}")]
+    assert made.output == "Here it is."
+
+
+def test_a_conversation_beside_an_output_names_its_parts_too() -> None:
+    """So do the adapters of harnesses that have both, such as Inspect's."""
+    for chat, name in KINDS.values():
+        assert candidate_of_conversation(chat, "Here it is.", KIND).remarks[0].endswith(name)
+        assert as_candidate({"output": "Here it is.", "messages": chat[:-1]}).remarks or chat[:-1] == [ASKED]
+
+
+def test_a_kind_is_named_once() -> None:
+    """However many messages have it, and in however many rows."""
+    chat = [*_question(PICTURE, PICTURE), *_question(PICTURE)]
+    assert len(as_candidate({"output": chat}).remarks) == 1
+    plain = [ASKED, {"role": "assistant", "content": None, "tool_calls": [CALL]}, *_answer()[1:]]
+    assert as_candidate({"output": plain}).remarks == ()
