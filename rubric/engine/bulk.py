@@ -153,6 +153,13 @@ class _Job:
     options: Options
 
     async def grade(self, index: int, item: object) -> Result:
+        """Grade *item*; the first result has the remark on the data set among its warnings."""
+        result = await self._grade(index, item)
+        if not index and (remark := self.source.remark(item)):
+            object.__setattr__(result, "warnings", (*result.warnings, remark))
+        return result
+
+    async def _grade(self, index: int, item: object) -> Result:
         """Grade *item*; nothing is raised but errors that end the stream."""
         given, columns = item, self.source.columns
         candidate: Candidate | None = None

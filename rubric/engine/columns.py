@@ -8,6 +8,7 @@ that a field has in other systems is refused until it is named, or ignored by `c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -129,6 +130,20 @@ class Columns:
         if unused:
             raise DefinitionError("columns", self._refusal(unused, there))
 
+    def remark(self, rows: Iterable[object]) -> str:
+        """Return a remark on columns of *rows* that hold texts and that no field takes; '' if there is none."""
+        texts, others = Counter[str](), Counter[str]()
+        for row in rows:
+            for name, value in row.items() if isinstance(row, Mapping) else ():
+                if isinstance(name, str) and name not in (*_FIELDS, *self.named, *self.named.values()) and value:
+                    (texts if _is_prose(value) else others)[name] += 1
+        if not (found := [name for name in texts if texts[name] > others[name]]):
+            return ""
+        field = "context" if "input" in (*self.named, *texts, *others) else "input"
+        said = f"column {found[0]!r} holds" if len(found) == 1 else f"columns {', '.join(map(repr, found))} hold"
+        cure = f"name its field, columns={{{field!r}: {found[0]!r}}}, or pass it over: {{{found[0]!r}: None}}"
+        return f"the {said} texts that no judge sees; {cure}"
+
     def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str]) -> str:
         cure = self._with(unused, there)
         one = len(unused) == 1
@@ -154,6 +169,12 @@ class Columns:
             free = [one for one in means if one not in given and one not in there]
             given |= {free[0]: name} if free else {name: None}
         return {name: given[name] for name in (*_FIELDS, *given) if name in given}
+
+
+def _is_prose(value: object) -> bool:
+    """True for a text of several words, unlike ids, names and groups; Chinese and Japanese part no words."""
+    few = 3
+    return isinstance(value, str) and (len(value.split()) >= few or sum(char >= "\u2e80" for char in value) > 2 * few)
 
 
 OWN_NAMES = Columns()

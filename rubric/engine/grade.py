@@ -17,7 +17,7 @@ from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, 
 from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
 from rubric.errors import DefinitionError, RubricError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
-from rubric.grading.planning import Plan, plan_one
+from rubric.grading.planning import Plan, plan_one, without_question
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
@@ -299,7 +299,10 @@ def plan(
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
-    several = (candidate_at(index, item, source.columns) for index, item in enumerate(items))
-    return Plan.total(
+    several = [candidate_at(index, item, source.columns) for index, item in enumerate(items)]
+    planned = Plan.total(
         plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost) for candidate in several
     )
+    unasked = several and not any(candidate.input or candidate.messages for candidate in several)
+    remarks = source.remark(), without_question(checked) if unasked else ""
+    return evolve(planned, remarks=tuple(filter(None, remarks)))

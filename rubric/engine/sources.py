@@ -82,6 +82,16 @@ class Source:
     columns: Columns = OWN_NAMES
     given: object = field(default=None, repr=False)
 
+    def remark(self, first: object = None) -> str:
+        """Return a remark on texts in the first rows that no field takes; in *first* where rows are read only once."""
+        placed = Placed.at(0, first, self.columns)
+        is_read_once = isinstance(self.items, _Rows) and self.given is not None
+        if is_read_once or not isinstance(self.items, _Rows | list | tuple):
+            return placed.columns.remark([placed.item])
+        with suppress(Exception):  # reading them again will tell what is wrong
+            return self.columns.remark(islice(self.items, _LOOKED_AT))
+        return ""
+
     @property
     def total(self) -> int | None:
         """How many there are; None where that is not known beforehand. It may have to look into a file."""

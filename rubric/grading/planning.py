@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -49,6 +50,7 @@ class Plan:
             where a price is unknown.
         asks: Every ask that may be made, in order, with the exact messages.
         free: Criteria that need no call: by code, or because they do not apply.
+        remarks: On candidates: texts that no field takes, or a question that the rubric speaks of and none has.
     """
 
     least: int = 0
@@ -58,6 +60,7 @@ class Plan:
     cost: tuple[float, float] | None = (0.0, 0.0)
     asks: tuple[Ask, ...] = field(default=(), repr=False)
     free: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
@@ -72,12 +75,14 @@ class Plan:
             (sum(low for low, _ in costs), sum(high for _, high in costs)) if len(costs) == len(every) else None,
             tuple(ask for plan in every for ask in plan.asks),
             tuple(dict.fromkeys(id_ for plan in every for id_ in plan.free)),
+            tuple(dict.fromkeys(remark for plan in every for remark in plan.remarks)),
         )
 
     def __repr__(self) -> str:
         cost = "cost unknown" if self.cost is None else _extent(*self.cost, "${:.4f}")
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
-        return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}>"
+        said = "".join(f"; {remark}" for remark in self.remarks)
+        return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, messages included."""
@@ -86,6 +91,7 @@ class Plan:
             "prompt_tokens": list(self.prompt_tokens),
             "cost": None if self.cost is None else list(self.cost),
             "free": list(self.free),
+            "remarks": list(self.remarks),
             "asks": [
                 {"judge": a.judge.name, "criteria": [c.id for c in a.criteria], "vote": a.vote, "messages": a.chat()}
                 for a in self.asks
@@ -111,6 +117,19 @@ class Plan:
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
         return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
+
+
+_QUESTION = re.compile(
+    r"\b(the|his|her|their|users?'?s?|customers?'?s?) (question|query)\b|was asked|{{\s*input\b", re.IGNORECASE
+)
+
+
+def without_question(rubric: Rubric) -> str:
+    """Return a remark if *rubric* or its prompt speaks of the question, for candidates that have none."""
+    texts = {"its prompt": rubric.prompt or "", **{c.id: c.text for c in rubric.criteria}, "its text": rubric.text}
+    if name := next((name for name, text in texts.items() if _QUESTION.search(text)), ""):
+        return f"the rubric speaks of the question ({name}), and there is none; give it as `input`"
+    return ""
 
 
 def _extent(low: float, high: float, form: str = "{}") -> str:

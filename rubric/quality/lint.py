@@ -24,7 +24,7 @@ from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import as_path, refuse
 from rubric.internals.text import cell, table, visible
 from rubric.quality.lint_places import END, File, Places
-from rubric.quality.lint_rules import RULES, Level, Subject
+from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
 from rubric.rendering import html
 from rubric.rendering.html import Html
 from rubric.suites.suite import Suite
@@ -216,7 +216,7 @@ def _look_at_suite(suite: Suite, file: File | None, *, hints: bool) -> tuple[lis
             places = Places(files.get(source, file), start=(start[0], start[1]), end=end)
         of_case = [*_look(Subject.of(case.rubric, case), places, hints=hints)]
         if first != index and file is None:  # told of at the first case that has it
-            of_case = [remark for remark in of_case if remark.rule in ("reference-fails", "question-passes")]
+            of_case = [remark for remark in of_case if remark.rule in OF_CASES]
         found += of_case
     return found, len(seen)
 

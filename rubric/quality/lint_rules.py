@@ -16,6 +16,7 @@ from typing import Literal, TypeGuard
 from attrs import frozen
 
 from rubric.grading.code_checks import decide
+from rubric.grading.planning import without_question
 from rubric.internals.text import shorten
 from rubric.quality import lint_texts, reachable
 from rubric.quality.coalitions import part_at, scores_of
@@ -106,6 +107,10 @@ RULES: dict[str, Rule] = {}
 """The rules by name, in the order in which they are applied."""
 
 _Look = Callable[[Subject], Iterator[Finding]]
+
+
+OF_CASES = frozenset({"reference-fails", "question-missing", "question-passes"})
+"""Rules that look at the case, not only at its rubric."""
 
 
 def _rule(name: str, level: Level) -> Callable[[_Look], _Look]:
@@ -435,6 +440,15 @@ def _reference_fails(subject: Subject) -> Iterator[Finding]:
         if met == (criterion.is_unwanted != subject.turned):
             message = f"the case's own reference answer fails this check: {shorten(why or str(criterion.answer), 80)}"
             yield Finding(index, message, "mend the check or the reference")
+
+
+@_rule("question-missing", "warning")
+def _question_missing(subject: Subject) -> Iterator[Finding]:
+    case = subject.case
+    if case is None or subject.nested or case.input or case.messages or case.turns or case.variables:
+        return
+    if said := without_question(subject.rubric):
+        yield Finding(None, said, "give the case an `input`")
 
 
 # -- hints -----------------------------------------------------------------------------------------------
