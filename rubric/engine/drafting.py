@@ -26,7 +26,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Contains, EndsWith, Equals, IsJSON, StartsWith
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Failure, Outgoing, Reply, Transport, Usage
+from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Reply, Transport, Usage
 from rubric.values.rubrics import Rubric, check_weights
 
 FEWEST, MOST = 3, 7
@@ -282,7 +282,7 @@ def _ask(given: Material, judge: Judge, complaint: str = "", repair: int = 0) ->
     }
     system = render.fill(render.text("draft"), slots)
     messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
-    return Ask(judge, messages, _SCHEMAS[given.plain], (), max_tokens=judge.max_tokens, repair=repair)
+    return Ask(judge, messages, _SCHEMAS[given.plain], (), max_tokens=judge.max_tokens or MOST_TOKENS, repair=repair)
 
 
 def most_of(given: Material) -> int:

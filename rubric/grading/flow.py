@@ -43,7 +43,7 @@ from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
-from rubric.values.requests import REASKED, Ask, Exchange, Failure, Reply, Usage
+from rubric.values.requests import MOST_TOKENS, REASKED, Ask, Exchange, Failure, Reply, Usage
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
@@ -521,7 +521,8 @@ class _Session:
                 retries, was_empty = retries - 1, True
             else:
                 break
-            max_tokens *= 1 + ("truncated" in kinds)
+            if "truncated" in kinds:
+                max_tokens = max(2 * max_tokens, 0 if self.judge.max_tokens else MOST_TOKENS)
             again = prompting.compose(
                 self.about,
                 self.rubric,

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from rubric.internals.text import visible
 from rubric.values.artefacts import TOOLS, listing, look
-from rubric.values.requests import MOST_CALLS, Ask
+from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Ask
 from rubric.values.rubrics import Rubric
 
 MOST_SHOWN = 48_000
@@ -30,7 +30,8 @@ def offering(ask: Ask, rubric: Rubric) -> Ask:
     """Return *ask* with the tools and the turns that *rubric* allows, if there is anything to read."""
     if not rubric.max_steps or ask.about is None or not ask.about.artefacts:
         return ask
-    return evolve(ask, tools=TOOLS, steps=rubric.max_steps)
+    # A turn that calls tools has no form, so no length either.
+    return evolve(ask, tools=TOOLS, steps=rubric.max_steps, max_tokens=ask.judge.max_tokens or MOST_TOKENS)
 
 
 def continued(ask: Ask, wanted: str, texts: Mapping[str, str]) -> Ask | None:

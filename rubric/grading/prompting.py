@@ -28,7 +28,7 @@ from rubric.values.checks import Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.images import image_lines
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Outgoing
+from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -291,6 +291,7 @@ def compose_all(
     other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
     """
     template = judge.prompt or rubric.prompt
+    own = template is not None  # it may ask for a long reply
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
     output, images = about.candidate.output, about.candidate.images
     digest = about.digest.copy()
@@ -319,12 +320,13 @@ def compose_all(
             quoted=asked.quoted,
             candidate=output,
             run=about.run,
-            max_tokens=judge.max_tokens,
+            max_tokens=judge.max_tokens or (MOST_TOKENS if own or judge.may_think else asked.max_tokens),
             vote=vote,
             repair=repair,
             images=images,
             many=asked.form.many,
             flagless=flagless,
+            exact=asked.exact,
             about=about.candidate,
         )
         asks.append(ask)
@@ -357,6 +359,8 @@ class CriterionPrompt:
     after_nonce: str
     digested: bytes
     schema: FrozenMap
+    exact: str
+    max_tokens: int
     abstainable: frozenset[str]
     quoted: frozenset[str]
 
@@ -390,6 +394,8 @@ def _criterion_prompt(
             after_nonce=after,
             digested=_framed(unsealed),
             schema=form.schema(),
+            exact=form.exact(rubric, criteria),
+            max_tokens=form.most_tokens(criteria),
             abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
             quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
         )

@@ -2,12 +2,17 @@
 The form of a reply: what a judge is asked to write, as text and as a JSON Schema.
 
 A new type of answer is declared in `shape_of`; `rubric.grading.reply_parser` reads it back.
+
+There are two schemas. Vendors keep what they make of a schema, so theirs is the same for all criteria of a kind. A
+server that compiles it for each request (llama.cpp, vLLM, Ollama) can hold a model to more: `Form.exact` has the
+labels, the range, the ids and the nonce of one ask, and ends texts and lists that a small model would never end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from json import dumps
 from typing import Any, NamedTuple, assert_never, cast
 
 from attrs import evolve, frozen
@@ -18,10 +23,20 @@ from rubric.scoring.aggregation import asks_evidence, policy
 from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
+from rubric.values.requests import MOST_TOKENS
 from rubric.values.rubrics import Rubric
 
 NO_SCHEMA = FrozenMap()
 """The schema of a free text: one object, since models keep what they make of a schema by its identity."""
+
+REASON, QUOTE, QUOTES = 400, 300, 3
+"""Characters of two sentences, and of a quote; and how many quotes there are, where a server can hold them."""
+
+_HUNDREDTHS = [0, *[n / 100 for n in range(1, 100)], 1]
+"""The scores from 0 to 1 as values: llama.cpp ignores the bounds of a `number`, and no judge tells finer."""
+
+_FEW_VALUES = 100
+_FRAME, _EACH = 256, 64  # tokens of prose or white space around a verdict, and of its keys, its id and its nonce
 
 
 class Shape(NamedTuple):
@@ -118,6 +133,37 @@ class Form:
             return NO_SCHEMA
         return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
 
+    def exact(self, rubric: Rubric, criteria: Sequence[Criterion]) -> str:
+        """Return the JSON Schema of the reply to *criteria* alone, as text: `Ask.exact_schema` fills in the nonce."""
+        if self.text:
+            return ""
+        verdicts = [self._exact(rubric, criterion) for criterion in criteria]
+        size = len(verdicts)
+        # A place for each criterion, in order: a list of any length is one that a small model never ends.
+        listed = {"type": "array", "prefixItems": verdicts, "minItems": size, "maxItems": size}
+        schema = _strict({"verdicts": listed}) if self.many else verdicts[0]
+        return dumps(schema, separators=(",", ":"))
+
+    def _exact(self, rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
+        quotes = QUOTES if asks_evidence(rubric, criterion) else 0
+        known: dict[str, Any] = {
+            "id": {"const": criterion.id},
+            "reason": {"type": "string", "maxLength": REASON},
+            "evidence": {"type": "array", "items": {"type": "string", "maxLength": QUOTE}, "maxItems": quotes},
+            "pass": {"type": "boolean"},
+            "nonce": {"const": ""},
+            self.key: _values(criterion.answer, nullable=policy(rubric, criterion) != "forbid"),
+        }
+        return _strict({name: known[name] for name in self.keys()})
+
+    def most_tokens(self, criteria: Sequence[Criterion]) -> int:
+        """Return how many tokens the reply may have: one for every two characters of its texts, and some to spare."""
+        if self.text:
+            return MOST_TOKENS
+        texts = (REASON if self.reasoning != "none" else 0) + (QUOTES * QUOTE if self.quoted else 0)
+        labels = [len(c.label) for each in criteria if isinstance(each.answer, Choices) for c in each.answer.choices]
+        return min(MOST_TOKENS, _FRAME + len(criteria) * (_EACH + texts // 2 + max(labels, default=0)))
+
 
 @lru_cache(maxsize=256)
 def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many: bool) -> FrozenMap:
@@ -133,6 +179,24 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
     }
     verdict = _strict({name: known[name] for name in keys})
     return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
+
+
+def _values(answer: Answer, *, nullable: bool) -> dict[str, Any]:
+    """Return the schema of the verdicts on *answer*: a list of its values, since that is what all servers hold."""
+    null = [None] if nullable else []
+    match cast("JudgeAnswer", answer):
+        case YesNo():
+            return {"enum": [True, False, *null]}
+        case Unit():
+            return {"enum": [*_HUNDREDTHS, *null]}
+        case Levels(low=low, high=high) if high - low > _FEW_VALUES:
+            return {"type": ["integer", "null"] if nullable else "integer", "minimum": low, "maximum": high}
+        case Levels(low=low, high=high):
+            return {"enum": [*range(low, high + 1), *null]}
+        case Choices(choices=choices):
+            return {"enum": [*[c.label for c in choices], *null]}
+        case never:
+            assert_never(never)
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def embedding_ask(criterion: Criterion, check: Similar, output: str, judge: Judg
         message = f"a rubric does not choose whom to ask for embeddings; name the model for this run: {cure}"
         return Failure("unsupported", message, criterion=criterion.id)
     return Ask(
-        Judge(cast("Any", model), repairs=0),
+        Judge(cast("Any", model), repairs=0, max_tokens=1),
         tuple(Outgoing("user", (text,)) for text in (output, *check.texts)),
         FrozenMap(),
         (criterion,),

@@ -6,8 +6,9 @@ module. A quirk of a request (the name of a limit, a parameter that a model refu
 of a response (another `finish_reason`, another place for cached tokens) to the second.
 
 Judges are held to the form of their reply by `response_format`. A server that refuses it, with an error that mentions
-it, is sent the next lower form at once: the schema, JSON mode, nothing. Likewise one that gives fewer replies a request
-(`n`) than a jury has votes. What it takes is remembered by model and address, as long as the process lives.
+it, is sent the next lower form at once: the first that it may take, the schema, JSON mode, nothing. Likewise one that
+gives fewer replies a request (`n`) than a jury has votes. What it takes is remembered by model and address, as long as
+the process lives.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
 
@@ -27,7 +29,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact, redact_reply
 from rubric.models.failures import error_in, words_of
 from rubric.models.http_bodies import parsed
-from rubric.values.requests import MOST_CALLS, Failure, Reply, TokenLogprob, Usage
+from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Failure, Reply, TokenLogprob, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,9 +40,31 @@ if TYPE_CHECKING:
 
 # -- requests: the form of the reply ----------------------------------------------------------------------
 
-Form = Literal["schema", "json", "nothing"]
-_LOWER: dict[Form, Form] = {"schema": "json", "json": "nothing"}
-_REFUSALS = frozenset({400, 404, 415, 422, 501})
+Form = Literal["exact", "bounded", "schema", "json", "nothing"]
+_LOWER: dict[Form, Form] = {"exact": "schema", "bounded": "schema", "schema": "json", "json": "nothing"}
+_REFUSALS = frozenset({400, 404, 415, 422, 500, 501})  # 500: Ollama, of a schema that it cannot convert
+
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "nonce": {"pattern": "^[a-z2-7]{16}$"},
+    "evidence": {"maxItems": 20},
+    "score": {"minimum": 0, "maximum": 1},
+}
+"""The bounds of keys that are the same for all asks of a kind."""
+
+_VENDORS: dict[str, str] = {
+    "ai": "cerebras cohere fireworks mistral moonshot novita openrouter perplexity sambanova together x z",
+    "cn": "moonshot",
+    "co": "baseten huggingface",
+    "com": "aliyuncs amazonaws anthropic azure cohere databricks deepinfra deepseek googleapis groq nvidia openai",
+    "io": "minimax",
+    "us": "azure",
+    "xyz": "together",
+}
+"""
+Domains, by their end, whose servers get a schema that is the same for all criteria of a kind. They keep what they make
+of it, some for 24 hours after minutes of work; and gateways among them mend replies by the schema, which could put a
+nonce beside a candidate's words.
+"""
 
 _ABOUT_THE_FORM = re.compile(
     r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|\bschemas?\b|structured[ _]?output"
@@ -60,9 +84,35 @@ _server: Memo[Judge, [], tuple[str, str]] = Memo(
 )
 
 
-def form_for(judge: Judge, first: Form) -> Form:
-    """Return the form that *judge* is held to: *first*, unless its server has refused that."""
-    return _learnt.get(_server(judge), first)
+@lru_cache(maxsize=256)
+def first_form(address: str) -> Form:
+    """
+    Return the form that the server at *address* is asked for first.
+
+    What servers take and enforce, as their documents, sources and replies say on 2026-11-23; the page on judges in the
+    documentation has each row's source.
+
+    | server                                   | schema kept | enforces                                 | sent first |
+    |------------------------------------------|-------------|------------------------------------------|------------|
+    | llama.cpp, Ollama, LM Studio             | no          | enum, const, lengths, places, no numbers | `exact`    |
+    | vLLM, SGLang, TGI                        | in memory   | enum, const, lengths, places             | `exact`    |
+    | OpenAI                                   | yes         | pattern, range, count; no lengths        | `bounded`  |
+    | OpenAI, fine-tuned; Azure; Anthropic     | yes         | types, enum; they refuse bounds          | `schema`   |
+    | Gemini, Mistral, Groq, other vendors     | yes, or n/a | types, enum; bounds in part              | `schema`   |
+    """
+    host = (urlsplit(address).hostname or "").lower()
+    if host == "api.openai.com":
+        return "bounded"
+    *_, name, end = ["", "", *host.split(".")]
+    return "schema" if name in _VENDORS.get(end, "").split() else "exact"
+
+
+def form_for(ask: Ask, first: Form) -> Form:
+    """Return the form that the reply to *ask* is held to: *first*, unless it has none or its server has refused it."""
+    form = _learnt.get(_server(ask.judge), first)
+    # OpenAI takes no bounds for models that were fine-tuned.
+    is_loose = not ask.exact or (form == "bounded" and ask.judge.name.removeprefix("openai/").startswith("ft:"))
+    return "schema" if is_loose and form in ("exact", "bounded") else form
 
 
 def replies_for(ask: Ask) -> int:
@@ -72,7 +122,7 @@ def replies_for(ask: Ask) -> int:
 
 def lowered(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
     """Return *failure* as one to be sent again at once, if the server takes fewer replies than *sent*, or no *form*."""
-    if failure.kind != "bad_request" or failure.status not in _REFUSALS:
+    if failure.kind not in ("bad_request", "overloaded") or failure.status not in _REFUSALS:
         return failure
     server = _server(ask.judge)
     if sent > 1 and _ABOUT_REPLIES.search(failure.message):
@@ -88,14 +138,31 @@ def lowered(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
     return evolve(failure, again=True)
 
 
-def response_format(form: Form, schema: Mapping[str, Any]) -> dict[str, Any]:
+def response_format(form: Form, ask: Ask) -> dict[str, Any]:
     """Return the parameter that asks for *form*, as a dict; empty for `nothing`."""
     if form == "nothing":
         return {}
     if form == "json":
         return {"response_format": {"type": "json_object"}}
-    named = {"name": "verdict", "strict": True, "schema": thaw(schema)}
+    schema = json.loads(ask.exact_schema()) if form == "exact" else thaw(ask.schema)
+    if form == "bounded":
+        listed = schema["properties"].get("verdicts")
+        keys = (listed["items"] if listed else schema)["properties"]
+        for name in _BOUNDS.keys() & keys:
+            if name != "score" or "number" in keys[name]["type"]:  # a level has a range of its own
+                keys[name].update(_BOUNDS[name])
+    named = {"name": "verdict", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+_thinking: set[tuple[str, str]] = set()
+
+
+def with_room(ask: Ask) -> Ask:
+    """Return *ask* with room for thoughts, if its model has been seen to think: a limit would cut it each time."""
+    if not _thinking or ask.judge.max_tokens or ask.max_tokens >= MOST_TOKENS or _server(ask.judge) not in _thinking:
+        return ask
+    return evolve(ask, max_tokens=MOST_TOKENS)
 
 
 # -- requests: messages and body --------------------------------------------------------------------------
@@ -179,9 +246,12 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
         if len(endpoint.templates) >= _MOST_TEMPLATES:
             endpoint.templates.clear()
         template = endpoint.templates[key] = _template(ask, endpoint, form)
-    if template.tail is None:
-        return template.head.encode(), template.unsent
-    return f"{template.head}{_messages(ask)}{template.tail}".encode(), template.unsent
+    head, tail = template.head, template.tail
+    if form == "exact":  # the messages are between the two, so no text of theirs is taken for the gap
+        head, tail = (part and part.replace(_GAP, ask.exact_schema()) for part in (head, tail))
+    if tail is None:
+        return head.encode(), template.unsent
+    return f"{head}{_messages(ask)}{tail}".encode(), template.unsent
 
 
 def form_of(ask: Ask, endpoint: Endpoint) -> Form:
@@ -189,7 +259,7 @@ def form_of(ask: Ask, endpoint: Endpoint) -> Form:
     extra = ask.judge.params.get("extra_body") or ()
     if not ask.schema or ask.steps or _SCHEMALESS.match(endpoint.model) or "response_format" in extra:
         return "nothing"
-    return form_for(ask.judge, "schema")
+    return form_for(ask, first_form(endpoint.url))
 
 
 def _messages(ask: Ask) -> str:
@@ -208,6 +278,7 @@ def _text(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
+_GAP = json.dumps("\x03")  # of the schema of an ask, in a template
 _kept = lru_cache(maxsize=128)(_text)  # more candidates than are in flight at a time; 8 MB at most
 
 
@@ -216,7 +287,8 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
     is_reasoning = _REASONING.match(endpoint.model) is not None
     # OpenAI has renamed the limit on a reply's tokens, and others have followed in part.
     limit = "max_completion_tokens" if endpoint.is_openai or is_reasoning else "max_tokens"
-    body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **response_format(form, ask.schema)}
+    form_of_reply = response_format(form, evolve(ask, exact=_GAP) if form == "exact" else ask)
+    body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **form_of_reply}
     if (replies := replies_for(ask)) > 1:
         body["n"] = replies
     body |= ask.offered()
@@ -297,7 +369,7 @@ def reply_from(
     price: Callable[[Usage], Usage] = lambda usage: usage,
     remarks: tuple[str, ...] = (),
     *,
-    may_call: bool = False,
+    ask: Ask | None = None,
 ) -> Reply:
     """
     Return the reply that *response* holds: a body, its plain data, or an object of LiteLLM's of the same form.
@@ -309,7 +381,7 @@ def reply_from(
         secrets: Texts that must not be shown, in a reply or a failure.
         price: Adds the cost to a usage.
         remarks: Notes on the request for a person.
-        may_call: Whether it may ask for tools instead of answering.
+        ask: What it answers: one with steps left may be answered by calls of tools.
 
     Raises:
         ModelError: It holds none; the failure keeps the usage.
@@ -322,19 +394,29 @@ def reply_from(
     usage = price(usage_of(response))
     choices = choices_of(response, usage, secrets)
     choice = choices[0]
+    if ask is not None and _has_thought(response, choice):
+        _thinking.add(_server(ask.judge))
     texts = [tuple(redact_reply(part, secrets) if part else part for part in said_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
-    if may_call and (wanted := redact_reply(_wanted(at(choice, "message"), text), secrets)):
+    if ask is not None and ask.steps and (wanted := redact_reply(_wanted(at(choice, "message"), text), secrets)):
         named = model if isinstance(model, str) else ""
         return Reply(text, "tool_calls", "", usage, named, unsent, remarks=remarks, wanted=wanted)
     if refusal or finish == "content_filter":
         finish, refusal = "refusal", refusal or "stopped by a content filter"
     elif finish != "length" and not any((each or "").strip() for each, _ in texts):
-        thought = ", nothing but reasoning" if any(at(at(choice, "message"), name) for name in _THOUGHT_FIELDS) else ""
+        thought = ", nothing but reasoning" if _has_thought(response, choice) else ""
         raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish}{thought})", usage=usage))
     several = tuple(each or "" for each, _ in texts) if len(texts) > 1 else ()
     model = model if isinstance(model, str) else ""
     return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks)
+
+
+def _has_thought(response: Any, choice: Any) -> bool:
+    message, details = at(choice, "message"), at(at(response, "usage"), "completion_tokens_details")
+    if _count(at(details, "reasoning_tokens")) or any(at(message, name) for name in _THOUGHT_FIELDS):
+        return True
+    text = at(message, "content")
+    return isinstance(text, str) and text.lstrip()[:6].lower() == "<think"
 
 
 def _wanted(message: Any, text: str | None) -> str:

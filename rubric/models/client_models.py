@@ -31,7 +31,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
-from rubric.models.chat_completions import Form, form_for, lowered, replies_for, reply_from, response_format
+from rubric.models.chat_completions import Form, first_form, form_for, lowered, replies_for, reply_from, response_format
 from rubric.models.failures import failure_of
 from rubric.models.threads import submit
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name
@@ -110,7 +110,7 @@ class ClientModel:
         Raises:
             ModelError: The client raised, or its response holds no reply.
         """
-        sent = replies_for(ask), _form_of(ask)
+        sent = replies_for(ask), _form_of(self, ask)
         try:
             return await _ANSWERS[self.kind](self, ask)
         except (ModelError, asyncio.CancelledError):
@@ -216,21 +216,23 @@ def _unsent(ask: Ask, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if values.get(name) is not None)
 
 
-def _form_of(ask: Ask) -> Form:
+def _form_of(model: ClientModel, ask: Ask) -> Form:
     """Return how a client of OpenAI's is asked to hold the model to the form of the reply to *ask*."""
-    return form_for(ask.judge, "schema") if ask.schema else "nothing"
+    is_held = model.kind == "openai" and ask.schema
+    return form_for(ask, first_form(str(model.client.base_url))) if is_held else "nothing"
 
 
 async def _openai(model: ClientModel, ask: Ask) -> Reply:
     client = model.client.with_options(max_retries=0, timeout=ask.judge.timeout)
     body = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_completion_tokens")
-    body |= response_format(_form_of(ask), ask.schema)
+    form = _form_of(model, ask)
+    body |= response_format(form, ask)
     if (replies := replies_for(ask)) > 1:
         body["n"] = replies
     if ask.judge.logprobs:
         body |= {"logprobs": True, "top_logprobs": 20}
     response = await model.call(client.chat.completions.create, model=model.name, messages=ask.chat(), **body)
-    return reply_from(response)
+    return reply_from(response, _unsent(ask, "response_format") if form == "nothing" else (), ask=ask)
 
 
 async def _anthropic(model: ClientModel, ask: Ask) -> Reply:
@@ -265,7 +267,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 async def _langchain(model: ClientModel, ask: Ask) -> Reply:
     takes_schema = any(base.__module__.startswith("langchain_openai") for base in type(model.client).__mro__)
-    options = response_format("schema", ask.schema) if takes_schema and ask.schema else {}
+    options = response_format("schema", ask) if takes_schema and ask.schema else {}
     given = {name: value for name, value in (("temperature", ask.judge.temperature),) if value is not None}
     message = await model.client.ainvoke(ask.chat(), **options, **given, **thaw(ask.judge.params))
     said, used = message.response_metadata or {}, message.usage_metadata or {}
@@ -340,7 +342,7 @@ def _from_inspect(output: Any) -> Reply:
 async def _dspy(model: ClientModel, ask: Ask) -> Reply:
     options = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
-        options |= response_format("schema", ask.schema)
+        options |= response_format("schema", ask)
     # Its cache would give the votes of a jury the same reply; ours is the store.
     client = model.client.copy(cache=False, num_retries=0)
     return reply_from(await client.aforward(messages=ask.chat(), **options))
@@ -381,7 +383,9 @@ def _vllm_settings(ask: Ask) -> dict[str, Any]:
     settings = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
         structured = import_module("vllm.sampling_params").StructuredOutputsParams
-        settings["structured_outputs"] = structured(json=thaw(ask.schema))
+        settings["structured_outputs"] = structured(
+            json=json.loads(ask.exact_schema()) if ask.exact else thaw(ask.schema)
+        )
     return settings
 
 

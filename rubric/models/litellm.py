@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from rubric.models.api_keys import borrowed
 from rubric.models.chat_completions import (
     ADDRESSING,
     chat,
+    first_form,
     form_for,
     lowered,
     replies_for,
@@ -93,14 +95,14 @@ class LiteLLMModel:
 
 async def _answer(ask: Ask) -> Reply:
     model = ask.judge.name
-    form = form_for(ask.judge, _first_form(model)) if ask.schema and not ask.steps else "nothing"
+    form = form_for(ask, _first_schema(ask.judge, _first_form(model))) if ask.schema and not ask.steps else "nothing"
     replies = replies_for(ask) if "n" in supported(model) else 1
 
     def request() -> dict[str, Any]:
         messages = chat(ask, cache_control=_wants_cache_control(model))
         choices = {"n": replies} if replies > 1 else {}
         limited = {"model": model, "messages": messages, "max_tokens": ask.max_tokens}
-        return limited | choices | response_format(form, ask.schema) | ask.offered()
+        return limited | choices | response_format(form, ask) | ask.offered()
 
     try:
         response, unsent = await complete(ask.judge, request, may_end_early=_is_plain(ask.judge))
@@ -109,7 +111,7 @@ async def _answer(ask: Ask) -> Reply:
     if ask.schema and not ask.steps and form == "nothing":
         unsent = (*unsent, "response_format")
     price = partial(_known, ask.judge)
-    return reply_from(response, unsent, _secrets(ask.judge), price, may_call=ask.steps > 0)
+    return reply_from(response, unsent, _secrets(ask.judge), price, ask=ask)
 
 
 _A_VECTOR = 16_384
@@ -223,6 +225,23 @@ def _first_form(model: str) -> Form:
     if provider in _JSON_ALONE or (provider == "openai" and listed(model) is not None and not takes_schema):
         return "json"
     return "schema"
+
+
+_LOCAL = frozenset(
+    {"docker_model_runner", "hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "vllm", "xinference"}
+)
+"""LiteLLM's names of servers that compile a schema for each request."""
+
+
+def _first_schema(judge: Judge, form: Form) -> Form:
+    """Return *form*, or the tighter schema that the vendor or the server of *judge* takes, as `first_form` has it."""
+    provider = vendor_of(judge.name)[1]
+    if form != "schema" or provider not in {*_LOCAL, "openai"}:
+        return form
+    if provider != "openai":
+        return "exact"
+    named = os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or "https://api.openai.com"
+    return first_form(str(judge.params.get("api_base") or judge.params.get("base_url") or named))
 
 
 @lru_cache(maxsize=256)

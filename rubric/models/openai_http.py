@@ -152,4 +152,4 @@ class OpenAIHTTPModel:
             body = await post(to.server, content, judge.timeout, limit)
         except ModelError as error:
             raise ModelError(lowered(ask, replies, form, error.failure)) from None
-        return reply_from(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, may_call=ask.steps > 0)
+        return reply_from(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, ask=ask)

@@ -167,7 +167,9 @@ def _is_exact(model: str) -> bool:
 _SENT = ("input_cost_per_token", "cache_creation_input_token_cost")
 _BACK = ("output_cost_per_token", "output_cost_per_reasoning_token")
 _A_REQUEST = 64  # the frame of a chat
+_NONCE = 32  # a text of 16 letters and digits, or its pattern
 _A_TOOL = 600  # some vendors take a schema as a tool, with a prompt of their own about tools
+_BOUNDS = 48  # of keys, which OpenAI is sent
 _A_MESSAGE = 8
 _AN_IMAGE = 50_000  # the most that is known is gpt-4o-mini's
 _LARGE = 50_000  # characters that take some milliseconds
@@ -205,7 +207,9 @@ def worst_cost(ask: Ask, more: int = 0) -> float | None:
 
 
 def _most(model: str, ask: Ask) -> tuple[int, int]:
-    sent = sum(_bound(model, part) for message in ask.messages for part in message.parts) + _schema(model, ask.schema)
+    sent = sum(_bound(model, part) for message in ask.messages for part in message.parts) + max(
+        _schema(model, ask.schema), _exact(model, ask.exact)
+    )
     sent += sum(_bound(model, turn) + _A_MESSAGE for turn in ask.turns)
     sent += _bound(model, ask.tools) + _A_TOOL if ask.tools else 0
     sent += _A_REQUEST + _A_MESSAGE * len(ask.messages) + _AN_IMAGE * len(ask.images)
@@ -216,7 +220,12 @@ def _most(model: str, ask: Ask) -> tuple[int, int]:
 def _schema(model: str, schema: FrozenMap) -> int:
     if not schema:
         return 0
-    return _bound(model, json.dumps(thaw(schema))) + (0 if _is_exact(model) else _A_TOOL)
+    return _bound(model, json.dumps(thaw(schema))) + _BOUNDS + (0 if _is_exact(model) else _A_TOOL)
+
+
+@lru_cache(maxsize=1024)  # one a criterion
+def _exact(model: str, schema: str) -> int:
+    return _bound(model, json.dumps(json.loads(schema))) + _NONCE if schema else 0  # with the spaces that clients write
 
 
 @lru_cache(maxsize=64)  # the part that all asks about a candidate share is counted once

@@ -37,6 +37,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.internals.telemetry import TRACES, chat_span, is_traced, logger
+from rubric.models.chat_completions import with_room
 from rubric.models.failures import UNSENT_USAGE
 from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
@@ -319,6 +320,7 @@ async def attempt(
         sleep: Awaited between attempts, with the seconds. No place of *limiter* is held meanwhile.
         random: Returns a number from 0 to 1, for the jitter.
     """
+    ask = with_room(ask)  # before the limiter: a budget reserves what is then sent
     first = await _send(model, ask, limiter)
     if isinstance(first, Reply):  # the usual ask is through: the loop is for requests that failed
         return first

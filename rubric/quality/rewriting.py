@@ -29,7 +29,7 @@ from rubric.values.answers import JudgeAnswer, Levels, nearest
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.findings import Scored
 from rubric.values.judges import Judge
-from rubric.values.requests import Ask, Outgoing, Usage
+from rubric.values.requests import MOST_TOKENS, Ask, Outgoing, Usage
 from rubric.values.requests import Failure as Failed
 from rubric.values.rubrics import WHOLE, Rubric
 
@@ -261,7 +261,7 @@ def _ask(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Jud
     task = _TASKS[kind]
     system = render.fill(render.text("rewrite"), {"task": task.task, "form": task.form, "mark": mark})
     messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
-    return Ask(writer, messages, task.schema, (), max_tokens=writer.max_tokens)
+    return Ask(writer, messages, task.schema, (), max_tokens=writer.max_tokens or MOST_TOKENS)
 
 
 def _described(criterion: Criterion) -> str:

@@ -34,7 +34,7 @@ from rubric.internals.secrets import is_secret, redact
 from rubric.models.api_keys import borrowed
 from rubric.models.function_judge import FunctionJudge
 from rubric.values.judges import AnyJudge, Judge, Model, judges_of
-from rubric.values.requests import Ask, Outgoing
+from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
 """Settings that are addresses, in order of precedence. They may hold passwords, so only their digests are kept."""
@@ -121,10 +121,16 @@ _IN_REQUEST = frozenset({"judge", "messages", "retries", "resends"})
 _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless", "about"})
 """Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
+_HOLDING = frozenset({"exact", "max_tokens"})
+"""
+Fields that hold a model to its reply's form and length. Which schema a server takes is found out by asking, and a
+reply that is whole is the same under any limit: a stored one serves all of them. A limit of the user's own counts.
+"""
+
 _HANDLING = frozenset(
     {"model", "identity", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads"}
 ) | frozenset(
-    {"embedder", "max_tokens", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
+    {"embedder", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
 )
 """Fields of a judge that are in its asks already, or that do not reach the vendor."""
 
@@ -236,7 +242,7 @@ def _defaults(kind: type[Ask | Judge], skipped: frozenset[str]) -> tuple[tuple[s
     return tuple((f.name, default_of(f, None)) for f in fields)
 
 
-_ASKED = _defaults(Ask, _IN_REQUEST | _READING)
+_ASKED = _defaults(Ask, _IN_REQUEST | _READING | _HOLDING)
 _SET = _defaults(Judge, _HANDLING)
 
 
@@ -257,6 +263,8 @@ def _settings(judge: Judge) -> dict[str, Any]:
     given = {
         name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _given(judge, _SET).items()
     }
+    if judge.max_tokens == MOST_TOKENS:  # the limit of all judges once, when it was no part of the key
+        del given["max_tokens"]
     address = next((name for name in ADDRESSES if judge.params.get(name)), "")  # in the key as the endpoint
     shown = _without_secrets({name: value for name, value in judge.params.items() if name != address})
     params = {name: _plain(value) for name, value in shown.items()}

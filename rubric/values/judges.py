@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
@@ -164,6 +165,13 @@ def _access(name: str, value: object, params: Mapping[str, Any]) -> str:
 
 _OBJECT = "take it out, or give an object with `async def answer(self, ask)`, which sees `ask.judge`"
 _SCHEMES = ("http://", "https://")
+_THINKERS = re.compile(
+    r"(?<![a-z0-9])(?:o\d|gpt-(?:[5-9]|oss)(?!.*chat)|gemini-(?:2\.5|[3-9])|grok-(?:3-mini|[4-9])|qwen-?3|qwq|r1|"
+    r"magistral|glm-(?:4\.[5-9]|[5-9])|kimi-k|minimax-m|nemotron|deepseek-(?:r|v3\.[1-9]|v[4-9]))|reason|think"
+)
+_THOUGHTS = frozenset(
+    {"reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs", "extra_body"}
+)
 _WRITTEN_PRECISION = 0.005
 
 
@@ -178,6 +186,8 @@ class Judge(Shown, metaclass=GuidedType):
             messages to text. A sync function is called one call after another, unless *threads* says otherwise.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest reply, thinking included; a reply that is cut there is asked again with twice as many.
+            None: by the type of the answer, 520 for a yes or no; a reply that is cut gets 4,096, and so do models that
+            think first, free texts and prompts of your own.
         seed: For vendors that take one.
         timeout: Seconds for one attempt, from sending to the last byte.
         retries: How many further attempts a call gets after a transient failure: rate limit, overload, timeout,
@@ -220,7 +230,7 @@ class Judge(Shown, metaclass=GuidedType):
 
     model: str | Function | Model = field(validator=_model)
     temperature: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(0, 2)))
-    max_tokens: int = field(default=4096, kw_only=True, validator=fields.count(1))
+    max_tokens: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
     seed: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(-(2**63))))
     timeout: float = field(default=60.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
     retries: int = field(default=2, kw_only=True, validator=fields.count(0))
@@ -248,7 +258,7 @@ class Judge(Shown, metaclass=GuidedType):
         model: str | Function | Model,
         *,
         temperature: float | None = None,
-        max_tokens: int = 4096,
+        max_tokens: int | None = None,
         seed: int | None = None,
         timeout: float = 60.0,
         retries: int = 2,
@@ -316,6 +326,11 @@ class Judge(Shown, metaclass=GuidedType):
             return client_identity(self.model, self.name)
         given = getattr(self.model, "identity", None)
         return given if isinstance(given, str) else None
+
+    @property
+    def may_think(self) -> bool:
+        """Whether its name, or a parameter, says that the model thinks before it answers, in tokens of the reply."""
+        return _THINKERS.search(self.name.lower()) is not None or not _THOUGHTS.isdisjoint(self.params)
 
     def is_sealed(self, *, own_prompt: bool = False) -> bool:
         """True if verdicts must repeat the nonce; *own_prompt*: the rubric has a template."""

@@ -55,6 +55,9 @@ RETRIED: frozenset[FailureKind] = frozenset({"rate_limited", "overloaded", "time
 REASKED: frozenset[FailureKind] = frozenset({"unreadable", "truncated"})
 """The kinds that another request may cure, one with the complaint or with more tokens: `Judge.repairs`."""
 
+MOST_TOKENS = 4096
+"""Tokens of the longest reply where its type says nothing of its length: free text, thoughts, a re-ask of a cut one."""
+
 UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
 """The kinds of requests that were not sent: they are no calls, and a store keeps none of them."""
 
@@ -97,7 +100,7 @@ class Ask:
         quoted: The ids of criteria that must be answered with evidence.
         candidate: The graded text, for reading the reply against.
         run: Its conversation, tool calls and file changes, as the prompt has them.
-        max_tokens: The longest reply.
+        max_tokens: The longest reply: the judge's, or that of the answer's type.
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
         images: Addresses of images to attach.
@@ -111,6 +114,8 @@ class Ask:
         tools: The tools that the judge is offered, as JSON; empty for none.
         turns: The turns after the messages, as JSON each: calls of tools, and their results.
         steps: How many times the judge may still call tools; with 0 it has to answer.
+        exact: The JSON Schema of this one reply, as text with an empty nonce, for servers that compile it for each
+            request; see `exact_schema`.
         about: The candidate itself, for judges that are functions of it; the messages have all that a model sees.
     """
 
@@ -123,7 +128,7 @@ class Ask:
     quoted: frozenset[str] = frozenset()
     candidate: str = field(default="", repr=False)
     run: str = field(default="", repr=False)
-    max_tokens: int = 4096
+    max_tokens: int = MOST_TOKENS
     vote: int = 0
     repair: int = 0
     images: tuple[str, ...] = ()
@@ -136,6 +141,7 @@ class Ask:
     tools: str = field(default="", repr=False)
     turns: tuple[str, ...] = field(default=(), repr=False)
     steps: int = 0
+    exact: str = field(default="", eq=False, repr=False)
     about: Candidate | None = field(default=None, eq=False, repr=False)
 
     @property
@@ -149,6 +155,11 @@ class Ask:
             "type": "json_schema",
             "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)},
         }
+
+    def exact_schema(self) -> str:
+        """Return the JSON Schema of this one reply, its nonce included, as JSON text; empty if there is none."""
+        # No label and no id can hold what is replaced, since quotation marks within a text are escaped.
+        return self.exact.replace('"nonce":{"const":""}', f'"nonce":{{"const":"{self.nonce}"}}')
 
     def chat(self) -> list[dict[str, Any]]:
         """

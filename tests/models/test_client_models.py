@@ -230,7 +230,7 @@ def test_an_engine_of_vllm_gets_a_batch(monkeypatch: pytest.MonkeyPatch) -> None
 
     def chat(_: object, chats: list[Any], params: list[Any], *, use_tqdm: bool) -> list[Any]:
         batches.append(len(chats))
-        assert [each.max_tokens for each in params] == [4096] * len(chats)
+        assert [each.max_tokens for each in params] == [520] * len(chats)
         assert not use_tqdm
         outputs = [SimpleNamespace(text=verdict(each), token_ids=[1] * 9, finish_reason="stop") for each in chats]
         return [SimpleNamespace(prompt_token_ids=[1] * 99, outputs=[output]) for output in outputs]
