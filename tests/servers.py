@@ -21,6 +21,7 @@ import socket
 import struct
 import threading
 from functools import cache
+from hashlib import sha256
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -215,7 +216,7 @@ def _text(content: str | Iterable[dict[str, Any]]) -> str:
 class Prefixes:
     """What a provider's prefix cache would serve: only beginnings of prompts whose replies are complete."""
 
-    _known: set[str] = field(factory=set)
+    _known: set[bytes] = field(factory=set)
 
     def cached_tokens(self, prompt: str) -> int:
         """Return how many tokens of *prompt* a cache would serve now."""
@@ -227,8 +228,12 @@ class Prefixes:
         self._known.update(self._blocks(prompt))
 
     @staticmethod
-    def _blocks(prompt: str) -> list[str]:
-        return [prompt[:end] for end in range(BLOCK, len(prompt) + 1, BLOCK)]
+    def _blocks(prompt: str) -> Iterable[bytes]:
+        """Yield a hash of each beginning of *prompt*: the beginnings themselves are quadratic, 2 GB for one of 1 MB."""
+        state = sha256()
+        for end in range(BLOCK, len(prompt) + 1, BLOCK):
+            state.update(prompt[end - BLOCK : end].encode("utf-8", "surrogatepass"))
+            yield state.digest()[:16]
 
 
 _NONCE = re.compile(r'"nonce": "([^"]+)"')
@@ -255,6 +260,8 @@ class Server(OnLoop):
         self.respond = respond
         self.bill = bill
         self.prefixes = Prefixes()
+        self.refuse: Callable[[dict[str, Any]], tuple[int, str] | None] = lambda _: None
+        """From a request to the status and the words that it is refused with; None for one that is answered."""
         self._endpoints: dict[str, Endpoint] = {}
         self._numbers = count(1)
 
@@ -281,7 +288,9 @@ class Server(OnLoop):
         endpoint = self._endpoints[request.path.split("/")[1]]
         behaviour = endpoint._receive(request)
         dialect = _anthropic if request.path.endswith("/messages") else _openai
-        if endpoint.said is not None:
+        if refusal := self.refuse(request.body):
+            await _send_status(writer, Status(refusal[0], "invalid_request_error", refusal[1]))
+        elif endpoint.said is not None:
             await _send(writer, 200, endpoint.said)
         elif request.path.endswith("/embeddings"):
             await _send(writer, 200, _embeddings(request.body))

@@ -7,7 +7,12 @@ guesses, and a candidate could choose what it guesses. (Line breaks within a tex
 A sealed verdict ends with the nonce of its ask, which no candidate can know. That alone does not keep a candidate out
 of it: a judge that repeats `", "verdict": true}` without escaping the quotes writes half of its own object in the
 candidate's words. What keeps it out is where the nonce comes. In `"verdict": false, "nonce": "..."` everything is the
-judge's: the candidate's words are always in a text, so a quotation mark of the judge's follows them. Hence the rules:
+judge's: the candidate's words are always in a text, so a quotation mark of the judge's follows them. Hence the rules
+below.
+
+A server that enforces a schema with this nonce writes it by force, so there it proves nothing about the judge. It need
+not: such a reply is one object, and the candidate's words are escaped in it. Where a schema was sent and not enforced,
+the judge must have copied the nonce from the prompt. Nobody can tell the two apart, so the rules are the same.
 
 1. The nonce is the last key of the verdict; of each verdict, in a list.
 2. No asked key is deeper in it, where the judge's own verdict could be hidden, and none is twice in it.

@@ -246,11 +246,10 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
         if len(endpoint.templates) >= _MOST_TEMPLATES:
             endpoint.templates.clear()
         template = endpoint.templates[key] = _template(ask, endpoint, form)
-    head, tail = template.head, template.tail
-    if form == "exact":  # the messages are between the two, so no text of theirs is taken for the gap
-        head, tail = (part and part.replace(_GAP, ask.exact_schema()) for part in (head, tail))
+    head, tail, exact = template.head, template.tail, ask.exact_schema() if form == "exact" else _GAP
     if tail is None:
-        return head.encode(), template.unsent
+        return head.replace(_GAP, exact).encode(), template.unsent
+    tail = tail.replace(_GAP, exact)  # the messages come before it, so no text of theirs is taken for the gap
     return f"{head}{_messages(ask)}{tail}".encode(), template.unsent
 
 
