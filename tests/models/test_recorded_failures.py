@@ -196,7 +196,7 @@ SCHEMALESS = [row for row in RECORDED if row.kind == "bad_request" and "schema" 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("row", SCHEMALESS, ids=[f"{row.server}-{row.status}" for row in SCHEMALESS])
 def test_a_server_that_refuses_the_schema_is_asked_without_it(row: Recorded, way: str) -> None:
-    """The request goes out again at once in JSON mode, and the reply is read like any other."""
+    """It goes out again at once with the constant schema, then in JSON mode; the reply is read like any other."""
     forms: list[str] = []
     judging = JudgeLike({"A newcomer could act on it": 7})
 
@@ -209,7 +209,7 @@ def test_a_server_that_refuses_the_schema_is_asked_without_it(row: Recorded, way
     with Answering(answer) as server:
         result = evaluate("Open the settings.", CLEAR, judge_by(way, server))
     assert isinstance(result, Grade), result
-    assert forms == ["json_schema", "json_object"]
+    assert forms == ["json_schema", "json_schema", "json_object"]
 
 
 def test_another_bad_request_is_none_about_the_number_of_replies() -> None:
