@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from sys import float_info
 from threading import Lock
 from typing import Any, TextIO
 from zipfile import BadZipFile
@@ -182,6 +183,23 @@ def _float(digits: str) -> float:
     if abs(found) == float("inf"):
         raise ValueError(f"the number {digits[:12]}... of {len(digits)} characters is too large")
     return found
+
+
+def check_finite(field: str, data: Any) -> None:
+    """Refuse plain *data* with a number that is not finite, or too large for a float."""
+    if where := _not_finite(data):
+        raise DefinitionError(f"{field}{where}", "expected a finite number that a float holds, got another")
+
+
+def _not_finite(data: Any) -> str:
+    """Return the path to the first such number in *data*, such as `.rows.0.score`; '' if there is none."""
+    for name, value in data.items() if isinstance(data, Mapping) else enumerate(data):
+        if isinstance(value, int | float):
+            if not abs(value) <= float_info.max:  # also NaN
+                return f".{name}"
+        elif isinstance(value, Mapping | list | tuple) and (rest := _not_finite(value)):
+            return f".{name}{rest}"
+    return ""
 
 
 def _cells(path: Path, separator: str) -> Numbered:

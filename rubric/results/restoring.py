@@ -10,7 +10,7 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
-from rubric.internals.row_files import rows_in
+from rubric.internals.row_files import check_finite, rows_in
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
@@ -39,6 +39,7 @@ def restored(
     """Return the result in *data*; see `Result.from_dict`."""
     if not isinstance(data, Mapping):
         raise refuse("data", data, "a mapping that to_dict returned")
+    check_finite("data", data)
     try:
         found = _rubric_of(data["digest"], [rubric] if isinstance(rubric, Rubric) else [*rubric])
         by = _judge_of(data, judge)

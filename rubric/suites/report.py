@@ -21,7 +21,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_path, one_of
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.row_files import read_json
+from rubric.internals.row_files import check_finite, read_json
 from rubric.internals.text import shorten
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
@@ -268,6 +268,7 @@ def _structured(data: Mapping[str, Any], source: str) -> Report:
     if found != SCHEMA:
         message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
         raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
+    check_finite(source, data)
     body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
     try:
         return _converter.structure(body, Report)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Grades, Judge, Rubric, Ungraded, grade, grade_many, load_suite
 from rubric.errors import RubricError
+from rubric.formats.suites import loads_suite
 from rubric.internals.row_files import Broken, csv_text, rows_in, rows_of
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet, read_answers
@@ -290,3 +291,21 @@ def test_a_number_beyond_a_float_is_refused_where_it_is_read(number: str, tmp_pa
             read()
     with pytest.raises(RubricError, match="too large"):
         Report.load(path)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
+@pytest.mark.parametrize("place", ["score", "cost"])
+def test_plain_data_with_such_a_number_is_refused_too(number: float, place: str) -> None:
+    """A report or a result of it would load, and could not be drawn."""
+
+    def changed(data: Any) -> Any:
+        if isinstance(data, dict):
+            return {name: number if name == place else changed(value) for name, value in data.items()}
+        return [*map(changed, data)] if isinstance(data, list) else data
+
+    grades = grade_many(["Thanks"], POLITE, YES).collect()
+    with pytest.raises(RubricError, match=rf"data\..*{place}: expected a finite number"):
+        Grades.from_dict(changed(grades.to_dict()), POLITE, Judge(YES))
+    report = loads_suite(SUITE.replace("id: c1", "id: c1\n    output: Thanks")).run(Judge(YES))
+    with pytest.raises(RubricError, match=rf"{place}: expected a finite number"):
+        Report.from_dict(changed(json.loads(report.render("json"))))
