@@ -193,11 +193,11 @@ def check_finite(field: str, data: Any) -> None:
 
 def _not_finite(data: Any) -> str:
     """Return the path to the first such number in *data*, such as `.rows.0.score`; '' if there is none."""
-    for name, value in data.items() if isinstance(data, Mapping) else enumerate(data):
-        if isinstance(value, int | float):
+    for name, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, (int, float)):
             if not abs(value) <= float_info.max:  # also NaN
                 return f".{name}"
-        elif isinstance(value, Mapping | list | tuple) and (rest := _not_finite(value)):
+        elif isinstance(value, dict | list) and (rest := _not_finite(value)):
             return f".{name}{rest}"
     return ""
 
