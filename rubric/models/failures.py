@@ -321,8 +321,9 @@ def error_in_stream(text: str, secrets: Iterable[str] = ()) -> Failure | None:
 
 
 def _kind_of(status: int, marks: set[str], words: str, names: set[str], *, waits: bool) -> FailureKind:
-    if known := next((kind for code, kind in _BY_CODE.items() if code in marks), None):
-        return known
+    for code, known in _BY_CODE.items():
+        if code in marks:
+            return known
     # Gemini speaks of quota and billing also where a minute's rate is meant; then it says how long to wait.
     if status == _TOO_MANY and not waits and _BILLING.search(words):
         return "quota"
