@@ -4,7 +4,7 @@ Items of a checklist and of an analytic rubric, as AgentV has them and promptfoo
 | item | criterion |
 |---|---|
 | a text | yes/no, required |
-| `outcome` (generation 1: `expected_outcome`, `description`; 2 also: `criteria`) | the text |
+| `outcome` (generation 1: `expected_outcome`, `description`; 2 also: `criteria`) | the text; else a key like it |
 | `id` | the id, `rubric-N` if left out, where N is its position from 1; unique |
 | `weight` | the weight, at least 0 |
 | `required` | a gate; left out: in generation 2 yes, before that no, with bands no |
@@ -29,6 +29,7 @@ from rubric.formats.cursor import Cursor
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.values.answers import Levels, ScoreRange, YesNo
+from rubric.values.checks import Unsupported
 from rubric.values.criteria import Criterion
 
 Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
@@ -181,6 +182,9 @@ _TEXTS: dict[str, tuple[str, ...]] = {
     "agentv-2": ("outcome", "criteria"),
 }
 
+_ALSO = ("outcome", "criteria", "expected_outcome", "description", "text", "criterion", "requirement")
+"""Keys that mean the text where an item has none of its generation's; AgentV passes over the item."""
+
 _FIELDS = ("id", "weight", "required", "min_score", "required_min_score", "operator", "score_ranges")
 _HINTS = frozenset({"id", "weight", "required", "min_score", "operator"})
 _OPERATORS = ("correctness", "contradiction")
@@ -199,7 +203,8 @@ def is_item(value: object) -> bool:
         return True
     if value.keys().isdisjoint(_HINTS):
         return False
-    return isinstance(value.get("criteria"), str) or any(misspelt(key, ("outcome", "score_ranges")) for key in value)
+    has_text = any(isinstance(value.get(key), str) for key in _ALSO)
+    return has_text or any(misspelt(key, ("outcome", "score_ranges")) for key in value)
 
 
 def are_items(value: object) -> bool:
@@ -234,20 +239,21 @@ def _read(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
 
 def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     before = at.notes.failures
-    check_fields(at, "an item", [*_TEXTS[scope.generation], *_FIELDS])
+    texts = _TEXTS[scope.generation]
+    texts = texts if any(at.has(key) for key in texts) else (*texts, *_ALSO)
+    check_fields(at, "an item", [*texts, *_FIELDS])
     id_ = at["id"].value
     whole = isinstance(id_, int) and not isinstance(id_, bool)
     id_ = str(id_) if whole else own_id if id_ is None else scope.text(at["id"]).strip() or own_id
     ranges = read_ranges(at["score_ranges"], scope) if "score_ranges" in at else None
-    words = _words(at, scope) or (id_ if "score_ranges" in at else "")
+    words = _words(at, scope, texts) or (id_ if "score_ranges" in at else "")
     gate, required = _gate(at, scope)
     weight = at["weight"].number(0) if "weight" in at else 1
     if at.notes.failures > before:
         return None
     if not words:
-        needed = _TEXTS[scope.generation][0]
-        at.warn(f"an item needs `{needed}`: the text of what is checked; it is left out, as AgentV does")
-        return None
+        at.warn(f"an item needs `{texts[0]}`: the text of what is checked; without it the case is ungraded")
+        return at.built(Criterion, "an item without a text", id=id_, answer=Unsupported("an item without a text"))
     operator = at["operator"].value
     if operator is not None and operator not in _OPERATORS:
         hint = suggest(str(operator), _OPERATORS)
@@ -264,8 +270,8 @@ def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     )
 
 
-def _words(at: Cursor, scope: ItemScope) -> str:
-    given = [at[key] for key in _TEXTS[scope.generation] if at.has(key)]
+def _words(at: Cursor, scope: ItemScope, keys: Sequence[str]) -> str:
+    given = [at[key] for key in dict.fromkeys(keys) if at.has(key)]
     if len({str(said.value) for said in given}) > 1:
         given[1].error(f"`{given[0].step}` says something else; keep one of them", key=True)
     if not given:

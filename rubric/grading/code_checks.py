@@ -11,7 +11,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.values import checks
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check
+from rubric.values.checks import Check, matches_name
 from rubric.values.criteria import Criterion, When
 from rubric.values.findings import Finding, NotApplicable, Scored, Unjudged
 from rubric.values.matching import matches, misfit
@@ -27,7 +27,7 @@ def applies(when: When | None, candidate: Candidate) -> bool:
     if when.regex is not None:
         return matches(when.regex, candidate.output)
     if when.tool_called is not None:
-        return any(call.name == when.tool_called for call in candidate.tool_calls)
+        return any(matches_name(when.tool_called, call.name) for call in candidate.tool_calls)
     assert when.holds is not None  # noqa: S101 - a condition is one of the four
     said = when.holds(candidate)
     if isawaitable(said):
@@ -147,7 +147,7 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
             return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
         case checks.Calls(name=name, arguments=wanted):
             holds = any(
-                call.name == name
+                matches_name(name, call.name)
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )

@@ -157,7 +157,12 @@ class FitsSchema(Check, Shown):
 @guided_class
 @frozen(repr=False)
 class Calls(Check, Shown):
-    """The candidate's run called the tool *name*, with at least the given *arguments*."""
+    """
+    The candidate's run called the tool *name*, with at least the given *arguments*.
+
+    In the name, as in those of `Trajectory` and `When(tool_called=...)`, `*` and `?` match other letters, and case does
+    not matter: a guard against `delete_*` finds `delete_db`.
+    """
 
     name: str = field(validator=fields.text)
     arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
@@ -181,6 +186,8 @@ def _as_tools(value: Iterable[str]) -> tuple[str, ...]:
 
 def matches_name(name: str, called: str) -> bool:
     """True if *name* is that of the tool *called*; it may have `*` and `?`, and case does not matter."""
+    if name == called:  # most are; it needs no pattern
+        return True
     wild = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name)
     return matches(
         f"(?is)^{wild}$", called

@@ -56,7 +56,7 @@ class When(Shown):
     Args:
         contains: A text that must occur in the candidate's output (case matters).
         regex: A pattern (RE2 syntax) that must be found in it.
-        tool_called: A tool that the candidate's run must have called.
+        tool_called: A tool that the candidate's run must have called; a name as in `Calls`.
         holds: A function from the `Candidate` to a bool. It cannot be written to a file.
     """
 

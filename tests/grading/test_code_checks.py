@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from rubric.engine.grade import evaluate
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.rubrics import dumps
 from rubric.grading.code_checks import applies, decide, settle, settled
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.checks import (
     Calls,
     Check,
@@ -32,6 +33,7 @@ from rubric.values.checks import (
     Matches,
     Script,
     StartsWith,
+    Trajectory,
     Unsupported,
 )
 from rubric.values.criteria import Criterion, When
@@ -67,7 +69,9 @@ DECIDED: list[tuple[Check, Candidate | str, bool]] = [
     (FitsSchema(PERSON), '{"name": "x"}', True), (FitsSchema(PERSON), '{"name": 1}', False), (FitsSchema(PERSON), "{}", False),
     (FitsSchema(PERSON), '{"name": "x", "age": 1}', False), (FitsSchema(PERSON), "not JSON", False), (FitsSchema(PERSON), "NaN", False),
     (FitsSchema({}), "1", True), (FitsSchema({"not": {}}), "1", False), (FitsSchema({"type": "integer"}), "9" * 5_000, False),
-    (Calls("close"), RUN, True), (Calls("open"), RUN, False), (Calls("log"), RUN, True), (Calls("Close"), RUN, False),
+    (Calls("close"), RUN, True), (Calls("open"), RUN, False), (Calls("log"), RUN, True), (Calls("Close"), RUN, True),
+    (Calls("cl*"), RUN, True), (Calls("clos?"), RUN, True), (Calls("clos"), RUN, False), (Calls("*x*"), RUN, False), (Calls("c.*"), RUN, False),
+    (Calls("CL*", arguments={"ticket": 7}), RUN, True), (Calls("cl*", arguments={"ticket": 8}), RUN, False),
     (Calls("close", arguments={"ticket": 7}), RUN, True), (Calls("close", arguments={"ticket": 8}), RUN, False),
     (Calls("close", arguments={"tags": ["a"], "deep": {"x": 1}}), RUN, True), (Calls("close", arguments={"nope": None}), RUN, False),
     (Calls("log", arguments={"ticket": 7}), RUN, False), (Calls("close"), "close()", False),
@@ -87,9 +91,10 @@ def test_a_check_decides(check: Check, candidate: Candidate | str, holds: bool) 
     [
         (None, "", True), (When(contains="cat"), "a cat", True), (When(contains="cat"), "a Cat", False), (When(regex="^a"), "a cat", True),
         (When(regex="^c"), "a cat", False), (When(tool_called="close"), RUN, True), (When(tool_called="open"), RUN, False),
+        (When(tool_called="CL*"), RUN, True), (When(tool_called="o*"), RUN, False),
         (When(holds=lambda c: c.output == "x"), "x", True), (When(holds=lambda c: c.output == "x"), "y", False), (When(holds=lambda _: []), "", False),  # type: ignore[arg-type,return-value]  # what holds may be sloppy
     ],
-    ids=range(10),
+    ids=range(12),
 )  # fmt: skip
 def test_a_condition_holds_or_not(when: When | None, candidate: Candidate | str, holds: bool) -> None:
     """A criterion applies where its condition holds; without one it always does."""
@@ -291,3 +296,13 @@ def test_a_condition_that_is_no_use_is_not_a_verdict(said: str) -> None:
     found = settled(Criterion("x", when=condition), Candidate("y"))
     assert isinstance(found, Unjudged)
     assert found.failure.kind == "exception"
+
+
+@pytest.mark.parametrize("name", ["delete_*", "DELETE_db", "delete_??", "*", "delete_db"])
+def test_each_check_of_calls_reads_names_alike(name: str) -> None:
+    """A guard finds the call that a sequence finds, and a condition too."""
+    run = Candidate("Done.", tool_calls=[ToolCall("delete_db")])
+    for check in (Calls(name), Trajectory([name])):
+        guard = Rubric(criteria=[Criterion("Deletes", check=check, polarity="guard")])
+        assert not evaluate(run, guard, "offline").passed
+    assert applies(When(tool_called=name), run)

@@ -129,6 +129,9 @@ def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
 STEPS, MOST_STEPS = 10, 50
 """How often the judge of an `agent-rubric` may call tools, and the most that a file may allow."""
 
+EMPTY = Unsupported("a grader without anything to judge by")
+"""Alone it is none, as in AgentV, and the case's criteria are judged; beside others the case is ungraded."""
+
 ITEMS = ("rubrics", "rubric")
 """Types of items only, before generation 2."""
 
@@ -162,8 +165,8 @@ def read_judged(entry: Entry) -> Grader | None:
     # Before generation 2 a grader without a prompt judges by the case's criteria.
     alone = entry.kind not in ITEMS and (given or not entry.scope.is_current)
     if judged.value in (None, []) and not alone:
-        entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`; it is left out")
-        return None
+        entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`: beside other graders it is ungraded")
+        return Grader(entry.name, EMPTY)
     if missing:
         return _undecided(entry, f"{entry.kind} with {missing}")
     read = ("max_steps",) if entry.kind == "agent-rubric" else ()
@@ -387,8 +390,8 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     """
     entry.check_keys(_KNOWN)
     if not children:
-        entry.warn("there is no grader in it; it is left out")
-        return None
+        entry.warn("there is no grader in it: beside other graders it is ungraded")
+        return Grader(entry.name, EMPTY)
     children, own, threshold = [*renamed(children)], entry.at.find("threshold"), None
     if entry.kind == "composite":
         aggregator, threshold = entry.at["aggregator"], THRESHOLD
@@ -466,7 +469,8 @@ def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
         elif not isinstance(entry.value, str):
             entry.refuse("a text, or a mapping with `type`")
         elif not entry.value.strip():
-            entry.warn("an empty text is no criterion; it is left out")
+            entry.warn("an empty text is no criterion: beside other graders it is ungraded")
+            graders.append(Grader("empty", EMPTY))
     return [grader for grader in graders if grader is not None]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric.formats.agentv.graders import Grader, grouped, read_graders, read_judge, renamed
+from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_text
@@ -359,6 +359,8 @@ def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     holders = [test.at] if test.skips_defaults else [test.at, defaults.suite, defaults.test]
     entries = (entry for holder in holders for entry in _entries(holder))
     graders = [grader for entry in entries for grader in read_graders(entry, test.scope, task)]
+    if all(grader.answer == EMPTY for grader in graders):
+        graders = []
     graders = [_with_default_prompt(grader, defaults) for grader in graders]
     if not graders and not test.at.notes.errors and task.criteria:
         graders = read_graders(test.at.holding([{"type": "llm-rubric", "value": task.criteria}]), test.scope, task)

@@ -21,8 +21,10 @@ from rubric import (
     Rubric,
     ScoreRange,
     ToolCall,
+    Ungraded,
     Unit,
     YesNo,
+    evaluate,
 )
 from rubric.engine.grade import grade
 from rubric.engine.pipeline import adrive
@@ -178,16 +180,54 @@ def test_a_required_level_of_generation_1_fails_at_a_score_of_0_alone(score: int
 
 
 @pytest.mark.parametrize(("key", "text"), [("assert", "outcome"), ("rubrics", "expected_outcome")])
-def test_an_item_without_a_text_is_left_out_with_a_warning(key: str, text: str) -> None:
-    """The others are graded; the warning says where, and what an item needs."""
+def test_an_item_without_a_text_leaves_its_case_ungraded(key: str, text: str) -> None:
+    """The warning says where, and what an item needs; the others alone could pass."""
     items = [{"id": "a", "weight": 2}, {"id": "b", text: "x"}]
     entries = items if key == "rubrics" else [{"type": "llm-rubric", "value": items}]
     root = "evalcases" if key == "rubrics" else "tests"
     notes = notes_of(json.dumps({root: [{"id": "t1", "input": "What?", key: entries}]}))
     (case,) = read(notes, Loading())
     notes.finish()
-    assert [criterion.id for criterion in case.rubric.criteria] == ["b"]
+    assert isinstance(evaluate("x", case.rubric, lambda _: '{"verdict": true}'), Ungraded)
     assert any(f"an item needs `{text}`" in str(problem) for problem in notes.warnings)
+
+
+@pytest.mark.parametrize("word", ["text", "description", "expected_outcome", "outcome", "criteria", "criterion"])
+@pytest.mark.parametrize("generation", ["tests", "evalcases"])
+def test_a_required_item_counts_under_each_key_that_means_its_text(generation: str, word: str) -> None:
+    """None of them is passed over: a judge that says no to it fails the case."""
+    items = [{"id": "a", word: "Names the day", "required": True}, {"id": "b", "outcome": "Is polite", "weight": 9}]
+    graders: dict[str, Any] = {
+        "tests": {"assert": [{"type": "llm-rubric", "value": items}]},
+        "evalcases": {"rubrics": items},
+    }
+    (case,) = loads({generation: [{"id": "t", "input": "What?", **graders[generation]}]})
+    assert [(one.id, one.text) for one in case.rubric.criteria] == [("a", "Names the day"), ("b", "Is polite")]
+    assert not grade(Candidate("x"), case.rubric, Judge(ScriptedModel({"a": False, "b": True}))).passed
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        "",
+        {"type": "llm-rubric"},
+        {"type": "llm-rubric", "value": [], "required": True},
+        {"type": "assert-set", "assert": []},
+        {"type": "llm-rubric", "value": [{"id": "a", "required": True}, "Is kind"]},
+        {"type": "llm-rubric", "value": [{"id": "a", "outcome": "", "required": True}, "Is kind"]},
+        {"type": "llm-rubric", "value": [{"id": "a", "outcome": None, "required": True}, "Is kind"]},
+    ],
+    ids=str,
+)
+def test_a_grader_without_content_is_not_passed_over(empty: Any) -> None:
+    """Beside others it leaves the case ungraded, where the others would pass."""
+    try:
+        (case,) = loads(
+            {"tests": [{"id": "t", "input": "What?", "assert": [empty, {"type": "contains", "value": "x"}]}]}
+        )
+    except LoadError:
+        return
+    assert isinstance(evaluate("x", case.rubric, lambda _: '{"verdict": true}'), Ungraded)
 
 
 def test_an_operator_is_a_polarity() -> None:
