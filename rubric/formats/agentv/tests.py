@@ -28,6 +28,7 @@ from rubric.internals.text import shorten
 from rubric.suites.cases import Case, Turn
 from rubric.suites.providers import Provider
 from rubric.values.candidates import Message
+from rubric.values.chats import is_chat, why_unanswered
 from rubric.values.checks import NOTHING, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
@@ -170,7 +171,7 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
         task = _task(test, defaults)
         graders, attached = _graders(test, defaults, task), Attached()
         seeing = evolve(test, scope=evolve(test.scope, attached=attached))
-        asked, output = _asked(seeing, defaults, template), _output(seeing)
+        asked, output = _asked(seeing, defaults, template), _output(seeing, graders)
         if attached.lacks:
             graders.append(Grader("image", Unsupported(attached.lacks)))
         if template is not None and template.missing:
@@ -222,9 +223,21 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: s
     )
 
 
-def _output(test: Test) -> str | None:
+def _output(test: Test, graders: list[Grader]) -> str | None:
+    """Return the answer; of a chat only what the assistant said. Without one a grader leaves the case ungraded."""
     found = test.at.find(*_OUTPUTS)
-    return None if found is None else read_text(found, test.scope)
+    if found is None:
+        return None
+    if not is_chat(found.value) or not all("role" in one for one in found.value):
+        return read_text(found, test.scope)
+    if why := why_unanswered(found.value):
+        found.warn(f"{why.partition(';')[0]}; the case is ungraded")
+        graders.append(Grader("output", Unsupported("an output without an answer of the assistant")))
+        return None
+    own = [one for one in found.value if one["role"] == "assistant"]
+    if len(own) < len(found.value):
+        found.once("of a chat as `output` only what the assistant said is graded; put the rest into `input`")
+    return read_text(found.holding(own), test.scope)
 
 
 _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})

@@ -206,6 +206,17 @@ def test_a_required_item_counts_under_each_key_that_means_its_text(generation: s
     assert not grade(Candidate("x"), case.rubric, Judge(ScriptedModel({"a": False, "b": True}))).passed
 
 
+@pytest.mark.parametrize("key", ["output", "answer", "actual_output"])
+@pytest.mark.parametrize("said", ["Go away.", "", None])
+def test_of_a_chat_as_output_only_the_assistants_words_are_graded(key: str, said: str | None) -> None:
+    """The user's are no answer; without an answer the case is ungraded."""
+    chat = [{"role": "user", "content": "Thank you, kind sir"}, {"role": "assistant", "content": said}]
+    (case,) = loads({"tests": [{"id": "t", "input": "q", "criteria": "Is polite", key: chat}]})
+    assert case.output == (said or None)
+    result = evaluate("some words here", case.rubric, lambda _: '{"verdict": true, "score": 1.0, "pass": true}')
+    assert isinstance(result, Grade if said else Ungraded)
+
+
 @pytest.mark.parametrize(
     "empty",
     [
