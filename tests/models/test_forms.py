@@ -314,3 +314,19 @@ def test_a_plan_reserves_the_length_of_the_verdict() -> None:
     assert short is not None
     assert long is not None
     assert long[1] - short[1] == pytest.approx((4096 - 520) * 0.6e-6)
+
+
+def test_a_wide_range_is_given_by_its_ends() -> None:
+    """A list of a million whole numbers would be longer than the prompt."""
+    for policy, also in (("forbid", []), ("exclude", [None])):
+        (ask,) = asks_of(Rubric(abstain=policy).rates("How many?", {0: "none", 10**6: "all"}, id="clear"))
+        assert len(ask.exact) < 500
+        schema = json.loads(ask.exact_schema())
+        assert all(accepts(schema, {"reason": "", "score": n, "nonce": ask.nonce}) for n in (0, 10**6, *also))
+        assert not any(accepts(schema, {"reason": "", "score": n, "nonce": ask.nonce}) for n in (-1, 10**6 + 1, "x"))
+
+
+def test_many_labels_are_all_there() -> None:
+    """A menu is never shortened, however long it is."""
+    (ask,) = asks_of(Rubric().chooses("Which?", {f"label {n}": n / 200 for n in range(200)}, id="tone"))
+    assert len(json.loads(ask.exact_schema())["properties"]["choice"]["enum"]) == 200
