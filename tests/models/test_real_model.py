@@ -135,7 +135,7 @@ def test_other_ways_to_the_server_are_sent_the_same(base: str, way: str) -> None
     """LiteLLM and a client of OpenAI's hold the model to the same schema."""
     openai = pytest.importorskip("openai")
     made = model(openai.OpenAI(base_url=base, api_key="none"), "smollm2") if way == "client" else "openai/smollm2"
-    options = {} if way == "client" else {"api_base": base, "api_key": "none"}
+    options: dict[str, Any] = {} if way == "client" else {"api_base": base, "api_key": "none"}
     judge = Judge(made, temperature=0.0, timeout=180, **options)
     result = evaluate(TEXT, KINDS["choice"], judge, keep=True)
     assert isinstance(result, Grade), result
@@ -152,11 +152,11 @@ def test_a_jury_in_one_request_is_given_more_than_the_slots(base: str) -> None:
 
 @further
 def test_a_decided_jury_stops_and_a_sure_judge_is_enough(base: str) -> None:
-    """Votes that agree at temperature 0 decide after two; a cascade goes on only in doubt."""
+    """Votes that agree at temperature 0 decide after two; a cascade goes on where the first fails it."""
     jury = evaluate(TEXT, KINDS["yes or no"], Jury(judge_at(base), 3, early_stop=True))
     assert isinstance(jury, Grade), jury
     assert jury.usage.calls == 2
-    cascade = evaluate(TEXT, KINDS["yes or no"], Cascade(judge_at(base), judge_at(base, seed=1)))
+    cascade = evaluate(TEXT, KINDS["yes or no"], Cascade(judge_at(base), judge_at(base, seed=1), when="fails"))
     assert isinstance(cascade, Grade), cascade
     assert cascade.usage.calls in (1, 2)
 
