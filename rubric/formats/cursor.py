@@ -416,6 +416,14 @@ class Cursor:
             self.refuse(what)
         return None
 
+    def words(self, what: str = "text") -> str | None:
+        """Return the text that it is; note anything else and an empty one, which would be passed over."""
+        found = self.text(what)
+        if found is not None and not found.strip():
+            self.error(f"expected {what}, got an empty one; write what is to be judged")
+            return None
+        return found
+
     def flag(self) -> bool | None:
         """Return true or false; note anything else."""
         if isinstance(self.value, bool):

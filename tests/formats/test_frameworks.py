@@ -351,3 +351,34 @@ def test_a_metric_of_adk_with_a_threshold_of_0_is_no_gate() -> None:
     (case,) = loads_suite(str(convert(suite, "adk")), "adk")
     assert case.rubric.threshold == 0
     assert convert(Suite("s", [case]), "adk").data == convert(suite, "adk").data
+
+
+KIND = {"name": "k", "guidelines": ["Be kind"]}
+
+
+def _adk(*rubrics: Any) -> Any:
+    named = {"rubric_based_tool_use_quality_v1": {"threshold": 0.5, "rubrics": [*rubrics]}}
+    beside = {"threshold": 0.5, "rubrics": [{"rubric_id": "b", "rubric_content": {"text_property": "Kind"}}]}
+    return {"criteria": {**named, "rubric_based_final_response_quality_v1": beside}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("mlflow", [{"name": "j", "guidelines": ["Be kind", ""]}]),
+        ("mlflow", [{"name": "j", "guidelines": ["Be kind", " "]}]),
+        ("mlflow", [{"name": "j", "guidelines": []}, KIND]),
+        ("mlflow", [{"name": "j", "instructions": " "}, KIND]),
+        ("mlflow", [{"name": "j", "instructions": ""}, KIND]),
+        ("adk", _adk()),
+        ("adk", _adk({"rubric_id": "a", "rubric_content": {"text_property": ""}})),
+        ("deepeval", [{"name": "x", "criteria": ""}, {"name": "y", "criteria": "Kind"}]),
+        ("deepeval", [{"name": "x", "evaluation_steps": ["A", ""]}, {"name": "y", "criteria": "Kind"}]),
+        ("autorubric", [{"name": "s", "criteria": []}, {"requirement": "Kind", "weight": 3}]),
+        ("autorubric", [{"name": "s", "sections": []}, {"requirement": "Kind", "weight": 3}]),
+    ],
+)
+def test_an_empty_item_is_refused_and_not_passed_over(kind: str, data: Any) -> None:
+    """The others alone could pass."""
+    with pytest.raises(LoadError):
+        loads_suite(json.dumps(data), kind)

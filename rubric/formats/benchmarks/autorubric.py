@@ -121,6 +121,8 @@ def _criteria(at: Cursor, tags: tuple[str, ...]) -> Iterator[tuple[Cursor, tuple
             if key in at:
                 yield from _criteria(at[key], tags)
         return
+    if at.value == []:
+        at.error("there are no criteria in it; give it some")
     for item in at.listing("a list of criteria, or of sections with criteria"):
         if not isinstance(item.value, dict) or item.value.keys().isdisjoint(("criteria", "sections")):
             yield item, tags

@@ -58,6 +58,8 @@ def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None
             judges[name] = judge
         if samples := options.find("num_samples", "numSamples"):
             samples.warn("the number of samples is not used; Jury(judge, size=...) asks a judge several times")
+    if not items:
+        at.error("there are no rubrics to judge by; give it some")
     if threshold is None or not items:
         return None
     rubric = at.built(Rubric, name, criteria=items, threshold=threshold)
@@ -69,5 +71,5 @@ def _rubric(at: Cursor) -> Criterion | None:
         return None
     id_, content = at.first("rubric_id", "rubricId"), at.first("rubric_content", "rubricContent")
     said = content.first("text_property", "textProperty") if isinstance(content.value, dict) else content
-    text, name = said.text("the text of a rubric"), id_.text("the id of a rubric")
+    text, name = said.words("the text of a rubric"), id_.text("the id of a rubric")
     return None if text is None or name is None else at.built(Criterion, text, id=name)

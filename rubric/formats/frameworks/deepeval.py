@@ -72,10 +72,10 @@ def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
 
 
 def _criterion(at: Cursor, name: str) -> Criterion | None:
-    steps = at["evaluation_steps"].each("a list of steps", Cursor.text) if at.has("evaluation_steps") else []
+    steps = at["evaluation_steps"].each("a list of steps", Cursor.words) if at.has("evaluation_steps") else []
     if not steps and not at.needs("criteria"):
         return None
-    said = "" if steps else at["criteria"].text("the criteria of a metric") or ""
+    said = "" if steps else at["criteria"].words("the criteria of a metric") or ""
     text = (
         "\n".join([f"{name}, by these steps:", *(f"{n}. {step}" for n, step in enumerate(steps, 1))]) if steps else said
     )

@@ -91,14 +91,16 @@ def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> 
 def _guidelines(at: Cursor, name: str) -> list[Criterion]:
     said = at["guidelines"]
     texts = [said] if isinstance(said.value, str) else said.listing("a guideline, or a list of them")
-    made = [(n, text.text("a guideline")) for n, text in enumerate(texts, 1)]
+    if not texts:
+        said.error("there are no guidelines to judge by; give it some")
+    made = [(n, text.words("a guideline")) for n, text in enumerate(texts, 1)]
     ids = {n: name if len(made) == 1 else f"{name}-{n}" for n, _ in made}
     return [Criterion(text, id=ids[n], required=True) for n, text in made if text]
 
 
 def _instructed(at: Cursor, name: str) -> list[Criterion]:
-    text = at["instructions"].text("the instructions of a judge") if at.needs("instructions") else None
-    if not text or not text.strip():
+    text = at["instructions"].words("the instructions of a judge") if at.needs("instructions") else None
+    if text is None:
         return []
     return [Criterion(_SLOT.sub(lambda slot: _WORDS[slot[1]], text).strip(), id=name, answer=_answer(at))]
 
