@@ -134,10 +134,13 @@ def test_all_criteria_in_one_call(base: str) -> None:
 def test_other_ways_to_the_server_are_sent_the_same(base: str, way: str) -> None:
     """LiteLLM and a client of OpenAI's hold the model to the same schema."""
     openai = pytest.importorskip("openai")
-    made = model(openai.OpenAI(base_url=base, api_key="none"), "smollm2") if way == "client" else "openai/smollm2"
-    options: dict[str, Any] = {} if way == "client" else {"api_base": base, "api_key": "none"}
-    judge = Judge(made, temperature=0.0, timeout=180, **options)
-    result = evaluate(TEXT, KINDS["choice"], judge, keep=True)
+    with openai.OpenAI(base_url=base, api_key="none") as client:
+        judge = (
+            Judge(model(client, "smollm2"), temperature=0.0, timeout=180)
+            if way == "client"
+            else Judge("openai/smollm2", temperature=0.0, timeout=180, api_base=base, api_key="none")
+        )
+        result = evaluate(TEXT, KINDS["choice"], judge, keep=True)
     assert isinstance(result, Grade), result
     assert len(result.exchanges) == 1
 
@@ -221,7 +224,7 @@ def test_a_cancelled_request_and_a_deadline_free_their_slots(base: str) -> None:
     late = evaluate(TEXT, KINDS["score"], judge_at(base, timeout=0.05, retries=0))
     assert isinstance(late, Ungraded)
     assert {failure.kind for failure in late.failures} == {"timeout"}
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120  # a prompt that is being read is read to its end, however slow the machine
     while _busy(base) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not _busy(base)
