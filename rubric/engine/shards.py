@@ -25,6 +25,7 @@ from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
 from rubric.internals.fields import as_path, default_of, refuse
 from rubric.internals.fields import count as counting
+from rubric.internals.guided import guided
 from rubric.values.candidates import Candidate
 
 _FORM = "expected a shard and how many there are, such as '1/16' (from 1/16 to 16/16)"
@@ -230,6 +231,7 @@ def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]
     return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests()))
 
 
+@guided
 def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: bool = False) -> int:
     """
     Write the results of all shards into one file, in the order of the whole data set, and return their number.
@@ -249,6 +251,8 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
     if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
         raise refuse("parts", parts, "a list of the files of all shards")
     paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
+    if not paths:
+        raise refuse("parts", parts, "the files of all shards, at least one; without any, out would be emptied")
     out = as_path("out", out)
     marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
     _check_one_run(marks, all_marked=len(marks) == len(paths))

@@ -25,6 +25,7 @@ from rubric.formats.registry import Guess, case_files, format_called, format_nam
 from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse, suggest
+from rubric.internals.guided import guided
 from rubric.internals.javascript import JavaScriptError, ThrownError
 from rubric.internals.programs import allowing
 from rubric.internals.text import shorten
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 # -- reading -----------------------------------------------------------------------------------------------
 
 
+@guided
 def load_suite(
     path: str | PathLike[str],
     /,

@@ -7,7 +7,7 @@ from inspect import isawaitable
 from typing import Any, assert_never
 
 from rubric.internals.fields import plain_number
-from rubric.internals.frozen_map import thaw
+from rubric.internals.frozen_map import scalar, thaw
 from rubric.internals.text import shorten
 from rubric.values import checks
 from rubric.values.candidates import Candidate
@@ -34,7 +34,11 @@ def applies(when: When | None, candidate: Candidate) -> bool:
         getattr(said, "close", bool)()  # or Python would warn that it was never awaited
         msg = f"the condition {getattr(when.holds, '__name__', when.holds)!r} is async; give one that returns a bool"
         raise TypeError(msg)
-    return bool(said)
+    if not isinstance(answer := scalar(said), bool):
+        name = getattr(when.holds, "__name__", when.holds)
+        msg = f"the condition {name!r} returned {shorten(repr(said), 60)}; return True or False"
+        raise TypeError(msg)
+    return answer
 
 
 def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:

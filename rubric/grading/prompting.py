@@ -292,6 +292,8 @@ def compose_all(
     """
     template = judge.prompt or rubric.prompt
     own = template is not None  # it may ask for a long reply
+    if template is not None:
+        render.check_slots(template)
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
     output, images = about.candidate.output, about.candidate.images
     digest = about.digest.copy()
@@ -455,7 +457,7 @@ def level_lines(levels: Levels) -> list[str]:
 
 
 def _anchor(criterion: Criterion, anchor: Anchor) -> str:
-    match nearest(cast("JudgeAnswer", criterion.answer), anchor.score):
+    match nearest(cast("JudgeAnswer", criterion.answer), float(anchor.score)):
         case bool(holds):
             said = "yes" if holds else "no"
         case float(score):

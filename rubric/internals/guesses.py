@@ -241,8 +241,9 @@ def _candidate_of_two(call: _Call) -> Arguments | None:
 def _choices_by_place(call: _Call) -> Arguments | None:
     """Name the call for `chooses('x', 'a', 'b')`."""
     if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
-        line = f"{call.called}({_shown('', call.args[0])}, {_shown('', [*call.args[1:]])})"
-        raise CallError("choices", f"the choices are one list, from the worst to the best; write {line}")
+        scores = {label: round(n / (len(call.args) - 2), 2) for n, label in enumerate(call.args[1:])}
+        line = f"{call.called}({_shown('', call.args[0])}, {scores})"
+        raise CallError("choices", f"each choice has its score; if the last is the best, write {line}")
     return None
 
 

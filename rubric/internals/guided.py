@@ -8,7 +8,7 @@ are in `rubric.internals.guesses`, which is loaded by the first wrong guess.
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -87,9 +87,13 @@ class GuidedABC(GuidedType, ABCMeta):
 def guided(function: F) -> F:
     """Return *function* with the hook: arguments that do not fit are answered with the call that works."""
 
+    switches = frozenset(name for name, default in (function.__kwdefaults__ or {}).items() if isinstance(default, bool))
+
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         __tracebackhide__ = True  # of pytest's reports, as in `assert_grade`
+        if not switches.isdisjoint(named):
+            _check_switches(switches, named)
         try:
             return function(*args, **named)
         except TypeError as error:
@@ -98,6 +102,8 @@ def guided(function: F) -> F:
 
     @wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
+        if not switches.isdisjoint(named):
+            _check_switches(switches, named)
         try:
             return await function(*args, **named)
         except TypeError as error:
@@ -105,6 +111,13 @@ def guided(function: F) -> F:
         return await function(*args, **named)
 
     return cast("F", acall if iscoroutinefunction(function) else call)
+
+
+def _check_switches(names: frozenset[str], given: Mapping[str, Any]) -> None:
+    """Refuse a text or a number for an option that is True or False: any text but an empty one would turn it on."""
+    for name in names & given.keys():
+        if isinstance(given[name], str | bytes | int | float) and not isinstance(given[name], bool):
+            raise DefinitionError(name, f"expected True or False, got {given[name]!r}")
 
 
 def guided_init(kind: K) -> K:

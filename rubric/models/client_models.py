@@ -34,7 +34,7 @@ from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, lowered, replies_for, reply_from, response_format
 from rubric.models.failures import failure_of
 from rubric.models.threads import submit
-from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name
+from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, takes_limit
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
 _THREADS = 8
@@ -268,8 +268,9 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 async def _langchain(model: ClientModel, ask: Ask) -> Reply:
     takes_schema = any(base.__module__.startswith("langchain_openai") for base in type(model.client).__mro__)
     options = response_format("schema", ask) if takes_schema and ask.schema else {}
-    given = {name: value for name, value in (("temperature", ask.judge.temperature),) if value is not None}
-    message = await model.client.ainvoke(ask.chat(), **options, **given, **thaw(ask.judge.params))
+    limit = {"max_tokens": "max_tokens"} if takes_limit(model.client) else {}
+    settings = _settings(ask, temperature="temperature", **limit)
+    message = await model.client.ainvoke(ask.chat(), **options, **settings)
     said, used = message.response_metadata or {}, message.usage_metadata or {}
     details = used.get("input_token_details") or {}
     choice = {

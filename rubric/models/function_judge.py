@@ -34,9 +34,9 @@ def judge_function(function: CriterionFunction, /, *, threads: int = 1, identity
     Return the judge that decides each criterion by `function(candidate, criterion)`.
 
     The function returns what the criterion asks for: True or False; a score in 0..1; for levels a whole number of
-    them; for choices a label. A pair adds the reason: `(True, "it thanks the customer")`. For yes or no, a score counts
-    as yes from 0.5. Anything else, and an error, leaves the criterion unjudged. A question of a decision tree is a
-    yes/no criterion of its own. Quotes cannot be given, so the rubric must not require evidence.
+    them; for choices a label. A pair adds the reason: `(True, "it thanks the customer")`. Anything else, and an error,
+    leaves the criterion unjudged: a score such as 0.5 for yes or no, or 1.0 for levels from 1, which could be the best.
+    A question of a decision tree is scored in 0..1. Quotes cannot be given, so the rubric must not require evidence.
 
     Args:
         function: Sync or async. The candidate is whole, with its `input` and all.
@@ -85,7 +85,12 @@ class FunctionJudge:
             why = f"a function gives no quotes, and {quoted[0]!r} requires evidence; give it evidence=False"
             raise ModelError(Failure("bad_request", why, criterion=quoted[0]))
         candidate = ask.about or Candidate(ask.candidate)
-        verdicts = [_verdict(criterion, await self._decided(candidate, criterion), ask) for criterion in ask.criteria]
+        verdicts = []
+        for criterion in ask.criteria:
+            said = await self._decided(candidate, criterion)
+            if why := _ambiguous(criterion, said):
+                raise ModelError(Failure("bad_response", why, criterion=criterion.id))
+            verdicts.append(_verdict(criterion, said, ask))
         body = {"verdicts": verdicts} if ask.many else verdicts[0]
         return Reply(json.dumps(body, ensure_ascii=False, default=str), usage=Usage(calls=1, cost=0.0))
 
@@ -98,14 +103,29 @@ class FunctionJudge:
             raise ModelError(Failure("exception", describe(error), criterion=criterion.id)) from error
 
 
+def _ambiguous(criterion: Criterion, said: Any) -> str:
+    """Return why *said*, a number, could mean two things for *criterion*, with what to return; '' if it could not."""
+    value = plain_number(said[0] if isinstance(said, tuple) and len(said) == 2 else said)  # noqa: PLR2004 - a pair
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    match criterion.answer:
+        case YesNo() if value not in (0, 1):
+            cure = "return True or False, or have it scored, by scores(text) in place of expects(text)"
+            return f"got {value:g} for a yes or no; {cure}"
+        case Levels(low=low, high=high) if isinstance(value, float) and 0 <= value <= 1 and (value or low):
+            best = f"the share {value:g} of {low} to {high}, or a level"
+            return f"got {value!r}, which could be {best}; return a whole number of the levels: {high} for the best"
+    return ""
+
+
 def _verdict(criterion: Criterion, said: Any, ask: Ask) -> dict[str, Any]:
     """Return *said* as one verdict of a reply; what it cannot be is left to the reader of replies, which refuses it."""
     value, reason = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004 - a pair
     value, key = plain_number(value), "verdict"
     is_score = isinstance(value, int | float) and not isinstance(value, bool)
     match criterion.answer:
-        case YesNo() if is_score and 0 <= cast("float", value) <= 1:
-            value = cast("float", value) >= _YES
+        case YesNo() if is_score and value in (0, 1):
+            value = bool(value)
         case Unit():
             key, value = "score", float(value) if isinstance(value, bool) else value
         case Levels(low=low, high=high):
@@ -116,6 +136,3 @@ def _verdict(criterion: Criterion, said: Any, ask: Ask) -> dict[str, Any]:
     verdict |= {"id": criterion.id} if ask.many else {}
     verdict |= {"evidence": []} if criterion.id in ask.quoted else {}
     return verdict
-
-
-_YES = 0.5

@@ -44,6 +44,36 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
     return _SLOT.sub(value, template)
 
 
+SLOTS = (
+    "candidate", "output", "input", "reference", "context", "conversation", "tool_calls", "file_changes", "guidelines",
+    "criterion", "rubric", "reply",
+)  # fmt: skip
+"""The names of the slots that every template has; a candidate's variables are slots too."""
+
+_OTHER_SLOT = re.compile(
+    rf"(?<!\{{)\{{\s*({'|'.join(SLOTS)})\s*\}}(?!\}})|\$\{{?({'|'.join(SLOTS)})\b\}}?|%\(({'|'.join(SLOTS)})\)s"
+    rf"|\[\[\s*({'|'.join(SLOTS)})\s*\]\]|<%=?\s*({'|'.join(SLOTS)})\s*%>"
+)
+"""A slot as other template languages write it: it would be sent as it is."""
+
+
+@lru_cache(maxsize=256)
+def check_slots(template: str) -> None:
+    """
+    Refuse a *template* without slots, and one with a slot in another form: the judge would be shown nothing.
+
+    Raises:
+        DefinitionError: It has the slot as it is written here.
+    """
+    if not slots_in(template) and not _OTHER_SLOT.search(template):
+        cure = "put {{ candidate }} and {{ criterion }} in it"
+        raise DefinitionError("prompt", f"it shows the judge neither a candidate nor a criterion; {cure}")
+    if found := _OTHER_SLOT.search(template):
+        name = next(filter(None, found.groups()))
+        message = f"{found[0]} would be sent as it is; a slot is written {{{{ {name} }}}}"
+        raise DefinitionError("prompt", message)
+
+
 @lru_cache(maxsize=256)  # a template serves many candidates
 def slots_in(template: str) -> frozenset[str]:
     """Return the names of the slots of *template*."""

@@ -22,6 +22,7 @@ from attrs import asdict, evolve, frozen
 from rubric.formats.rubrics import load
 from rubric.formats.suites import is_rubric, load_suite
 from rubric.internals.fields import as_path, refuse
+from rubric.internals.guided import guided
 from rubric.internals.text import cell, table, visible
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
@@ -161,6 +162,7 @@ def _shown(remark: Remark) -> tuple[Html, Html, Html, Html]:
     )
 
 
+@guided
 def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, base: str | Path | None = None) -> Remarks:
     """
     Look for what is wrong with *x*: a rubric, a suite, or the path of a file with one of them.

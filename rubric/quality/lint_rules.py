@@ -342,6 +342,25 @@ def _own_scale(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@_rule("scale-upside-down", "warning")
+def _scale_upside_down(subject: Subject) -> Iterator[Finding]:
+    if subject.turned:  # what is bad may rightly score high
+        return
+    for index, criterion in _each(subject):
+        match criterion.answer:
+            case Levels(ranges=ranges) if ranges:
+                texts = [band.text for band in ranges]
+            case Choices(choices=choices) if criterion.weight and not criterion.is_unwanted:
+                texts = [choice.label for choice in sorted(choices, key=lambda choice: choice.score)]
+            case _:
+                continue
+        lowest, highest = texts[0], texts[-1]
+        if criterion.is_unwanted or lint_texts.praises(lowest) is not True or lint_texts.praises(highest) is not False:
+            continue
+        shown = f"{shorten(lowest, 40)!r} counts least and {shorten(highest, 40)!r} most"
+        yield Finding(index, f"its scale seems to be upside down: {shown}", "give the best one the highest number")
+
+
 @_rule("own-format", "warning")
 def _own_format(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):

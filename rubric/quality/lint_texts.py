@@ -18,6 +18,29 @@ _LEAD = (
 _SENTENCE = rf"(?:\A|[.!?:;]\s+|\n\s*(?:(?:[-*•]|\d+[.)])\s*)?)\s*{_LEAD}"
 """The start of a sentence, a line or the point of a list, and what may come before an order."""
 
+# -- praise ----------------------------------------------------------------------------------------------
+
+_PRAISE = frozenset(
+    """
+    accurate acceptable best clear correct excellent exemplary faultless flawless good great helpful ideal outstanding
+    perfect perfectly polite relevant safe superb
+    """.split()  # noqa: SIM905 - a list of its own lines would be a page
+)
+_BLAME = frozenset(
+    """
+    abysmal awful bad badly dangerous dreadful harmful hostile inaccurate incomprehensible incorrect irrelevant poor
+    poorly rude terrible unacceptable unclear unhelpful unsafe unusable useless worst wrong
+    """.split()  # noqa: SIM905 - likewise
+)
+"""Words that mean the same in every criterion; "no", "complete" and "always" depend on what is judged."""
+
+
+def praises(text: str) -> bool | None:
+    """Return True if the first word of *text* is praise, False if it is blame, None if it is neither."""
+    first = next(iter(re.findall(r"[^\W\d_]+", text.casefold())), "")
+    return True if first in _PRAISE else False if first in _BLAME else None
+
+
 # -- scales ----------------------------------------------------------------------------------------------
 
 _RANGE = (

@@ -118,10 +118,10 @@ def _anchors(criterion: Criterion, examples: Sequence[Example], tests: set[str])
     return [Anchor(one.output, _place(criterion, one.said[criterion.id])) for one in chosen]
 
 
-def _place(criterion: Criterion, score: float) -> float:
-    """Return the score nearest to *score* that an answer to *criterion* can have."""
+def _place(criterion: Criterion, score: float) -> float | bool:
+    """Return the score nearest to *score* that an answer to *criterion* can have; for a guard, whether it is there."""
     answer: Any = criterion.answer
-    return float(answer.place(nearest(answer, score)))
+    return score >= _EVEN if criterion.is_unwanted else float(answer.place(nearest(answer, score)))
 
 
 # -- texts and bands ---------------------------------------------------------------------------------------

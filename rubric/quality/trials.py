@@ -22,6 +22,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.rubrics import load
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import as_path, check_count, refuse
+from rubric.internals.guided import guided
 from rubric.internals.text import counted as count_of
 from rubric.internals.text import cut, shorten
 from rubric.quality.lint_rules import tests_that_are_anchors
@@ -202,6 +203,7 @@ def _shown(trial: Trial) -> tuple[object, ...]:
     return f"tests[{trial.index}]", named, html.badge(trial.status, trial.status), failures
 
 
+@guided
 def check(
     rubric: Rubric | str | PathLike[str],
     judge: JudgeLike | None = None,

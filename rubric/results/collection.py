@@ -40,7 +40,13 @@ _MOST_ROWS = 20
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
     if isinstance(value, Grade | Ungraded):  # it can be iterated as well, for its findings
         raise refuse("results", value, "a list of results, such as Grades([grade])")
-    return tuple(value)
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise refuse("results", value, "a list of results; those of a file are Grades.read_jsonl(path, rubric)")
+    results = tuple(value)
+    for index, result in enumerate(results):
+        if not isinstance(result, Grade | Ungraded):
+            raise refuse(f"results[{index}]", result, "a Grade or an Ungraded, as grade_many gives them")
+    return results
 
 
 class Figure(float):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, assert_never, cast
@@ -211,6 +211,8 @@ class Levels(Answer, Shown):
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
 
     def __init__(self, *ranges: ScoreRange | Bands | int) -> None:
+        if len(ranges) == 1 and isinstance(ranges[0], Mapping | list | tuple) and not ranges[0]:
+            raise refuse("ranges", ranges[0], "levels with their texts, or for a plain scale its ends, as in (0, 10)")
         self.__attrs_init__(_one_or_all(ranges, ScoreRange))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     @property
@@ -272,14 +274,14 @@ def fold(label: str) -> str:
 
 
 Menu = Mapping[str, float] | Iterable[Choice] | Iterable[str]
-"""Choices in one argument; or each `Choice` is an argument. Labels alone go from the worst, 0, to the best, 1."""
+"""Choices in one argument; or each `Choice` is an argument. Labels alone have no scores."""
 
 
 def _as_choices(value: Menu) -> tuple[Choice, ...]:
     if isinstance(value, Mapping):
         choices = tuple(Choice(label, score) for label, score in cast("Mapping[str, float]", value).items())
     else:
-        choices = as_tuple("choices", _as_options(value), Choice, "Choice")
+        choices = as_tuple("choices", value, Choice, "Choice")
     if len(choices) < 2:  # noqa: PLR2004
         raise DefinitionError("choices", f"expected at least two options, got {len(choices)}")
     seen: set[str] = set()
@@ -290,34 +292,49 @@ def _as_choices(value: Menu) -> tuple[Choice, ...]:
     return choices
 
 
-_GOOD = frozenset({"yes", "true", "pass", "passed", "good", "great", "best", "excellent", "high", "correct", "perfect"})
-_BAD = frozenset({"no", "false", "fail", "failed", "bad", "poor", "worst", "low", "incorrect", "wrong", "terrible"})
+def in_steps(labels: Sequence[str]) -> dict[str, float]:
+    """Return *labels*, from the worst to the best, with scores in equal steps from 0 to 1."""
+    return {label: round(n / max(1, len(labels) - 1), 6) for n, label in enumerate(labels)}
 
 
-def _as_options(value: Any) -> Any:
-    """Return labels alone as choices in equal steps, from the worst, 0, to the best, 1; anything else as it is."""
-    labels = [*value] if isinstance(value, list | tuple) else []
-    if len(labels) < 2 or not all(isinstance(label, str) for label in labels):  # noqa: PLR2004 - the ends
-        return value
-    choices = {label: round(n / (len(labels) - 1), 6) for n, label in enumerate(labels)}
-    if fold(labels[0]) in _GOOD or fold(labels[-1]) in _BAD:  # the other way round every verdict would be wrong
-        scores = dict(zip(labels, reversed(choices.values()), strict=False))
-        message = f"labels alone go from the worst to the best, and these seem to go down; give their scores: {scores}"
-        raise DefinitionError("choices", message)
-    if len(choices) < len(labels):
-        raise refuse("choices", labels, "labels that differ")
-    return tuple(Choice(label, score) for label, score in choices.items())
+def _are_labels(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(label, str) for label in value)
 
 
 @guided_class
 @frozen(repr=False, init=False)
 class Choices(Answer, Shown):
-    """One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`."""
+    """
+    One of several named options, each with its own score: `Choices({"hostile": 0, "neutral": 0.6, "warm": 1})`.
+
+    Labels alone, `Choices(["formal", "casual"])`, have no scores: which end is the best cannot be known. They are for a
+    criterion of weight 0, which records the label; each then counts as 1.
+    """
 
     choices: tuple[Choice, ...] = field(converter=_as_choices)
+    is_scored: bool = field(default=True, kw_only=True)
 
     def __init__(self, *choices: Choice | Menu) -> None:
-        self.__attrs_init__(_one_or_all(choices, Choice))  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+        given = _one_or_all(choices, Choice)
+        scored = not _are_labels(given)
+        options = given if scored else [Choice(label, 1) for label in given]
+        self.__attrs_init__(options, is_scored=scored)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.is_scored else f"Choices({[choice.label for choice in self.choices]})"
+
+    def check_scores(self) -> None:
+        """Refuse labels alone, with what to write in both orders."""
+        if self.is_scored:
+            return
+        labels = [choice.label for choice in self.choices]
+        best_last = in_steps(labels)
+        best_first = dict(zip(labels, reversed(best_last.values()), strict=True))
+        message = (
+            f"labels alone have no scores; write {best_first} if the first is the best, {best_last} if the last is; "
+            "or weight=0, which records the label and scores nothing"
+        )
+        raise DefinitionError("choices", message)
 
     @property
     def words(self) -> str:

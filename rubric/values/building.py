@@ -42,15 +42,20 @@ def check_gate(polarity: object, options: Mapping[Any, Any]) -> None:
         raise DefinitionError("required", f"a guard that is found fails the grade, required or not; {cure}")
 
 
-def levels_of(levels: Bands | Levels | int, high: int | None) -> Levels:
+def levels_of(levels: Bands | Levels | int | None, high: int | None) -> Levels:
     """Return the levels that `rates` is given: in one argument, or as the lowest and the highest score."""
     if isinstance(levels, Levels):
         return levels
+    if levels is None and high is None:
+        return Levels()
+    if (levels, high) == (0, 1) and not isinstance(levels, bool):
+        cure = "for yes or no write expects(text), for any number from 0 to 1 scores(text)"
+        raise DefinitionError("levels", f"0 and 1 could be no and yes, or the ends of a score; {cure}")
     if isinstance(levels, int) and not isinstance(levels, bool):
         if high is None:
             raise refuse("levels", levels, "the lowest and the highest score, as in rates('Is clear', 1, 5)")
         return Levels(ScoreRange(levels, high))
-    if high is not None:
+    if levels is None or high is not None:
         raise refuse("levels", levels, "a whole number before the highest score, as in rates('Is clear', 1, 5)")
     return Levels(levels)
 
@@ -139,7 +144,7 @@ class Building:
     def rates(
         self,
         text: str,
-        levels: Bands | Levels | int = (),
+        levels: Bands | Levels | int | None = None,
         high: int | None = None,
         /,
         *,
@@ -185,7 +190,7 @@ class Building:
         """
         Return the rubric with a criterion answered by one of the named *choices*: labels with their scores in 0..1.
 
-        Labels alone go from the worst to the best in equal steps: `["cold", "neutral", "warm"]` is 0, 0.5 and 1.
+        Labels alone have no scores: `["formal", "casual"]` takes `weight=0`, which records the label.
         """
         return self._adding(locals(), text, choices if isinstance(choices, Choices) else Choices(choices))
 

@@ -37,6 +37,29 @@ _NAMES: Mapping[ClientKind, tuple[str, ...]] = {
 }
 """The attributes in which a client names its model."""
 
+_SET_THERE: Mapping[ClientKind, tuple[str, ...]] = {
+    "anthropic": ("seed",),
+    "langchain": ("seed", "max_tokens"),
+    "transformers": ("seed",),
+}
+"""The settings of a judge that a client takes from nobody but its own constructor, if it has them."""
+
+_TAKES_LIMIT = ("langchain_openai", "langchain_anthropic")
+"""The packages of LangChain's models that take `max_tokens` with a call; others have names of their own for it."""
+
+
+def takes_limit(value: object) -> bool:
+    """True if *value*, a LangChain model, takes `max_tokens` with a call."""
+    return any(base.__module__.startswith(_TAKES_LIMIT) for base in type(value).__mro__)
+
+
+def set_there(value: object) -> tuple[str, ...]:
+    """Return the settings of a judge that client *value* is not given with a call."""
+    kind = client_kind(value)
+    names = _SET_THERE.get(kind, ()) if kind else ()
+    return tuple(name for name in names if name != "max_tokens" or not takes_limit(value))
+
+
 CLIENTS = (
     "an OpenAI or Anthropic client with the name of a model, a LangChain chat model, an Inspect Model, a dspy.LM, "
     "a transformers text-generation pipeline, or a vllm.LLM"

@@ -14,6 +14,7 @@ from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import GuidedType, guided_class
+from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
 from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check
 from rubric.values.matching import pattern
@@ -33,17 +34,24 @@ Abstention = Literal["forbid", "exclude", "zero", "fail"]
 POLARITIES, ABSTENTIONS = get_args(Polarity), get_args(Abstention)
 
 
+def _anchor_score(anchor: Anchor, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        fields.number(0, 1)(anchor, attribute, value)
+
+
 @guided_class
 @frozen(repr=False)
 class Anchor(Shown):
     """
     A labelled example: a *response*, and the *score* in 0..1 that a person would give it.
 
-    Anchors calibrate the judge; one whose response is the graded text itself is left out of the prompt.
+    For a guard and a penalty the score is True or False: whether what must not hold is there. For levels write a score
+    as a float: `1.0` is the best one, since `1` could be a level. Anchors calibrate the judge; one whose response is
+    the graded text itself is left out of the prompt.
     """
 
     response: str = field(validator=fields.text)
-    score: float = field(validator=fields.number(0, 1))
+    score: float | bool = field(validator=_anchor_score)
     reason: str = field(default="", kw_only=True, validator=fields.string)
 
 
@@ -211,7 +219,7 @@ class Criterion(Shown, metaclass=GuidedType):
             code decides, a `Rubric` that is graded as one criterion of this one. Plain forms: `"unit"`,
             `ScoreRange(0, 10)`, `range(1, 6)`, a mapping as for *levels* or *choices*.
         levels: In place of *answer*, as in files: `(1, 5)`, `{0: "no", 5: "in part", 10: "yes"}`; see `Levels`.
-        choices: In place of *answer*: `{"cold": 0, "warm": 1}`, or labels from the worst to the best; see `Choices`.
+        choices: In place of *answer*: `{"cold": 0, "warm": 1}`; see `Choices`.
         check: In place of *answer*: a check, a short text that must occur, or a function from the `Candidate` to a
             bool or a score. The text may be left out.
         tree: In place of *answer*: a `DecisionTree`.
@@ -322,6 +330,10 @@ class Criterion(Shown, metaclass=GuidedType):
                 raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
         if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
+        if isinstance(self.answer, Choices) and not self.answer.is_scored and (self.weight or self._gates):
+            self.answer.check_scores()
+        if self.anchors:
+            self._check_anchors()
         if self.polarity == "guard" and self.min_score is not None:
             # The function or program of a scored check may give a score; any other check says yes or no.
             scored = isinstance(self.answer, Holds | Script | Unsupported | Decided | Within | Similar)
@@ -331,6 +343,28 @@ class Criterion(Shown, metaclass=GuidedType):
                     'have it scored: Criterion(text, answer=Unit(), polarity="guard", min_score=...)'
                 )
                 raise DefinitionError("min_score", message)
+
+    @property
+    def _gates(self) -> bool:
+        return self.required or self.min_score is not None or self.polarity == "guard"
+
+    def _check_anchors(self) -> None:
+        """Refuse an anchor whose number could mean two things: a level, or how good a response with a fault is."""
+        for index, anchor in enumerate(self.anchors):
+            where, start = f"anchors[{index}].score", f"Anchor({shorten(anchor.response, 30)!r}, "
+            if self.is_unwanted and not isinstance(anchor.score, bool):
+                message = f"{anchor.score:g} could say how good the response is, or that what must not hold is there"
+                cure = f"write {start}True) if it is there, {start}False) if it is not"
+                raise DefinitionError(where, f"{message}; {cure}")
+            if not isinstance(self.answer, Levels) or type(anchor.score) is not int or self.answer.low == 0:
+                continue
+            low, high = self.answer.low, self.answer.high
+            if low <= anchor.score <= high:
+                message = f"{anchor.score} could be a level of {low} to {high}, or the best score of 0..1"
+                level = float(round((anchor.score - low) / (high - low), 6))
+                raise DefinitionError(
+                    where, f"{message}; write {start}{level}) for the level, {start}1.0) for the best"
+                )
 
     @property
     def is_unwanted(self) -> bool:

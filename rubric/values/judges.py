@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
 
 from attrs import Attribute, evolve, field, frozen
+from attrs import fields as attrs_fields
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
@@ -19,7 +20,7 @@ from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
-from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name
+from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name, set_there
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -292,6 +293,13 @@ class Judge(Shown, metaclass=GuidedType):
                 if value is not None and value is not False and value != FrozenMap():  # a seed of 0 is given
                     message = f"a function is called with the messages alone, so this would do nothing; {_OBJECT}"
                     raise DefinitionError(name, message)
+        for name in set_there(getattr(self.model, "client", self.model)):
+            if getattr(self, name) != getattr(attrs_fields(Judge), name).default:
+                kind = type(getattr(self.model, "client", self.model)).__name__
+                cure = f"give it to the client, {kind}({name}=...), where that has it"
+                raise DefinitionError(
+                    name, f"a {kind} is not given it with a call, so it would do nothing here; {cure}"
+                )
         if self.reader is not None:
             from rubric.values.readers import check_judge  # noqa: PLC0415 - few judges have a reader
 
@@ -482,6 +490,11 @@ class Panel(Shown):
     ) -> None:
         if members and judges is not None:
             raise DefinitionError("judges", "they are given twice; write Panel('...', '...') or Panel(judges=[...])")
+        for rule in members[1:]:
+            if isinstance(rule, str) and rule in get_args(Aggregate):
+                raise DefinitionError(
+                    "judges", f"{rule!r} would be a model here; write Panel([...], aggregate={rule!r})"
+                )
         # One that is no list is refused below: a panel of one judge is more likely a list that was forgotten.
         given: Any = judges if judges is not None else members[0] if len(members) == 1 else members
         options = {**fields.fields_in(Panel, locals()), "judges": given}

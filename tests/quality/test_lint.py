@@ -66,6 +66,11 @@ WRONG: dict[str, list[Rubric]] = {
         R.expects("Is it kind? (score 1-5)"),
         R.expects("Use a 1-5 scale to grade the tone"),
     ],
+    "scale-upside-down": [
+        R.rates("Is clear", {1: "perfect", 5: "unusable"}),
+        R.rates("Is clear", {0: "Excellent: a newcomer could act on it", 5: "so so", 10: "Useless"}),
+        R.chooses("Tone", {"Good": 0, "so so": 0.5, "Rude": 1}),
+    ],
     "own-format": [
         R.expects("The reply is kind. Output PASS if so, otherwise FAIL."),
         R.scores('Is it kind? Return JSON: {"score": 0.5}'),

@@ -14,7 +14,7 @@ from rubric.formats.benchmarks.signed_weights import warn_of_pass_mark
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.answers import Answer, Choices, YesNo
+from rubric.values.answers import Answer, Choices, YesNo, in_steps
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 
@@ -45,5 +45,5 @@ def _criterion(at: Cursor, seen: set[str]) -> Criterion | None:
     texts = [text for label in labels if (text := label.text("a choice")) is not None]
     answer: Answer | None = YesNo()
     if texts and [text.lower() for text in texts] != ["no", "yes"]:
-        answer = at["choices"].built(Choices, texts)
+        answer = at["choices"].built(Choices, in_steps(texts))
     return None if answer is None else at.made(Criterion, {**at.given(_CRITERION), "answer": answer}, _CRITERION)

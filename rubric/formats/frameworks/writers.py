@@ -30,7 +30,7 @@ from rubric.formats.losses import Held, Losses
 from rubric.formats.model_names import litellm_name
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
+from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo, in_steps
 from rubric.values.criteria import Criterion
 from rubric.values.judges import AnyJudge, Judge
 from rubric.values.rubrics import Rubric, averaged
@@ -329,7 +329,7 @@ def _listed(criteria: Sequence[Criterion], writing: _Writing) -> Iterator[Data]:
         if isinstance(criterion.answer, Choices):
             row["choices"] = [choice.label for choice in criterion.answer.choices]
             even = [label.lower() for label in row["choices"]] != ["no", "yes"]
-            if not even or criterion.answer != Choices(row["choices"]):
+            if not even or criterion.answer != Choices(in_steps(row["choices"])):
                 own = writing.refused.of(f"the criterion {criterion.id!r}")
                 own.add("choices with scores of their own", "verifiers spaces them evenly, from the worst to the best")
         yield row

@@ -88,7 +88,9 @@ def _read_ends(data: Any) -> list[Any]:
 
 
 def read_choices(data: Any) -> Choices:
-    """Return choices: a mapping from labels to scores, or a list of `{label, score, text}`."""
+    """Return choices: a mapping from labels to scores, a list of `{label, score, text}`, or for weight 0 of labels."""
+    if isinstance(data, list) and data and all(isinstance(item, str) for item in data):
+        return fields.read_bare(Choices, [str(item) for item in data])
     if isinstance(data, list):
         return fields.read_bare(Choices, fields.read_all(data, "choice", _read_choice))
     labels = fields.as_dict(data, "a mapping from labels to scores, or a list of {label, score, text}")
@@ -119,6 +121,8 @@ def write_answer(answer: Answer) -> Data:
 
 
 def _choices(choices: Choices) -> Any:
+    if not choices.is_scored:
+        return [str(choice.label) for choice in choices.choices]
     if any(choice.text for choice in choices.choices):
         return [fields.fields_of(choice) for choice in choices.choices]
     return {str(choice.label): fields.free(choice.score) for choice in choices.choices}
@@ -190,6 +194,7 @@ ANSWERS |= {
                 "minItems": 2,
                 "items": mapping_of(("label", "score"), label=TEXT, score=SCORE, text={"type": "string"}),
             },
+            {"type": "array", "minItems": 2, "items": TEXT, "description": "Labels to record, with weight 0."},
         ),
     ),
 }

@@ -1,0 +1,258 @@
+"""Values that could mean two things are refused, with the lines that work; each of these lines is run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+import pytest
+
+from rubric import (
+    Anchor,
+    Choices,
+    Criterion,
+    DefinitionError,
+    Grade,
+    Grades,
+    Judge,
+    Levels,
+    Panel,
+    Rubric,
+    ScoreRange,
+    Similar,
+    Ungraded,
+    Unit,
+    dumps,
+    evaluate,
+    grade_many,
+    judge_function,
+    lint,
+    loads,
+    merge_results,
+)
+
+R = Rubric("r")
+YES = '{"verdict": true}'
+
+
+def refusal(make: Any) -> str:
+    """Return the message with which *make* is refused."""
+    with pytest.raises(DefinitionError) as error:
+        make()
+    return str(error.value)
+
+
+# -- labels without scores ---------------------------------------------------------------------------------
+
+LABELS = [["A", "B", "C", "D", "F"], ["met", "partially met", "not met"], ["never", "sometimes", "always"], ["x", "y"]]
+DOORS: dict[str, Any] = {
+    "chooses": lambda labels: R.chooses("Which?", labels),
+    "choices": lambda labels: Criterion("Which?", choices=labels),
+    "answer": lambda labels: Criterion("Which?", answer=labels),
+    "Choices": lambda labels: Criterion("Which?", answer=Choices(labels)),
+    "revised": lambda labels: R.chooses("Which?", labels, weight=0, id="k").revising("k", weight=1),
+    "a gate": lambda labels: R.chooses("Which?", labels, weight=0, required=True),
+    "a guard": lambda labels: R.chooses("Which?", labels, weight=0, polarity="guard"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_labels_alone_are_refused_with_their_scores_in_both_orders(labels: list[str], door: str) -> None:
+    """Which end is the best cannot be known; both mappings of the message are choices."""
+    message = refusal(lambda: DOORS[door](labels))
+    first, last = map(ast.literal_eval, re.findall(r"\{.*?\}", message))
+    assert (first[labels[0]], first[labels[-1]]) == (1, 0)
+    assert (last[labels[0]], last[labels[-1]]) == (0, 1)
+    for scores in (first, last):
+        assert isinstance(R.chooses("Which?", scores), Rubric)
+
+
+def test_labels_of_weight_0_are_recorded_and_score_nothing() -> None:
+    """In code, in files and back."""
+    rubric = R.expects("Is polite").chooses("Which form?", ["letter", "note"], weight=0, id="form")
+    assert loads(dumps(rubric)) == rubric
+    assert eval(repr(rubric.criteria[1].answer), {"Choices": Choices}) == rubric.criteria[1].answer  # noqa: S307
+    for label in ("letter", "note"):
+        said = {"choice": label, "verdict": True}
+        result = evaluate(
+            "some words",
+            rubric,
+            lambda m, said=said: json.dumps(
+                {"choice": said["choice"]} if '"choice"' in m[-1]["content"] else {"verdict": True}
+            ),
+        )
+        assert (result.score, result["form"].value) == (1, label)
+
+
+def test_labels_alone_in_a_file_are_refused_at_their_place() -> None:
+    """The message is that of code."""
+    with pytest.raises(Exception, match="labels alone have no scores; write"):
+        loads("rubric: r\ncriteria:\n  - {text: Which?, choices: [cold, warm]}\n")
+
+
+# -- numbers that could be two things ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("score", [1])
+def test_an_anchor_that_could_be_a_level_is_refused(score: int) -> None:
+    """Both lines of the message are anchors: the level's place, and the best score."""
+    message = refusal(lambda: Criterion("k", levels=(1, 5), anchors=[Anchor("meh", score)]))
+    lines = re.findall(r"Anchor\('meh', [\d.]+\)", message)
+    assert lines == ["Anchor('meh', 0.0)", "Anchor('meh', 1.0)"]
+    for line in lines:
+        anchor = eval(line, {"Anchor": Anchor})  # noqa: S307
+        assert Criterion("k", levels=(1, 5), anchors=[anchor]).anchors == (anchor,)
+    assert Criterion("k", levels=(0, 10), anchors=[Anchor("meh", 0)])
+
+
+def test_anchors_of_levels_come_back_from_a_file() -> None:
+    """A 1.0 stays one, since 1 would be refused."""
+    rubric = R.rates("k", 1, 5, anchors=[Anchor("meh", 1.0), Anchor("well", 0.0)])
+    assert loads(dumps(rubric)) == rubric
+
+
+@pytest.mark.parametrize("polarity", ["guard", "penalty"])
+def test_an_anchor_of_a_fault_says_whether_it_is_there(polarity: Any) -> None:
+    """A number could say how good the response is; True and False cannot."""
+    message = refusal(lambda: Criterion("Is rude", polarity=polarity, anchors=[Anchor("Go away.", 0)]))
+    lines = re.findall(r"Anchor\('Go away.', \w+\)", message)
+    assert len(lines) == 2
+    for line in lines:
+        criterion = Criterion("Is rude", polarity=polarity, anchors=[eval(line, {"Anchor": Anchor})])  # noqa: S307
+        rubric = Rubric("r", [criterion])
+        assert loads(dumps(rubric)) == rubric
+
+
+def test_what_a_function_says_is_not_turned_into_something_else() -> None:
+    """A score for a yes or no, and a share for levels, are unjudged with what to return."""
+    yes_no, levels = R.expects("k", id="k"), R.rates("k", 1, 5, id="k")
+    for rubric, said, cure in [
+        (yes_no, 0.5, "return True or False"),
+        (yes_no, 0.9, "scores\\(text\\)"),
+        (yes_no, 7, "return True or False"),
+        (levels, 1.0, "return a whole number of the levels: 5 for the best"),
+        (levels, 0.8, "whole number"),
+    ]:
+        result = evaluate("some words", rubric, judge_function(lambda c, k, said=said: said))
+        assert isinstance(result, Ungraded)
+        assert re.search(cure, result.failures[0].message)
+    for rubric, said, score in [
+        (yes_no, 1, 1), (yes_no, 0.0, 0), (yes_no, True, 1), (levels, 1, 0), (levels, 5, 1), (levels, 4.0, 0.75),
+        (R.rates("k", 0, 10, id="k"), 0.0, 0), (R.scores("k", id="k"), 0.5, 0.5),
+    ]:  # fmt: skip
+        result = evaluate("some words", rubric, judge_function(lambda c, k, said=said: said))
+        assert isinstance(result, Grade)
+        assert result["k"].score == score
+
+
+@pytest.mark.parametrize("said", [None, 1, "no", []], ids=repr)
+def test_a_condition_that_is_no_bool_leaves_the_criterion_unjudged(said: Any) -> None:
+    """A missing return would make everything not applicable, and a pass."""
+    result = evaluate("some words here", R.expects("K", when=lambda c: said), lambda m: YES)
+    assert isinstance(result, Ungraded)
+    assert "return True or False" in result.findings[0].reason
+
+
+@pytest.mark.parametrize("rule", ["mean", "median", "majority"])
+def test_a_rule_is_not_taken_for_a_member_of_a_panel(rule: Any) -> None:
+    """The message has the keyword."""
+    message = refusal(lambda: Panel(["a", "b"], rule))
+    assert f"write Panel([...], aggregate={rule!r})" in message
+    assert Panel(["a", "b"], aggregate=rule).aggregate == rule
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Criterion("k", levels={}), "levels with their texts"),
+        (lambda: Criterion("k", levels=[]), "levels with their texts"),
+        (lambda: R.rates("k", {}), "levels with their texts"),
+        (lambda: R.rates("k", 0, 1), r"expects\(text\), for any number from 0 to 1 scores\(text\)"),
+        (lambda: Similar("x", threshold=80), "write 0.8"),
+        (lambda: Similar("x", threshold=-7), "from -1 to 1"),
+        (lambda: Grades("abc"), "a list of results"),
+        (lambda: Grades([1]), "a Grade or an Ungraded"),
+        (lambda: Grades({"a": 1}), "a list of results"),
+        (lambda: merge_results([], "out.jsonl"), "at least one"),
+        (lambda: grade_many(["x"], R.expects("k"), "offline", ordered="no"), "expected True or False, got 'no'"),
+        (lambda: grade_many(["x"], R.expects("k"), "offline", keep=1), "expected True or False, got 1"),
+        (lambda: lint(R.expects("k"), hints="yes"), "expected True or False"),
+        (lambda: merge_results(["a"], "out", unmarked=1), "expected True or False"),
+    ],
+    ids=map(str, range(14)),
+)  # fmt: skip
+def test_what_was_taken_for_something_else_is_refused(make: Any, said: str) -> None:
+    """Each of these was taken, and did something that nobody meant."""
+    assert re.search(said, refusal(make))
+
+
+def test_levels_without_ends_are_still_0_to_10() -> None:
+    """Nothing at all means the plain scale."""
+    assert R.rates("k").criteria[0].answer == Levels() == Levels(ScoreRange(0, 10))
+
+
+# -- prompts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Grade {candidate} by {criterion}", "Grade {{ candidate }} by {criterion}", "$output", "${output}", "%(output)s",
+        "[[output]] {{ criterion }}", "<%= output %>", "Say yes.", '[{"role": "user", "content": "Grade {output}"}]',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("of", ["judge", "rubric"])
+def test_a_prompt_with_slots_in_another_form_is_refused(prompt: str, of: str) -> None:
+    """It would be paid for without the candidate or the criterion in it; nothing is asked."""
+    asked: list[Any] = []
+
+    def judge(messages: Any) -> str:
+        asked.append(messages)
+        return YES
+
+    rubric = R.expects("K") if of == "judge" else Rubric("r", ["K"], prompt=prompt)
+    by = Judge(judge, prompt=prompt) if of == "judge" else judge
+    message = refusal(lambda: evaluate("some words here", rubric, by))
+    assert re.search(r"\{\{ \w+ \}\}", message)
+    assert asked == []
+
+
+def test_braces_of_json_in_a_prompt_are_no_slots() -> None:
+    """The form of a reply may be shown as it is."""
+    prompt = 'Grade {{ candidate }} by {{ criterion }}: {"verdict": true} or {"output": 1}, {reason}'
+    assert evaluate("some words here", R.expects("K"), Judge(lambda m: YES, prompt=prompt)).score == 1
+
+
+# -- settings of clients ---------------------------------------------------------------------------------------
+
+
+def test_a_setting_that_a_client_is_not_given_is_refused() -> None:
+    """With what to do instead: LangChain's models have limits of their own names."""
+
+    class BaseChatModel:
+        model_name = "m"
+
+    BaseChatModel.__module__ = "langchain_core.language_models"
+
+    class ChatElse(BaseChatModel):
+        pass
+
+    class ChatOpenAI(BaseChatModel):
+        pass
+
+    ChatOpenAI.__module__ = "langchain_openai.chat_models"
+    assert "ChatElse(max_tokens=...)" in refusal(lambda: Judge(ChatElse(), max_tokens=500))
+    assert "ChatElse(seed=...)" in refusal(lambda: Judge(ChatElse(), seed=1))
+    assert Judge(ChatOpenAI(), max_tokens=500).max_tokens == 500
+    assert Judge(ChatElse()).max_tokens == Judge("offline").max_tokens
+
+
+def test_a_score_of_a_unit_is_kept() -> None:
+    """A float for a score in 0..1 is what it is."""
+    assert (
+        evaluate("some words", Rubric("r", [Criterion("k", answer=Unit())]), judge_function(lambda c, k: 0.25)).score
+        == 0.25
+    )
