@@ -60,18 +60,14 @@ _OTHER_SLOT = re.compile(
 @lru_cache(maxsize=256)
 def check_slots(template: str) -> None:
     """
-    Refuse a *template* without slots, and one with a slot in another form: the judge would be shown nothing.
+    Refuse a *template* with a slot in another form, such as `{candidate}`: the judge would not be shown it.
 
     Raises:
         DefinitionError: It has the slot as it is written here.
     """
-    if not slots_in(template) and not _OTHER_SLOT.search(template):
-        cure = "put {{ candidate }} and {{ criterion }} in it"
-        raise DefinitionError("prompt", f"it shows the judge neither a candidate nor a criterion; {cure}")
     if found := _OTHER_SLOT.search(template):
         name = next(filter(None, found.groups()))
-        message = f"{found[0]} would be sent as it is; a slot is written {{{{ {name} }}}}"
-        raise DefinitionError("prompt", message)
+        raise DefinitionError("prompt", f"{found[0]} would be sent as it is; a slot is written {{{{ {name} }}}}")
 
 
 @lru_cache(maxsize=256)  # a template serves many candidates

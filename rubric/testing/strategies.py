@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import identifier, names_a_file
+from rubric.scoring.aggregation import EVEN
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.values import checks as kinds
@@ -178,7 +179,9 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
             },
         )
     )
-    return built(Criterion, text, answer=answer, **options)
+    is_fault = options.get("polarity") in ("guard", "penalty")  # whose anchors say whether it is there
+    shown = [evolve(a, score=a.score >= EVEN if is_fault else float(a.score)) for a in options.pop("anchors", ())]
+    return built(Criterion, text, answer=answer, anchors=shown, **options)
 
 
 def _some(**options: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -192,7 +195,7 @@ def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
         try:
             return kind(*given, **options)
         except DefinitionError as problem:
-            options.pop(problem.field)
+            options.pop(problem.field.partition("[")[0])
 
 
 scales: st.SearchStrategy[Scale] = st.one_of(

@@ -14,7 +14,7 @@ EVERY = (
     .expects("a", id="yes")
     .scores("b", id="unit")
     .rates("c", 1, 5, id="levels")
-    .chooses("d", ["cold", "warm"], id="choice")
+    .chooses("d", {"cold": 0, "warm": 1}, id="choice")
     .decides(ask("e").yes(ask("f").yes(1.0).no(0.2)).no(0.0), id="tree")
 )
 SAID: dict[str, Any] = {"yes": True, "unit": 0.25, "levels": 4, "choice": "warm", "tree": 0.7}

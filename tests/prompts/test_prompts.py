@@ -206,9 +206,7 @@ def test_the_judges_template_goes_before_the_rubrics() -> None:
     assert texts_of("rubric's", judge=Judge(answer, prompt="judge's")) == [("user", "judge's")]
 
 
-@pytest.mark.parametrize(
-    "template", ["", "Is it polite?", "Judge {output} by {criterion}.", "{{ input }} {{ rubric }}"]
-)
+@pytest.mark.parametrize("template", ["", "Is it polite?", "{{ input }} {{ rubric }}"])
 def test_a_template_that_shows_nothing_of_the_candidate_is_warned_of(template: str) -> None:
     """A judge that has not seen the candidate graded something else, and the result says so with the cure."""
     for judge, rubric in (

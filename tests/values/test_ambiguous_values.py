@@ -9,32 +9,34 @@ from typing import Any
 
 import pytest
 
+import rubric as rubric_module
 from rubric import (
     Anchor,
     Choices,
     Criterion,
     DefinitionError,
     Grade,
-    Grades,
     Judge,
     Levels,
     Panel,
     Rubric,
     ScoreRange,
-    Similar,
     Ungraded,
     Unit,
     dumps,
     evaluate,
-    grade_many,
     judge_function,
-    lint,
     loads,
-    merge_results,
 )
 
+untyped: Any = rubric_module
 R = Rubric("r")
 YES = '{"verdict": true}'
+
+
+def saying(said: Any) -> Any:
+    """Return a judge function that says *said*."""
+    return lambda candidate, criterion: said
 
 
 def refusal(make: Any) -> str:
@@ -105,7 +107,7 @@ def test_an_anchor_that_could_be_a_level_is_refused(score: int) -> None:
     for line in lines:
         anchor = eval(line, {"Anchor": Anchor})  # noqa: S307
         assert Criterion("k", levels=(1, 5), anchors=[anchor]).anchors == (anchor,)
-    assert Criterion("k", levels=(0, 10), anchors=[Anchor("meh", 0)])
+    assert Criterion("k", levels=(0, 10), anchors=[Anchor("meh", 0)]).anchors[0].score == 0
 
 
 def test_anchors_of_levels_come_back_from_a_file() -> None:
@@ -136,14 +138,14 @@ def test_what_a_function_says_is_not_turned_into_something_else() -> None:
         (levels, 1.0, "return a whole number of the levels: 5 for the best"),
         (levels, 0.8, "whole number"),
     ]:
-        result = evaluate("some words", rubric, judge_function(lambda c, k, said=said: said))
+        result = evaluate("some words", rubric, judge_function(saying(said)))
         assert isinstance(result, Ungraded)
         assert re.search(cure, result.failures[0].message)
     for rubric, said, score in [
         (yes_no, 1, 1), (yes_no, 0.0, 0), (yes_no, True, 1), (levels, 1, 0), (levels, 5, 1), (levels, 4.0, 0.75),
         (R.rates("k", 0, 10, id="k"), 0.0, 0), (R.scores("k", id="k"), 0.5, 0.5),
     ]:  # fmt: skip
-        result = evaluate("some words", rubric, judge_function(lambda c, k, said=said: said))
+        result = evaluate("some words", rubric, judge_function(saying(said)))
         assert isinstance(result, Grade)
         assert result["k"].score == score
 
@@ -167,20 +169,20 @@ def test_a_rule_is_not_taken_for_a_member_of_a_panel(rule: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Criterion("k", levels={}), "levels with their texts"),
-        (lambda: Criterion("k", levels=[]), "levels with their texts"),
+        (lambda: untyped.Criterion("k", levels={}), "levels with their texts"),
+        (lambda: untyped.Criterion("k", levels=[]), "levels with their texts"),
         (lambda: R.rates("k", {}), "levels with their texts"),
         (lambda: R.rates("k", 0, 1), r"expects\(text\), for any number from 0 to 1 scores\(text\)"),
-        (lambda: Similar("x", threshold=80), "write 0.8"),
-        (lambda: Similar("x", threshold=-7), "from -1 to 1"),
-        (lambda: Grades("abc"), "a list of results"),
-        (lambda: Grades([1]), "a Grade or an Ungraded"),
-        (lambda: Grades({"a": 1}), "a list of results"),
-        (lambda: merge_results([], "out.jsonl"), "at least one"),
-        (lambda: grade_many(["x"], R.expects("k"), "offline", ordered="no"), "expected True or False, got 'no'"),
-        (lambda: grade_many(["x"], R.expects("k"), "offline", keep=1), "expected True or False, got 1"),
-        (lambda: lint(R.expects("k"), hints="yes"), "expected True or False"),
-        (lambda: merge_results(["a"], "out", unmarked=1), "expected True or False"),
+        (lambda: untyped.Similar("x", threshold=80), "write 0.8"),
+        (lambda: untyped.Similar("x", threshold=-7), "from -1 to 1"),
+        (lambda: untyped.Grades("abc"), "a list of results"),
+        (lambda: untyped.Grades([1]), "a Grade or an Ungraded"),
+        (lambda: untyped.Grades({"a": 1}), "a list of results"),
+        (lambda: untyped.merge_results([], "out.jsonl"), "at least one"),
+        (lambda: untyped.grade_many(["x"], R.expects("k"), "offline", ordered="no"), "expected True or False, got 'no'"),
+        (lambda: untyped.grade_many(["x"], R.expects("k"), "offline", keep=1), "expected True or False, got 1"),
+        (lambda: untyped.lint(R.expects("k"), hints="yes"), "expected True or False"),
+        (lambda: untyped.merge_results(["a"], "out", unmarked=1), "expected True or False"),
     ],
     ids=map(str, range(14)),
 )  # fmt: skip
@@ -201,7 +203,7 @@ def test_levels_without_ends_are_still_0_to_10() -> None:
     "prompt",
     [
         "Grade {candidate} by {criterion}", "Grade {{ candidate }} by {criterion}", "$output", "${output}", "%(output)s",
-        "[[output]] {{ criterion }}", "<%= output %>", "Say yes.", '[{"role": "user", "content": "Grade {output}"}]',
+        "[[output]] {{ criterion }}", "<%= output %>", '[{"role": "user", "content": "Grade {output}"}]',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("of", ["judge", "rubric"])
@@ -244,10 +246,10 @@ def test_a_setting_that_a_client_is_not_given_is_refused() -> None:
         pass
 
     ChatOpenAI.__module__ = "langchain_openai.chat_models"
-    assert "ChatElse(max_tokens=...)" in refusal(lambda: Judge(ChatElse(), max_tokens=500))
-    assert "ChatElse(seed=...)" in refusal(lambda: Judge(ChatElse(), seed=1))
-    assert Judge(ChatOpenAI(), max_tokens=500).max_tokens == 500
-    assert Judge(ChatElse()).max_tokens == Judge("offline").max_tokens
+    assert "ChatElse(max_tokens=...)" in refusal(lambda: untyped.Judge(ChatElse(), max_tokens=500))
+    assert "ChatElse(seed=...)" in refusal(lambda: untyped.Judge(ChatElse(), seed=1))
+    assert untyped.Judge(ChatOpenAI(), max_tokens=500).max_tokens == 500
+    assert untyped.Judge(ChatElse()).max_tokens == Judge("offline").max_tokens
 
 
 def test_a_score_of_a_unit_is_kept() -> None:
