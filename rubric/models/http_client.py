@@ -36,16 +36,18 @@ from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, 
 from rubric.models.http_bodies import read
 from rubric.values.requests import Failure
 
-try:
-    from aiohttp.client_proto import ResponseHandler
-    from aiohttp.http_exceptions import HttpProcessingError
-except ImportError:
-    ResponseHandler, HttpProcessingError = object, aiohttp.ClientError  # type: ignore[misc, assignment]
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
+    from aiohttp.http_exceptions import HttpProcessingError
+else:
+    try:
+        from aiohttp.client_proto import ResponseHandler
+        from aiohttp.http_exceptions import HttpProcessingError
+    except ImportError:
+        ResponseHandler, HttpProcessingError = object, aiohttp.ClientError
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, cast
 
 from attrs import evolve, field, frozen
 
@@ -435,9 +435,9 @@ def _walked_again(criterion: Criterion, finding: Finding) -> Finding:
     if isinstance(criterion.answer, Rubric) and finding.parts:
         parts = tuple(map(_walked_again, criterion.answer.judged, finding.parts))
         return finding if parts == finding.parts else evolve(finding, parts=parts)
-    node: Any = criterion.answer
-    if not isinstance(node, DecisionTree):
+    if not isinstance(criterion.answer, DecisionTree):
         return finding
+    node = cast("Any", criterion.answer)
     for step in finding.path:
         node = node.yes if step.yes else node.no
     if isinstance(finding, Scored):

@@ -41,6 +41,7 @@ def lone() -> st.SearchStrategy[AnyJudge]:
         temperature=st.sampled_from([None, 0.0, 1.0]),
         timeout=st.sampled_from([1.0, 2.0]),
         reasoning=st.sampled_from(["before", "none"]),
+        identity=st.sampled_from(["v1", "v2"]),  # which a name does not take
         params=params,
     )
 

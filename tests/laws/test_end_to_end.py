@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from rubric import Candidate, Criterion, Grade, Judge, Rubric, Unit, grade, plan
+from rubric.internals.frozen_map import thaw
 from tests.everything import CALLS, CANDIDATE, EVERYTHING, QUOTE, VERDICTS
 from tests.judging import JudgeLike
 from tests.places import ROOT
@@ -92,12 +93,13 @@ def test_twenty_criteria_asked_at_once_share_their_prefix() -> None:
 
 
 def test_the_response_schema_is_the_same_for_all_criteria_of_a_type() -> None:
-    """A vendor's schema cache sees one schema a type, whatever the criteria."""
+    """A vendor's schema cache sees one schema a type, whatever the criteria; a server of one's own that of each ask."""
     mixed = TWENTY.adding(*[Criterion(f"Degree {n}", answer=Unit()) for n in range(5)])
     verdicts = {f"Degree {n}": n / 5 for n in range(5)}
     with Server(respond=JudgeLike(verdicts)) as server:
         endpoint = server.at("ok")
-        grade(LONG, mixed, gpt(endpoint))
-    schemas = [json.dumps(request.body["response_format"]) for request in endpoint.requests]
-    assert len(schemas) == 25
-    assert len(set(schemas)) == 2
+        result = grade(LONG, mixed, gpt(endpoint), keep=True)
+    constant = {json.dumps(thaw(exchange.ask.schema)) for exchange in result.exchanges}
+    sent = [json.dumps(request.body["response_format"]) for request in endpoint.requests]
+    assert (len(result.exchanges), len(constant)) == (25, 2)
+    assert (len(sent), len({*sent})) == (25, 25)  # each with its own nonce

@@ -344,7 +344,7 @@ def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
         ([("same text", "same text")], "both answers are the same"),
         ([], "expected a pair at least, got none"),
         ([("reply.txt", "b z")], "looks like the path of a file"),
-        (Path("pairs.xlsx"), "jsonl"),
+        (Path("pairs.docx"), "jsonl"),
     ],
 )
 def test_what_is_no_pair_is_refused(preferred: Any, message: str) -> None:
