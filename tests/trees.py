@@ -68,13 +68,16 @@ def _fitting(schema: dict[str, Any]) -> Any:
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return _fitting(schema[key][0])
+    if "const" in schema:
+        return schema["const"]
     if "enum" in schema:
-        return schema["enum"][-1]
+        values = [value for value in schema["enum"] if value is not None]
+        return max(values) if all(isinstance(value, bool | int | float) for value in values) else values[-1]
     match schema.get("type"):
         case "object":
             return {name: _fitting(inner) for name, inner in schema.get("properties", {}).items()}
         case "array":
-            return []
+            return [_fitting(item) for item in schema.get("prefixItems", ())]
         case "boolean":
             return True
         case "integer" | "number":

@@ -251,9 +251,9 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
     if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
         raise refuse("parts", parts, "a list of the files of all shards")
     paths = [as_path(f"parts[{number}]", part) for number, part in enumerate(parts)]
+    out = as_path("out", out)
     if not paths:
         raise refuse("parts", parts, "the files of all shards, at least one; without any, out would be emptied")
-    out = as_path("out", out)
     marks = [found for path in paths if (found := _mark_at_the_end(path)) is not None]
     _check_one_run(marks, all_marked=len(marks) == len(paths))
     files = [_File(path) for path in paths]

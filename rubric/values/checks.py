@@ -306,9 +306,9 @@ class Similar(Check, Shown):
     )
 
     def __attrs_post_init__(self) -> None:
-        if self.measure != "euclidean" and abs(self.threshold) > 1:
+        if self.measure == "cosine" and abs(self.threshold) > 1:
             cure = f"; write {self.threshold / 100:g}" if 1 < self.threshold <= 100 else ""  # noqa: PLR2004 - per cent
-            raise refuse("threshold", self.threshold, f"a {self.measure} similarity from -1 to 1{cure}")
+            raise refuse("threshold", self.threshold, f"a similarity from -1 to 1{cure}")
 
     def __str__(self) -> str:
         return f"similar to {_described(' or '.join(map(repr, self.texts)))}"

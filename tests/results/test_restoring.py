@@ -36,7 +36,7 @@ EVERYTHING = (
     Rubric("everything", evidence=True, abstain="exclude")
     .expects("Thanks the customer", id="thanks")
     .rates("Is clear", 1, 5, id="clear")
-    .chooses("Which tone?", ["cold", "warm"], id="tone")
+    .chooses("Which tone?", {"cold": 0, "warm": 1}, id="tone")
     .forbids("Promises a refund", id="refund")
     .checks(Contains("ticket"), id="ticket")
     .decides(ask("Is it urgent?").yes(1.0).no(ask("Is it polite?").yes(0.5).no(0.0)), id="tree")

@@ -18,6 +18,7 @@ from rubric.formats.cursor import Cursor
 from rubric.formats.document import Unreadable
 from rubric.internals.fields import check_number, suggest
 from rubric.internals.frozen_map import FrozenMap
+from rubric.scoring.aggregation import EVEN
 from rubric.values.answers import Boolean, Letter, Likert, Scale, Unit, UnitScale
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubrics import Rubric
@@ -67,7 +68,10 @@ def _read_criterion(at: Cursor) -> Criterion | None:
         values["when"] = when
     if "examples" in at:
         what = "an example (a mapping with response and score)"
-        values["anchors"] = at["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
+        anchors = at["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
+        if values["polarity"] == "guard":  # mcptest's score of a guard says how far it is there
+            anchors = [evolve(anchor, score=anchor.score >= EVEN) for anchor in anchors]
+        values["anchors"] = anchors
     return at.made(Criterion, values, FIELDS)
 
 

@@ -120,7 +120,7 @@ def _criterion(losses: Losses, rubric: Rubric, criterion: Criterion) -> Data | N
         "guard": guard or None,
         "threshold": criterion.min_score,
         "when": _when(losses, criterion.when),
-        "examples": [{"response": a.response, "score": a.score} for a in criterion.anchors] or None,
+        "examples": [{"response": a.response, "score": float(a.score)} for a in criterion.anchors] or None,
     }
     return {key: value for key, value in values.items() if value is not None}
 
