@@ -48,7 +48,7 @@ _whens = st.one_of(
 
 @st.composite
 def _criteria(draw: st.DrawFn) -> Criterion:
-    gate = draw(st.sampled_from([{}, {"required": True}, {"polarity": "guard"}]))
+    gate: dict[str, Any] = draw(st.sampled_from([{}, {"required": True}, {"polarity": "guard"}]))
     floor = draw(st.one_of(st.none(), st.floats(0.01, 1))) if gate else None
     scores: st.SearchStrategy[float | bool] = st.booleans() if "polarity" in gate else strategies.scores
     anchors = draw(st.lists(st.builds(Anchor, strategies.texts(), scores), max_size=2))
