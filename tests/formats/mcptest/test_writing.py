@@ -60,7 +60,7 @@ def _criteria(draw: st.DrawFn) -> Criterion:
         when=draw(_whens),
         anchors=anchors,
         min_score=floor,
-        **gate,  # type: ignore[arg-type]  # of either kind
+        **gate,
     )
 
 
