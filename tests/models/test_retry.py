@@ -353,8 +353,10 @@ def test_deadlines_of_one_loop_after_the_other() -> None:
             return True
         return False
 
+    gc.collect()
+    of_others = [loop for loop in _watches if loop.is_closed()]  # another test's, which something still holds
     for _ in range(3):
         assert asyncio.run(attempt(model, ask_of(Judge(model)))) == GOOD
         assert asyncio.run(hangs())
     gc.collect()
-    assert not [loop for loop in _watches if loop.is_closed()]
+    assert not [loop for loop in _watches if loop.is_closed() and loop not in of_others]
