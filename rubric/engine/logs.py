@@ -54,7 +54,7 @@ def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
     The forms are a text, a chat, a message, the choices of a completion, generations of LangChain, a list of tool
     calls, and other data, which is shown as JSON.
     """
-    said, question = _said(output), _said(asked, answers=False)
+    said, question = _candidate_in(output), _candidate_in(asked, answers=False)
     if not question.output:
         return evolve(said, **fields)
     before = (*question.messages, *([Message("user", question.input)] if question.input else ()))
@@ -72,7 +72,7 @@ def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, 
     return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
 
 
-def _said(value: Any, *, answers: bool = True) -> Candidate:
+def _candidate_in(value: Any, *, answers: bool = True) -> Candidate:
     found = _inner(value)
     while found is not value:
         value, found = found, _inner(found)
@@ -212,7 +212,7 @@ def _of_spans(spans: Sequence[_Span]) -> Iterator[Candidate | Broken]:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else _said(value, answers=False).output
+    return "" if value is None else _candidate_in(value, answers=False).output
 
 
 def _call_of(span: _Span) -> ToolCall:
@@ -242,6 +242,6 @@ def _of_inspect(sample: Any) -> Candidate | Broken:
     if sample.error is not None or not output:
         why = sample.error.message if sample.error is not None else "the model said nothing"
         return Broken(f"sample {sample.id} has no output: {shorten(why, 200)}")
-    asked = sample.input if isinstance(sample.input, str) else _said(sample.input, answers=False).output
+    asked = sample.input if isinstance(sample.input, str) else _candidate_in(sample.input, answers=False).output
     target = sample.target if isinstance(sample.target, str) else "\n".join(sample.target)
     return candidate_of_conversation(sample.messages, output, asked, reference=target, key=str(sample.id))

@@ -373,7 +373,7 @@ def words_of(text: str, secrets: Iterable[str] = ()) -> str:
 def _read(text: str, secrets: Iterable[str] = ()) -> tuple[str, str, set[str]]:
     """Return what is shown of *text*, an error's; all its words; and its codes, in lower case. None has *secrets*."""
     start = text.find("{", 0, _LONGEST_SAID)
-    told = list(islice(_told(text[start:_LONGEST_READ]), _MOST_TOLD)) if start >= 0 else []
+    told = list(islice(_texts_in(text[start:_LONGEST_READ]), _MOST_TOLD)) if start >= 0 else []
     codes = {mark.rpartition("#")[2].strip().lower() for name, mark in told if name in _MARKS}
     if found := dict.fromkeys(said for name, said in told if name in _WORDS):
         words = redact(": ".join(found)[:_LONGEST_SAID], secrets)
@@ -390,7 +390,7 @@ def _read(text: str, secrets: Iterable[str] = ()) -> tuple[str, str, set[str]]:
     return shorten(text), text, codes
 
 
-def _told(value: object, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _texts_in(value: object, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield the messages and codes in *value*, an error as JSON, with their names, the outermost first."""
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
@@ -406,4 +406,4 @@ def _told(value: object, depth: int = 0) -> Iterator[tuple[str, str]]:
         if isinstance(item := items[name], str | int) and str(item).strip() and item not in inner:
             yield name, f"{where if name in _WORDS else ''}{item}"
     for item in inner:
-        yield from _told(item, depth + 1)
+        yield from _texts_in(item, depth + 1)
