@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
-import rubric
 from rubric.grading import reply_parser
+from rubric.internals.lazy_names import public_names
 
 if TYPE_CHECKING:
     from docutils.nodes import Element, reference
@@ -45,16 +45,17 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 
 # Public names must resolve; what annotations name besides (other packages, inner modules) has no page here.
-nitpick_ignore_regex = [(r"py:.*", r"(?!rubric\.\w+$).*")]
+PUBLIC = {name: f"{module}.{name}" for name, module in public_names().items() if module != "rubric.embed"}
+nitpick_ignore_regex = [(r"py:.*", rf"(?!({'|'.join({path.rpartition('.')[0] for path in PUBLIC.values()})})\.\w+$).*")]
 
 
 def to_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> reference | None:
     """Let a reference to the module that defines a name lead to the public name."""
     name = node.get("reftarget", "").rpartition(".")[2]
-    if name not in rubric.__all__:
+    if name not in PUBLIC:
         return None
     domain = env.get_domain("py")
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"rubric.{name}", node, content)
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", PUBLIC[name], node, content)
 
 
 def setup(app: Sphinx) -> None:

@@ -20,7 +20,7 @@ import io
 
 import click
 
-from rubric.commands.files import convert, diff, schema, validate
+from rubric.commands.files import convert, diff, print_schema, validate
 from rubric.commands.generate import generate
 from rubric.commands.grade import grade, plan
 from rubric.commands.grade_many import grade_many, merge
@@ -63,7 +63,7 @@ COMMANDS = (
     merge,
     plan,
     prefer,
-    schema,
+    print_schema,
     store,
     validate,
     view,

@@ -16,19 +16,80 @@ Every exception that the library raises on purpose.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Self
 
     from rubric.results.result import Ungraded
     from rubric.values.requests import Failure
 
 
+@frozen
+class _Argument:
+    name: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}=" + ("" if self.value is None else repr(self.value).replace("Ellipsis", "..."))
+
+
+class Wording(str):
+    """
+    A text that knows which arguments it names: `columns={'output': 'answer'}`, or `--column output=answer` in a shell.
+
+    Args:
+        parts: Texts and wordings; a tuple has several cures, and a door leaves out those whose arguments it lacks.
+        arguments: What the text ends with. None leaves the value to the reader, `...` is an object of the program.
+    """
+
+    __slots__ = ("parts",)
+
+    parts: list[str | _Argument | tuple[str, ...]]
+
+    def __new__(cls, *parts: str | tuple[str, ...], **arguments: Any) -> Self:
+        """Join *parts*; a wording among them gives its own parts."""
+        own: list[str | _Argument | tuple[str, ...]] = []
+        for part in parts:
+            own += part.parts if isinstance(part, Wording) else [part]
+        own += [_Argument(name, value) for name, value in arguments.items()]
+        self = super().__new__(cls, "".join(" or ".join(one) if isinstance(one, tuple) else str(one) for one in own))
+        self.parts = own
+        return self
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str]) -> Self:
+        """Return those of *lines* that are not empty, one below the other."""
+        return cls(*[part for line in lines if line for part in ("\n", line)][1:])
+
+    def worded(self, word: Callable[[str, Any], str]) -> str:
+        """Return the text with the *word* for the name and value of each argument; "" if the door lacks it."""
+        said = []
+        for part in self.parts:
+            if isinstance(part, _Argument):
+                said.append(word(part.name, part.value) or str(part))
+            elif isinstance(part, tuple):
+                said.append(" or ".join(way.worded(word) for way in map(Wording, part) if way.is_open(word)))
+            else:
+                said.append(part)
+        return "".join(said)
+
+    def is_open(self, word: Callable[[str, Any], str]) -> bool:
+        """True if each argument has a *word*."""
+        return all(word(part.name, part.value) for part in self.parts if isinstance(part, _Argument))
+
+
 class RubricError(Exception):
     """The parent of every error in this module."""
+
+    @property
+    def text(self) -> Wording:
+        """What is wrong, and the cure; its arguments are known."""
+        first = self.args[0] if self.args else ""
+        return first if isinstance(first, Wording) else Wording(str(self))
 
 
 class DefinitionError(RubricError, ValueError):
@@ -40,7 +101,7 @@ class DefinitionError(RubricError, ValueError):
     """
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+        super().__init__(Wording(f"{field}: " if field else "", message))
         self.field = field
         self.message = message
 
@@ -62,9 +123,14 @@ class Problem:
     path: str
     message: str
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> Wording:
+        """Its place and its message."""
         where = f"{self.source}:{self.line}:{self.column}: " if self.line else f"{self.source}: "
-        return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
+        return Wording(f"{where}{self.path}: " if self.path else where, self.message)
+
+    def __str__(self) -> str:
+        return str(self.text)
 
 
 class LoadError(RubricError, ValueError):
@@ -76,7 +142,7 @@ class LoadError(RubricError, ValueError):
     """
 
     def __init__(self, problems: Sequence[Problem], format: str = "", remark: str = "") -> None:
-        super().__init__("\n".join([*(str(problem) for problem in problems), *filter(None, [remark])]))
+        super().__init__(Wording.of_lines([*(problem.text for problem in problems), remark]))
         self.problems = tuple(problems)
         self.format = format
         self.remark = remark

@@ -37,9 +37,9 @@ settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.load_profile("ci")
 
 _SLOW = re.compile(
-    r"^(?:from|import) (?:distributed|nbclient|socket|subprocess|sybil)\b"
-    r"|^from rubric\.internals\.programs\b"
-    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|mcp_server|proxies|servers|serving|storing|tool_server|vendors)",
+    r"^(?:from|import) (?:distributed|jedi|nbclient|socket|subprocess|sybil)\b"
+    r"|^from rubric\.programs\.processes\b|^pytest\.importorskip\(\"quickjs\""  # JavaScript runs in a process too
+    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|harnesses|mcp_server|proxies|servers|serving|storing|tool_server|trees|vendors)",
     re.MULTILINE,
 )
 """What a module of tests imports that talks over sockets, starts processes or runs the documentation."""

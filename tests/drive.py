@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubric import Candidate, Grade, ModelError, NotApplicable, Rubric, Scored, Ungraded, flow
+from rubric import Candidate, Grade, ModelError, Rubric, Ungraded
+from rubric.driving import flow
+from rubric.grading.planning import Plan, plan_one
+from rubric.results import NotApplicable, Scored
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Ask, Failure, Reply
@@ -37,6 +40,11 @@ def drive(rubric: Rubric, judge: AnyJudge, candidate: Candidate | str = REPLY) -
     except StopIteration as end:
         result: Grade | Ungraded = end.value
         return result
+
+
+def planned(rubric: Rubric, judge: AnyJudge, candidate: str = REPLY) -> Plan:
+    """Return the plan, with a token a character and a cent a token."""
+    return plan_one(Candidate(candidate), rubric, judge, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
 
 def check_details(result: Grade, models: list[ScriptedModel], expected: dict[str, Any]) -> None:

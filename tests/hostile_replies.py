@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -280,6 +281,9 @@ def _enforced(rng: Random, ask: Ask, values: dict[str, Any], text: str) -> str:
         if "enum" in schema or key == "pass":
             return values[key]
         if schema["type"] == "string":
+            if "pattern" in schema:  # words, without what would need an escape
+                bare = re.sub(r'["\\]', "", rng.choice((text, text * 9)))
+                return " ".join(word[:20] for word in bare.split()[:40]) or "x"
             return rng.choice((text, text * 9))[: schema["maxLength"]]
         if "prefixItems" in schema:
             return [filled(each) for each in schema["prefixItems"]]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Failure, Grades, Judge, Rubric, Scored, Unjudged
+from rubric import Grades, Judge, Rubric
+from rubric.driving import Failure
+from rubric.results import Scored, Unjudged
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes
 from rubric.values.judges import Jury
 from tests.places import SHARED

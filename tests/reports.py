@@ -34,7 +34,7 @@ ENTRIES = (
     entry("style", 0.5, weight=2, parts=(entry("greets", 1.0), entry("slang", 0.0, gated=True))),
     entry("escalation", 1.0, path=(Step("Is it required?", yes=False, score=0.2, reason="Not listed."),)),
     entry("clarity", 0.8, value="8", level="with effort", votes=(entry("clarity", 0.9, judge="one"),)),
-    Entry("json", "is JSON", "not applicable"),
+    Entry("json", "is JSON", "not_applicable"),
     Entry("year", "the right year", "abstained", reason="It names none."),
 )
 
@@ -77,7 +77,7 @@ JUDGED = Row(
         entry("style", 1.0, parts=(entry("greets", 1.0, reason="By name.", evidence=(quote("Hello Ada"),)),)),
     ),
 )
-NOTHING = (Entry("json", "is JSON", "not applicable"),)
+NOTHING = (Entry("json", "is JSON", "not_applicable"),)
 VACUOUS = Row("free", "passed", score=1.0, verdict="pass", shown="1.00", threshold=0.7, entries=NOTHING, vacuous=True)
 UNJUDGED = Entry("b", "Offers help", "unjudged", reason="rate_limited: 429")
 UNGRADED = Row("limited", "ungraded", bounds=(0.2, 0.9), threshold=0.7, reason="429", entries=(UNJUDGED,), output="Hi!")
@@ -112,7 +112,7 @@ leaves = st.builds(
     Entry,
     texts,
     texts,
-    st.sampled_from(["scored", "not applicable", "abstained", "unjudged"]),
+    st.sampled_from(["scored", "not_applicable", "abstained", "unjudged"]),
     score=maybe,
     contribution=maybe,
     weight=st.one_of(st.just(1), st.just(0), st.floats(0, 1e9), st.just(10**300)),

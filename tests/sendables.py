@@ -12,6 +12,8 @@ from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure, Outgoing, Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from tests.servers import Endpoint
 
 RECENT = tuple(int(part) for part in version("litellm").split(".")[:2]) >= (1, 106)
@@ -65,3 +67,16 @@ def run(ask: Ask) -> Reply | Failure:
         pass
 
     return asyncio.run(attempt(model_of(ask.judge), ask, sleep=at_once))
+
+
+def is_closed_when_cancelled(endpoint: Endpoint, answer: Coroutine[Any, Any, Reply]) -> bool:
+    """Cancel *answer* once *endpoint* has its request; True if it raises `CancelledError` and its connection closes."""
+
+    async def main() -> bool:
+        task = asyncio.create_task(answer)
+        assert await asyncio.to_thread(endpoint.asked.wait, 30), task
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    return asyncio.run(main()) and endpoint.closed.wait(10)

@@ -20,17 +20,18 @@ import re
 import socket
 import struct
 import threading
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from tests.serving import OnLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     Respond = Callable[[dict[str, Any]], str]
     Bill = Callable[[dict[str, Any], str], tuple[int, int]]
@@ -40,6 +41,12 @@ BLOCK = 512
 
 LEAST = 8
 """Blocks that a prefix must have before any of it is cached: 1,024 tokens."""
+
+MOST_BLOCKS = 100_000
+"""Blocks that the cache keeps; the oldest go first, as a vendor's do."""
+
+MOST_KEPT = 64 * 2**20
+"""Bytes of requests that an endpoint keeps; of the oldest beyond them it keeps all but the body."""
 
 
 @frozen
@@ -65,7 +72,10 @@ STATUSES = {
     "400": Status(400, "invalid_value", "Invalid value"),
     "422": Status(422, "unprocessable", "Unprocessable"),
     "context": Status(
-        400, "context_length_exceeded", "This model's maximum context length is 8192 tokens, you sent 9000 tokens"
+        400,
+        "context_length_exceeded",
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please "
+        "reduce the length of the messages.",
     ),
     "policy": Status(400, "content_policy_violation", "Rejected as a result of our safety system"),
     "401": Status(401, "invalid_api_key", "Incorrect API key provided: sk-test-0123456789abcdef0123456789"),
@@ -172,7 +182,18 @@ class Request:
 
     path: str
     headers: dict[str, str]
-    body: dict[str, Any]
+    _body: dict[str, Any] | None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What was asked for, unless too much came after it."""
+        assert self._body is not None, f"this body is gone: an endpoint keeps the last {MOST_KEPT:,} bytes"
+        return self._body
+
+    @property
+    def length(self) -> int:
+        """The bytes that its client says the body has."""
+        return int(self.headers.get("content-length", 0))
 
 
 @define
@@ -185,6 +206,8 @@ class Endpoint:
     asked: threading.Event = field(factory=threading.Event)
     closed: threading.Event = field(factory=threading.Event)
     said: bytes | None = None
+    _kept: int = 0
+    _oldest: int = 0
 
     @property
     def openai(self) -> str:
@@ -198,6 +221,11 @@ class Endpoint:
 
     def _receive(self, request: Request) -> str:
         self.requests.append(request)
+        self._kept += request.length
+        while self._kept > MOST_KEPT and self._oldest < len(self.requests) - 1:  # never the one that is answered now
+            self._kept -= self.requests[self._oldest].length
+            self.requests[self._oldest] = evolve(self.requests[self._oldest], body=None)
+            self._oldest += 1
         self.asked.set()
         return self.behaviours[min(len(self.requests), len(self.behaviours)) - 1]
 
@@ -216,7 +244,7 @@ def _text(content: str | Iterable[dict[str, Any]]) -> str:
 class Prefixes:
     """What a provider's prefix cache would serve: only beginnings of prompts whose replies are complete."""
 
-    _known: set[bytes] = field(factory=set)
+    _known: dict[bytes, None] = field(factory=dict)
 
     def cached_tokens(self, prompt: str) -> int:
         """Return how many tokens of *prompt* a cache would serve now."""
@@ -225,7 +253,9 @@ class Prefixes:
 
     def remember(self, prompt: str) -> None:
         """Take *prompt* into the cache: its reply has been sent."""
-        self._known.update(self._blocks(prompt))
+        self._known.update(dict.fromkeys(self._blocks(prompt)))
+        for block in [*islice(self._known, max(0, len(self._known) - MOST_BLOCKS))]:
+            del self._known[block]
 
     @staticmethod
     def _blocks(prompt: str) -> Iterable[bytes]:
@@ -234,6 +264,37 @@ class Prefixes:
         for end in range(BLOCK, len(prompt) + 1, BLOCK):
             state.update(prompt[end - BLOCK : end].encode("utf-8", "surrogatepass"))
             yield state.digest()[:16]
+
+
+@frozen
+class LlamaCpp:
+    """
+    The limits of a llama.cpp server, and its words where a request is beyond them.
+
+        server.refuse = LlamaCpp(slots=2, context=4096)
+    """
+
+    slots: int = 1
+    context: int = 4096
+
+    def __call__(self, body: dict[str, Any]) -> tuple[int, bytes] | None:
+        """Return the status and the body of the refusal; None for a request within the limits."""
+        wanted, tokens = body.get("n", 1), len(prompt_of(body)) // 4
+        if not 1 <= wanted <= self.slots:
+            said = f"Field 'n': Value must be between 1 <= value <= {self.slots}, but got {wanted}"
+            return self._refusal(said, "invalid_request_error")
+        if tokens > self.context:
+            room = f"the available context size ({self.context} tokens), try increasing it"
+            said, numbers = (
+                f"request ({tokens} tokens) exceeds {room}",
+                {"n_prompt_tokens": tokens, "n_ctx": self.context},
+            )
+            return self._refusal(said, "exceed_context_size_error", **numbers)
+        return None
+
+    @staticmethod
+    def _refusal(message: str, kind: str, **numbers: int) -> tuple[int, bytes]:
+        return 400, _encoded({"error": {"code": 400, "message": message, "type": kind, **numbers}})
 
 
 _NONCE = re.compile(r'"nonce": "([^"]+)"')
@@ -260,8 +321,8 @@ class Server(OnLoop):
         self.respond = respond
         self.bill = bill
         self.prefixes = Prefixes()
-        self.refuse: Callable[[dict[str, Any]], tuple[int, str] | None] = lambda _: None
-        """From a request to the status and the words that it is refused with; None for one that is answered."""
+        self.refuse: Callable[[dict[str, Any]], Status | tuple[int, bytes] | None] = lambda _: None
+        """From a request to the error that it is refused with, or its status and body; None for one that is answered."""
         self._endpoints: dict[str, Endpoint] = {}
         self._numbers = count(1)
 
@@ -289,7 +350,7 @@ class Server(OnLoop):
         behaviour = endpoint._receive(request)
         dialect = _anthropic if request.path.endswith("/messages") else _openai
         if refusal := self.refuse(request.body):
-            await _send_status(writer, Status(refusal[0], "invalid_request_error", refusal[1]))
+            await (_send_status(writer, refusal) if isinstance(refusal, Status) else _send(writer, *refusal))
         elif endpoint.said is not None:
             await _send(writer, 200, endpoint.said)
         elif request.path.endswith("/embeddings"):
@@ -313,6 +374,19 @@ class Server(OnLoop):
             body = _recounted(body, *self.bill(request.body, text))
         await _send(writer, 200, body)
         self.prefixes.remember(prompt)
+
+
+@contextmanager
+def openai_serving(respond: Respond) -> Iterator[Endpoint]:
+    """Serve the models called `openai/...`, by the environment: *respond* gives the text of each reply."""
+    import pytest  # which the environments of the benchmarks need not have
+
+    with Server(respond=respond) as server, pytest.MonkeyPatch.context() as environment:
+        endpoint = server.at("ok")
+        environment.setenv("OPENAI_API_KEY", "sk-test")
+        for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+            environment.setenv(name, endpoint.openai)
+        yield endpoint
 
 
 def _embeddings(request: dict[str, Any]) -> bytes:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from rubric import Candidate, Grade, Judge, Rubric, Ungraded, flow
+from rubric import Candidate, Grade, Judge, Rubric, Ungraded
+from rubric.driving import flow
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.errors import ModelError
 from rubric.store.audit import stats

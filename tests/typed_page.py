@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import assert_type
 
 from rubric import (
-    AnyJudge,
     Candidate,
     Contains,
     Criterion,
@@ -25,6 +24,7 @@ from rubric import (
     grade,
     grade_many,
 )
+from rubric.values import AnyJudge
 
 
 def urgent(candidate: Candidate) -> bool:

@@ -12,33 +12,28 @@ from typing import Any, Literal
 import click
 from attrs import asdict, define, field
 
+from rubric import LoadError, Rubric, Store, Suite, load, load_suite, loads_suite
+from rubric import convert as convert_suite
+from rubric import diff as rubric_diff
 from rubric.commands.options import FORMAT, FROM, JUDGE, OUTPUTS, PATH, Named, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
-    as_options,
+    in_options,
     print_json,
     print_line,
     print_markdown,
     print_result,
     print_text,
 )
-from rubric.errors import LoadError, Problem
-from rubric.formats.files import project_of, write_text
-from rubric.formats.proof import prove as prove_conversion
+from rubric.embed import NOTHING, counted, shorten, table, write_text
+from rubric.errors import Problem
+from rubric.formats import Converted, schema
+from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
-from rubric.formats.rubrics import load
-from rubric.formats.rubrics import schema as rubric_schema
-from rubric.formats.suites import Converted, is_rubric, load_suite, loads_suite, suite_schema
-from rubric.formats.suites import convert as convert_suite
-from rubric.internals.text import counted, shorten, table
-from rubric.results.differences import diff as rubric_diff
-from rubric.store.store import Store
+from rubric.suites.proof import prove as prove_conversion
 from rubric.suites.scripts import unsupported_of
-from rubric.suites.suite import Suite
-from rubric.values.checks import NOTHING
-from rubric.values.judges import AnyJudge
-from rubric.values.rubrics import Rubric
+from rubric.values import AnyJudge
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
@@ -120,11 +115,10 @@ def validate(
         print_markdown(_summary(found))
     else:
         for checked in found:
-            remarks = [checked.remark] if checked.remark else []
-            problems = [as_options(str(problem)) for problem in (*checked.problems, *remarks)]
-            warnings = [as_options(f"warning: {warning}") for warning in checked.warnings]
-            for line in (*warnings, *problems):
-                print_line(line, problem=True)
+            for warning in checked.warnings:
+                print_line(f"warning: {in_options(warning)}", problem=True)
+            if checked.problems:
+                print_line(in_options(LoadError(checked.problems, remark=checked.remark)), problem=True)
             if not checked.problems:
                 print_line(f"{checked.file}: {checked.verdict}")
     if not all(checked.sound for checked in found):
@@ -193,15 +187,15 @@ def _proved(suite: Suite, converted: Converted, store: Path, judge: AnyJudge | N
     return not proof.changes and not proof.unproven
 
 
-@click.command(cls=Command)
+@click.command("schema", cls=Command)
 @click.argument("what", type=click.Choice(["rubric", "suite"]), default="rubric")
-def schema(what: Literal["rubric", "suite"]) -> None:
+def print_schema(what: Literal["rubric", "suite"]) -> None:
     """
     Print the JSON Schema of rubric files, or of suite files.
 
     Editors that know it complete keys and mark mistakes.
     """
-    print_json(suite_schema() if what == "suite" else rubric_schema())
+    print_json(schema(what))
 
 
 SAME, DIFFERENT = 0, 1

@@ -12,6 +12,7 @@ import click
 from attrs import evolve, fields, frozen
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from rubric import Anchor, Budget, DefinitionError, ModelError, dump, dumps
 from rubric.commands.options import (
     A_COUNT,
     COLOR,
@@ -38,20 +39,15 @@ from rubric.commands.output import (
     print_text,
 )
 from rubric.commands.running import projected
-from rubric.engine.budget import Budget
-from rubric.engine.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
-from rubric.engine.pipeline import Options
-from rubric.errors import DefinitionError, ModelError
-from rubric.formats.drafts import Sheet, Slot, sheet
-from rubric.formats.rubrics import dump, dumps
+from rubric.driving import Failure
+from rubric.embed import Options, counted, shorten
 from rubric.internals import background_loop
-from rubric.internals.text import counted, shorten
-from rubric.quality.generate import collected, generated, generated_for
-from rubric.quality.generation import Generation
+from rubric.quality import Generation
+from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
+from rubric.quality.drafts import Sheet, Slot, sheet
+from rubric.quality.generating import collected, generated, generated_for
 from rubric.quality.material import Gathered, gathered
 from rubric.suites.suite import fits
-from rubric.values.criteria import Anchor
-from rubric.values.requests import Failure
 
 FAILED = 1
 

@@ -16,33 +16,27 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 from attrs import evolve, fields, frozen
 
+from rubric import Candidate, DecisionTree, Leaf, LoadError, Suite, UngradedError, load, load_suite
+from rubric import grade as grade_candidate
+from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
-from rubric.engine.grade import JudgeLike
-from rubric.engine.grade import grade as grade_candidate
-from rubric.engine.grade import plan as plan_calls
+from rubric.embed import JudgeLike, Wording, cell, clean, describe, shorten, table
 from rubric.engine.sources import holds_many
-from rubric.errors import LoadError, UngradedError
-from rubric.formats.rubrics import load
-from rubric.formats.suites import is_rubric, load_suite
-from rubric.internals.programs import allowing
-from rubric.internals.secrets import clean
-from rubric.internals.text import cell, shorten, table
+from rubric.formats.projects import is_rubric
+from rubric.programs import allowing
+from rubric.suites import Providers
 from rubric.suites.outputs import answered
-from rubric.suites.suite import Suite, fits
-from rubric.suites.targets.providers import PROVIDERS, Providers
-from rubric.values.candidates import Candidate
-from rubric.values.cards import rules
+from rubric.suites.suite import fits
+from rubric.suites.targets.providers import PROVIDERS
 from rubric.values.checks import Otherwise
-from rubric.values.rubrics import describe
-from rubric.values.trees import DecisionTree, Leaf
+from rubric.view.rubrics import rules
 
 if TYPE_CHECKING:
-    from rubric.suites.targets.base import Target
-    from rubric.values.criteria import Criterion
-    from rubric.values.rubrics import Rubric
+    from rubric import Criterion, Rubric
+    from rubric.suites import Target
 
 
 PASSED, FAILED = 0, 1
@@ -120,7 +114,7 @@ class Inputs:
                 errors.append(error)
         if errors:
             problems = [problem for error in errors for problem in error.problems]
-            raise LoadError(problems, remark="\n".join(error.remark for error in errors if error.remark))
+            raise LoadError(problems, remark=Wording.of_lines(error.remark for error in errors))
         return found
 
     def candidate(self, file: str | None) -> Candidate:

@@ -14,30 +14,20 @@ from typing import IO, Any, cast, get_args
 import click
 from attrs import define, evolve, field, fields, frozen
 
+from rubric import Budget, Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
+from rubric import grade_many as grade_candidates
+from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.commands.running import projected
-from rubric.engine.budget import Budget
+from rubric.driving import Failure, Usage
+from rubric.embed import Finding, JudgeLike, counted, source_of
+from rubric.engine import Shard, merge_results
 from rubric.engine.bulk import CONCURRENCY
-from rubric.engine.bulk import grade_many as grade_candidates
-from rubric.engine.grade import JudgeLike
-from rubric.engine.grade import plan as plan_calls
-from rubric.engine.rate_limits import Limits
-from rubric.engine.shards import Shard, merge_results
-from rubric.engine.sources import candidate_at, source_of
-from rubric.errors import DefinitionError
-from rubric.formats.rubrics import load
-from rubric.internals.text import counted
-from rubric.results.collection import Grades
-from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import Frequencies, Summary, cluster_of, reasons_of, summarise
+from rubric.results import Summary, Unjudged
+from rubric.results.summary import Frequencies, reasons_of, summarise
 from rubric.store.database import InDoubt
-from rubric.store.store import Store
-from rubric.values.candidates import Candidate
-from rubric.values.findings import Finding, Unjudged
-from rubric.values.requests import Failure, Usage
-from rubric.values.rubrics import Rubric
 
 _LONG: dict[str, Any] = {"reason": "", "evidence": (), "level": "", "path": (), "parts": (), "votes": (), "text": ""}
 """Fields of findings that are long, and that no summary reads."""
@@ -70,7 +60,7 @@ class Counts:
             bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
             self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
         self._results.append(self._known[key])
-        self._clusters.append(cluster_of(result))
+        self._clusters.append(result.cluster)
         self._usage += result.usage
         self._reasons.add(reasons_of(result))
         self._warnings.add(result.warnings)
@@ -189,7 +179,7 @@ class Inputs:
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
             for index, item in enumerate(islice(items, _PLANNED)):
                 with suppress(DefinitionError):
-                    first.append(candidate_at(index, item, source.columns))
+                    first.append(source.at(index, item).candidate)
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
         if total and first:

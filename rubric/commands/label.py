@@ -8,19 +8,15 @@ from typing import Any, cast
 
 import click
 
+from rubric import Candidate, Rubric, load
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
 from rubric.commands.options import A_COUNT, PATH, columns_of, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_line
-from rubric.engine.sources import candidate_at, source_of
-from rubric.formats.rubrics import load
-from rubric.internals.atomic_write import replacing
-from rubric.internals.text import counted
+from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw, doubt_of
 from rubric.labelling.page import LabelPage, Results
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.results.restoring import result_lines
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
 
 
 @click.command(cls=Command)
@@ -101,7 +97,7 @@ def _refuse_inputs(file: Path, read: Iterable[Path], option: str) -> None:
 def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:
     source = source_of(str(data), columns_of(columns))
     items = cast("Iterable[Any]", source.items)  # of a file, never an async one
-    candidates = [candidate_at(index, item, source.columns) for index, item in enumerate(items)]
+    candidates = [source.at(index, item).candidate for index, item in enumerate(items)]
     if not candidates:
         raise Refusal(f"{data}: there is no candidate in it")
     keys = [candidate.key for candidate in candidates]

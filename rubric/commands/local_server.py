@@ -22,10 +22,10 @@ from urllib.parse import parse_qs, urlsplit
 import click
 from attrs import field, frozen
 
+from rubric import DefinitionError, RubricError
 from rubric.commands.output import Refusal, print_line
-from rubric.errors import DefinitionError, RubricError
-from rubric.internals.secrets import clean
-from rubric.rendering import html
+from rubric.embed import clean
+from rubric.view import html
 
 Page = Callable[[dict[str, str]], str]
 """Returns a page for the fields of its address, such as `{"q": "refund"}`."""

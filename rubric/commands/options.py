@@ -9,17 +9,14 @@ from typing import IO, Any, TypeVar, get_args
 
 import click
 from attrs import frozen
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from rubric.commands.output import Refusal
-from rubric.engine.grade import JudgeLike
-from rubric.errors import DefinitionError
+from rubric import DefinitionError, Judge
+from rubric.commands.output import Refusal, was_given
+from rubric.embed import JudgeLike, suggest
 from rubric.formats.registry import format_names
-from rubric.internals.fields import suggest
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
-from rubric.values.judges import Judge
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -243,11 +240,6 @@ def declared(names: Sequence[str]) -> dict[str, str]:
         if name not in os.environ:
             raise click.UsageError(f"--env {name}: there is no such variable in the environment; set it")
     return {name: os.environ[name] for name in names}
-
-
-def was_given(name: str) -> bool:
-    """True if the command line gives the option *name*."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def refuse_folder(out: Path) -> None:

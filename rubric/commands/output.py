@@ -6,24 +6,25 @@ A command that cannot go on prints one message on standard error and ends with t
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-import re
 import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.markdown import Markdown
 
-from rubric.errors import RubricError, UnreviewedWarning
-from rubric.internals.text import visible
+from rubric import DefinitionError, RubricError
+from rubric.embed import Wording, shown
+from rubric.errors import Problem
+from rubric.quality import UnreviewedWarning
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -80,12 +81,12 @@ def print_result(result: Printable, form: str, *, quiet: bool = False) -> None:
 
 def print_markdown(text: str, *, problem: bool = False) -> None:
     """Print Markdown *text* as a terminal shows it; a *problem* goes to standard error."""
-    print_styled(Markdown(visible(text)[0]), problem=problem)
+    print_styled(Markdown(shown(text)), problem=problem)
 
 
 def print_line(text: str, *, problem: bool = False) -> None:
     """Print one line; a *problem* goes to standard error."""
-    click.echo(visible(text)[0], err=problem)
+    click.echo(shown(text), err=problem)
 
 
 def print_text(text: str) -> None:
@@ -104,7 +105,7 @@ class Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message, without anything that could steer a terminal."""
-        click.echo(visible(self.message)[0], file=file, err=True)
+        click.echo(shown(self.message), file=file, err=True)
 
 
 class _OneVoice(click.Command):
@@ -113,7 +114,7 @@ class _OneVoice(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        with _in_one_voice():
+        with _in_one_voice(self):
             return super().make_context(info_name, args, parent, **extra)
 
 
@@ -121,7 +122,7 @@ class Command(_OneVoice):
     """A command that refuses an option of one value that is given twice; click would take the last."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _in_one_voice():
+        with _in_one_voice(self):
             return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -134,10 +135,12 @@ class Command(_OneVoice):
 
 
 @contextmanager
-def _in_one_voice() -> Iterator[None]:
-    """Turn a wrong call into a refusal."""
+def _in_one_voice(command: click.Command) -> Iterator[None]:
+    """Turn a wrong call of *command*, and a `RubricError` in it, into a refusal without a traceback."""
     try:
         yield
+    except RubricError as problem:
+        raise Refusal(in_options(problem, command)) from problem
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
@@ -150,34 +153,32 @@ def _in_one_voice() -> Iterator[None]:
 def _warnings_as_lines() -> Iterator[None]:
     """Print warnings of ours as lines, without a place in the source."""
     with warnings.catch_warnings():
-        shown = warnings.showwarning
+        showwarning = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
             if issubclass(category, UnreviewedWarning):
                 print_line(f"warning: {message}", problem=True)
             else:
-                shown(message, category, *place, **options)
+                showwarning(message, category, *place, **options)
 
         warnings.showwarning = show
         yield
 
 
 class Commands(_OneVoice, click.Group):
-    """Commands that turn a `RubricError`, and output that cannot be written, into a refusal without a traceback."""
+    """Commands that turn output which cannot be written into a refusal without a traceback."""
 
     command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             try:
-                with _in_one_voice(), _warnings_as_lines():
+                with _in_one_voice(self), _warnings_as_lines():
                     result = super().invoke(ctx)
             except SystemExit:
                 sys.stdout.flush()
                 raise
             sys.stdout.flush()
-        except RubricError as problem:
-            raise Refusal(as_options(str(problem))) from problem
         except OSError as problem:
             # The rest of the output is discarded: the interpreter's last flush would fail again.
             if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
@@ -188,34 +189,33 @@ class Commands(_OneVoice, click.Group):
         return result
 
 
-def _as_columns(said: re.Match[str]) -> str:
-    try:
-        named = ast.literal_eval(said[1])
-    except (ValueError, SyntaxError):  # a column with a brace in its name
-        return said[0]
-    return " ".join(f"--column {shlex.quote(f'{name}={column or str()}')}" for name, column in named.items())
+_PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
+"""Parameters of commands that have another name than those of functions."""
 
 
-_AS_OPTIONS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"such as judge='openai/gpt-5.6'", "such as --judge openai/gpt-5.6"),
-    (r'say judge="offline"', "say --judge offline"),
-    (r"give a wider base=", "give a wider --base"),
-    (r"declare it when you load: load_suite\(path, environ=\{'(\w+)': ...\}\)", r"declare it with --env \1"),
-    (r"name one with format='(\S+)' or format='(\S+)'", r"name one with --from \1 or --from \2"),
-    (r"name one with format=", "name one with --from"),
-    (r"columns=(\{.*?\})", _as_columns),
-    (r"or None to pass it over", "or COLUMN= to pass it over"),
-    (r"columns\.(\w+): ", r"--column \1: "),
-    (r"limit calls or tokens instead of the cost, or .*", "limit the calls instead: --max-calls"),
-    (r"a file of results has none, .*", "name their file: --candidates FILE"),
-    (r"name it: writer=\"(\S+)\"", r"name it: --writer \1"),
-    (r"or give writer=", "or give --writer MODEL"),
-    (r"give a function, or replies that exist \(outputs=\)", "give the replies that exist: --outputs FILE"),
-)
+def in_options(said: RubricError | Problem, command: click.Command | None = None) -> str:
+    """Return the text of *said* with options of *command*, else of the one that runs, in place of arguments."""
+    command = command or click.get_current_context().command
+    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
+
+    def word(argument: str, value: Any) -> str:
+        option = options.get(_PARAMETERS.get(argument, argument))
+        if option is None or value is ...:
+            return ""
+        name = option.opts[0]
+        if value is None:
+            return f"{name} {option.metavar or ''}".rstrip()
+        pairs = value.items() if isinstance(value, Mapping) else [(value, ...)]
+        return " ".join(f"{name} {shlex.quote(key if of is ... else f'{key}={of or str()}')}" for key, of in pairs)
+
+    if isinstance(said, DefinitionError):
+        name, _, part = said.field.partition(".")
+        if name in options and was_given(name):
+            return f"{options[name].opts[0]} {part}".rstrip() + f": {Wording(said.message).worded(word)}"
+    return said.text.worded(word)
 
 
-def as_options(message: str) -> str:
-    """Return *message* with options of the command line in place of arguments in code."""
-    for pattern, option in _AS_OPTIONS:
-        message = re.sub(pattern, option, message)
-    return message
+def was_given(name: str) -> bool:
+    """True if the command line gives the option *name*."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -9,13 +9,10 @@ from typing import Any
 
 import click
 
+from rubric import Budget, load, prefer_many
 from rubric.commands.options import CONCURRENT, FORMAT, JUDGE, PATH, STORE, columns_of, refuse_folder
 from rubric.commands.output import Command, Refusal, print_result
-from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike
-from rubric.formats.rubrics import load
-from rubric.internals.atomic_write import replacing
-from rubric.trust.preference import prefer_many
+from rubric.embed import JudgeLike, replacing
 
 
 @click.command(cls=Command)

@@ -10,25 +10,19 @@ from typing import Any, get_args
 import click
 from attrs import evolve
 
+from rubric import Budget, Case, Grades, LoadError, dump, influence, load, load_suite
+from rubric import check as run_tests
+from rubric import lint as lint_file
 from rubric.commands import output
 from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
-from rubric.engine.budget import Budget
+from rubric.embed import cell, source_of
 from rubric.engine.bulk import CONCURRENCY
-from rubric.engine.sources import candidate_at, source_of
-from rubric.errors import LoadError
-from rubric.formats.rubrics import dump, load
-from rubric.formats.suites import is_rubric, load_suite
-from rubric.internals.text import cell
+from rubric.formats.projects import is_rubric
+from rubric.quality import Influences, Remarks
 from rubric.quality.alignment import Kind
-from rubric.quality.influence import Influences, influence
-from rubric.quality.lint import Remarks
-from rubric.quality.lint import lint as lint_file
-from rubric.quality.trials import check as run_tests
-from rubric.results.collection import Grades
-from rubric.suites.cases import Case
 
 
 @click.command(cls=Command)
@@ -184,6 +178,9 @@ def align(
 
     Exit codes: 0 measured, 2 bad input.
     """
+    if candidates is None and (called := {*edits} - {"threshold", "weights"}):
+        why = f"--edit {min(called)} grades the candidates anew, and RESULTS has none"
+        raise click.UsageError(f"{why}; name their file: --candidates FILE")
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, judge)
     if candidates is not None:
@@ -192,7 +189,7 @@ def align(
     budget = Budget(cost=max_cost, calls=max_calls) if is_capped else None
     calls = {"writer": writer, "budget": budget, "store": store, "concurrency": concurrency or CONCURRENCY}
     tried = edits or ("threshold", "weights")
-    found = from_extra("align")(rubric, grades, labels, tried, risk=risk, **calls)
+    found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, risk=risk, **calls)
     output.print_result(found, form)
     if write and found.accepted:
         dump(found.rubric, file)
@@ -200,13 +197,14 @@ def align(
 
 def _with_candidates(grades: Grades, path: Path) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
-    held = dict(enumerate(source_of(path).items))  # type: ignore[arg-type]
+    source = source_of(path)
+    held = dict(enumerate(source.items))  # type: ignore[arg-type]
     out = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index
         if at not in held:
             raise Refusal(f"{path} has no candidate {at}, which the results are of")
-        candidate = candidate_at(at, held[at])
+        candidate = source.at(at, held[at]).candidate
         if result.key and candidate.key != result.key:
             raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}")
         out.append(evolve(result, candidate=candidate))

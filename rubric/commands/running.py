@@ -14,22 +14,22 @@ import click
 from attrs import evolve, fields, frozen
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from rubric import DefinitionError, Suite
 from rubric.commands import output
 from rubric.commands.options import RUNNING, TO_RUN, refuse_folder
 from rubric.commands.output import Refusal
-from rubric.errors import DefinitionError
-from rubric.grading.planning import Plan
-from rubric.internals.fields import check_number
-from rubric.internals.text import counted, shorten
-from rubric.results.rows import Row
-from rubric.suites.repetition import flips, pass_rates, repeated
-from rubric.suites.report import Deferred, Report
+from rubric.driving import Failure
+from rubric.embed import check_number, counted, shorten
+from rubric.engine import Plan
+from rubric.results import Row
+from rubric.suites import Report, flips, pass_rates
+from rubric.suites.repetition import repeated
+from rubric.suites.report import Deferred
 from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
 from rubric.suites.row_builder import RowBuilder, row_id, ungraded
-from rubric.suites.suite import Suite, fits
-from rubric.values.requests import Failure
+from rubric.suites.suite import fits
 
 _PLANNED = 200
 """Cases of a suite from which the line before the first call projects, at least; they are spread over all of it."""

@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from rubric import presets
+from rubric import dumps, presets
 from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
-from rubric.formats.files import write_text
-from rubric.formats.rubrics import dumps
+from rubric.embed import write_text
 
 PROGRAMS = ("rubric", "rubric-grade")
 """The console scripts."""

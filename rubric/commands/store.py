@@ -10,7 +10,7 @@ import click
 
 from rubric.commands.options import FORMAT, PATH
 from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
-from rubric.internals.atomic_write import replacing
+from rubric.embed import replacing
 from rubric.store import audit
 
 FILE = click.argument("file", type=PATH)

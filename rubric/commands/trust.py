@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,10 @@ from rubric.internals.row_files import first_row
 FINE, WORSE = 0, 1
 
 
-def from_extra(name: str) -> Any:
-    """Return the function *name* of `rubric`; its libraries are an extra."""
-    import rubric  # noqa: PLC0415 - other commands run without numpy
-
+def from_extra(module: str, name: str) -> Any:
+    """Return the function *name* of *module*; its libraries are an extra, without which other commands run."""
     try:
-        return getattr(rubric, name)
+        return getattr(import_module(module), name)
     except ImportError as error:
         raise Refusal(str(error)) from error
 
@@ -52,7 +51,7 @@ def agree(
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)
-    found = from_extra("agreement")(results, given)
+    found = from_extra("rubric.trust", "agreement")(results, given)
     drift = None if against is None else found.against(against, risk=risk)
     if form == "json":
         print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})
@@ -89,7 +88,7 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
 
     Exit codes: 0 estimated, 1 below --min, 2 bad input, or no estimate.
     """
-    found = from_extra("estimate")(results, labels, criterion=criterion, how=how)
+    found = from_extra("rubric.trust", "estimate")(results, labels, criterion=criterion, how=how)
     print_result(found, form)
     if found.value is None:
         raise Refusal(found.sentence)
@@ -109,7 +108,7 @@ def compare(new: Path, old: Path, labels: tuple[Path, Path] | None, form: str) -
 
     Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
     """
-    found = from_extra("compare")(new, old, labels)
+    found = from_extra("rubric.trust", "compare")(new, old, labels)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
     for one in worse if form != "json" else ():

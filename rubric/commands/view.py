@@ -8,18 +8,16 @@ from typing import Any
 
 import click
 
+from rubric import Grades, Rubric, load, load_suite
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH
 from rubric.commands.output import Command, Refusal
-from rubric.formats.rubrics import load
-from rubric.formats.suites import is_rubric, load_suite
+from rubric.formats.projects import is_rubric
 from rubric.internals.row_files import first_row, read_json
-from rubric.results.collection import Grades
-from rubric.results.page import results_page
-from rubric.store import page as store_page
-from rubric.suites.report import Report
-from rubric.suites.reporters.html import render
-from rubric.values.rubrics import Rubric
+from rubric.suites import Report
+from rubric.view import store_page
+from rubric.view.page import results_page
+from rubric.view.suite_page import render
 
 
 def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page:

@@ -10,6 +10,6 @@ Grading on a Dask cluster (extra `dask`): each shard is a task with a store of i
 
 from __future__ import annotations
 
-from rubric.dask.cluster import grade_on_cluster
+from rubric.internals.lazy_names import attach
 
-__all__ = ["grade_on_cluster"]
+__getattr__, __dir__ = attach(__name__, __file__)

@@ -16,28 +16,30 @@ from uuid import uuid4
 from distributed import Client, KilledWorker, as_completed, get_worker
 from distributed.protocol import pickle
 
+from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
-from rubric.engine.budget import Budget
-from rubric.engine.bulk import grade_many
-from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default
-from rubric.engine.progress import OnProgress, reporting
-from rubric.engine.rate_limits import Limits
-from rubric.engine.shards import number_of
-from rubric.engine.sources import Candidates, Placed, fetched, source_of
-from rubric.errors import ClusterError, DefinitionError, RubricError
+from rubric.driving import Usage
+from rubric.embed import (
+    Candidates,
+    JudgeLike,
+    as_path,
+    as_rubric,
+    check_count,
+    judge_or_default,
+    refuse,
+    replacing,
+    run,
+    source_of,
+)
+from rubric.engine import Placed, Progress, Shard
+from rubric.engine.progress import reporting
+from rubric.engine.shares import Share
+from rubric.errors import ClusterError
 from rubric.grading.flow import check
-from rubric.internals import background_loop
-from rubric.internals.atomic_write import replacing
-from rubric.internals.fields import as_path, check_count, refuse
 from rubric.internals.secrets import describe
-from rubric.results.collection import Grades
-from rubric.results.result import Grade, Ungraded
 from rubric.store.cache_key import check_identity
 from rubric.store.database import InDoubt
-from rubric.store.store import Store
-from rubric.values.judges import AnyJudge
-from rubric.values.requests import Usage
-from rubric.values.rubrics import Rubric
+from rubric.values import AnyJudge
 
 Result = Grade | Ungraded
 
@@ -64,7 +66,7 @@ def grade_on_cluster(
     in_doubt: InDoubt = "retry",
     budget: Budget | None = None,
     limits: Limits | None = None,
-    progress: bool | OnProgress | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Grades:
     """
     Grade many *candidates* against *rubric* on a Dask cluster, and return the results in their order.
@@ -164,7 +166,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
     items = source.items
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
-    return [Placed(index, fetched(item), source.columns) for index, item in enumerate(items)]
+    return [source.at(index, item).fetched() for index, item in enumerate(items)]
 
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
@@ -212,7 +214,7 @@ def _split(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
     """Return the candidates of each shard that has any, by the name of its store."""
     parts: dict[int, list[Placed]] = {}
     for item in items:
-        parts.setdefault(number_of(item.index, item, count), []).append(item)
+        parts.setdefault(Shard.holding(item.index, item, count).number, []).append(item)
     digits = len(str(count))
     return {f"shard-{number:0{digits}}-of-{count}.db": parts[number] for number in sorted(parts)}
 
@@ -223,7 +225,8 @@ def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> It
     # The scheduler has the whole rest of the budget meanwhile. If it dies, its count is lost, and all of it is charged:
     # charging less would let the next run spend money that is gone.
     with (budget or Budget()).entrusting() as (left, commit):
-        settings = RunSettings.of(uuid4().hex[:12], limits, left, {} if budget is None else budget.prices)
+        share = Share.of(limits, left, {} if budget is None else budget.prices)
+        settings = RunSettings(uuid4().hex[:12], share)
         plugin = PermitPlugin(settings)
         try:
             client.register_plugin(plugin)
@@ -314,5 +317,5 @@ def grade_shard(
     with Store(path, in_doubt=in_doubt) as store:
         stream = grade_many(part, rubric, judge, concurrency=concurrency, store=store, limits=limiter, progress=False)
         results = [*stream]
-    background_loop.run(limiter.aclose())
+    run(limiter.aclose())
     return results

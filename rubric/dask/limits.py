@@ -18,82 +18,39 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from attrs import define, evolve, field, fields, frozen
+from attrs import define, field, frozen
 from distributed import Scheduler, SchedulerPlugin, Worker
 
-from rubric.engine.budget import Amount, Budget, Reservation, Sum, pico
-from rubric.engine.rate_limits import ADDRESS, Limits, ModelLimiter
-from rubric.errors import ModelError
+from rubric import ModelError
+from rubric.driving import Ask, Failure, Reply
+from rubric.engine.shares import Share
 from rubric.internals.secrets import describe
-from rubric.models.pricing import dearest, most_tokens
-from rubric.store.cache_key import digest
-from rubric.values.requests import Ask, Commit, Failure, Reply
 
-Wanted = tuple[str, str, str, int, float]
-"""A request: its number, the model's name, a key of model and address, its most tokens, its most dollars."""
+Outcome = Reply | Failure | None
+Wanted = tuple[str, str, str, bytes]
+"""A request: its number, the model's name, the key of its limiter, and what it may take, pickled."""
+
+Queue = deque[tuple[Wanted, asyncio.Future[None]]]
 
 
 @frozen
 class RunSettings:
-    """
-    The limits and the budget of a run, as plain data for the scheduler and the workers: no locks, no state.
-
-    Args:
-        run: The name of the run.
-        limits: The arguments of `Limits` for each model, by its name; under "" those for all other models.
-        cost: The rest of the budget in US dollars; None without a limit.
-        calls: The rest of the budget in requests; None without a limit.
-        tokens: The rest of the budget in tokens; None without a limit.
-        prices: Of models by their names, as `Budget` has them.
-    """
+    """The name of a *run*, and its *share* of limits and a budget."""
 
     run: str
-    limits: dict[str, dict[str, Any]]
-    cost: float | None = None
-    calls: int | None = None
-    tokens: int | None = None
-    prices: dict[str, tuple[float, float]] = field(factory=dict)
-
-    @classmethod
-    def of(
-        cls, run: str, limits: Limits | None, left: Amount, prices: Mapping[str, tuple[float, float]]
-    ) -> RunSettings:
-        """Return the settings of *run*; *left* is the rest of a budget with these *prices*."""
-        limits = limits or Limits()
-        every = _given(limits)
-        by_model = {"": every}
-        for name, each in limits.by_model.items():
-            own = {key: value for key, value in _given(each).items() if value is not None and key != "window"}
-            by_model[name] = every | own
-        return cls(run, by_model, left.cost, left.calls, left.tokens, dict(prices))
-
-    @property
-    def counts_tokens(self) -> bool:
-        """True if a limit or the budget depends on the tokens of a request."""
-        limited = any(given.get("tpm") is not None for given in self.limits.values())
-        return limited or self.cost is not None or self.tokens is not None
+    share: Share
 
     def name(self, service: str) -> str:
         """Return the name of a *service* of the scheduler for this run."""
         return f"rubric-{self.run}-{service}"
 
-
-def _given(limits: Limits) -> dict[str, Any]:
-    return {
-        part.alias or part.name: getattr(limits, part.name)
-        for part in fields(Limits)
-        if part.init and (part.alias or part.name) not in ("clock", "by_model")
-    }
-
-
-_MILLION = 10**6
 
 _AT_ONCE = 64
 """Requests in one call of the scheduler."""
@@ -115,43 +72,31 @@ class PermitLimiter:
 
     settings: RunSettings
     worker: Worker
-    _queues: dict[str, deque[tuple[Wanted, asyncio.Future[None]]]] = field(factory=dict)
+    _claim: Any = field(init=False)
+    _queues: dict[str, Queue] = field(factory=dict)
     _returns: list[tuple[str, bytes | None]] = field(factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(factory=dict)
 
+    @_claim.default
+    def _claims(self) -> Any:
+        return self.settings.share.claims()
+
     @asynccontextmanager
-    async def __call__(self, ask: Ask) -> AsyncIterator[Commit]:
+    async def __call__(self, ask: Ask) -> AsyncIterator[Callable[[Outcome], None]]:
         """Return the context in which the request *ask* is sent."""
-        tokens, cost, rates = await self._most(ask)
-        address = [str(ask.judge.params.get(name)) for name in ADDRESS]
-        number, key = uuid4().hex, digest("\n".join([ask.judge.name, str(ask.judge.via), *address]))
+        (key, claim), number = await self._claim(ask), uuid4().hex
         granted = asyncio.get_running_loop().create_future()
         queue = self._queues.setdefault(key, deque())
-        queue.append(((number, ask.judge.name, key, tokens, cost), granted))
+        queue.append(((number, ask.judge.name, key, pickle.dumps(claim)), granted))
         self._start(key, partial(self._ask_for, queue))
         await granted
-        outcomes: list[Reply | Failure | None] = []
+        outcomes: list[Outcome] = []
         try:
             yield outcomes.append
         finally:
-            agreed = isinstance(ask.judge.model, str) and ask.judge.name in self.settings.prices
-            self._return(number, pickle.dumps(_for_scheduler(outcomes[-1], rates, agreed=agreed)) if outcomes else None)
+            self._return(number, pickle.dumps(claim.counted(outcomes[-1])) if outcomes else None)
 
-    async def _most(self, ask: Ask) -> tuple[int, float, tuple[float, float] | None]:
-        """Return the most tokens and dollars of *ask*, and the prices of a token sent and of one received."""
-        if not self.settings.counts_tokens:
-            return 0, 0.0, None
-        sent, back = await most_tokens(ask)
-        if self.settings.cost is None:
-            return sent + back, 0.0, None
-        given = self.settings.prices.get(ask.judge.name)
-        rates = dearest(ask.judge, sent) if given is None else (given[0] / _MILLION, given[1] / _MILLION)
-        if rates is None:
-            message = f"not sent: the price of {ask.judge.name!r} is not known to this worker"
-            raise ModelError(Failure("budget", message))
-        return sent + back, sent * rates[0] + back * rates[1], rates
-
-    async def _ask_for(self, queue: deque[tuple[Wanted, asyncio.Future[None]]]) -> None:
+    async def _ask_for(self, queue: Queue) -> None:
         while queue:
             some = dict(islice(((wanted[0], (wanted, granted)) for wanted, granted in queue), _AT_ONCE))
             wanted = [wanted for wanted, _ in some.values()]
@@ -211,45 +156,24 @@ class PermitLimiter:
             await asyncio.sleep(0)
 
 
-def _for_scheduler(
-    outcome: Reply | Failure | None, rates: tuple[float, float] | None, *, agreed: bool
-) -> Reply | Failure | None:
-    """Return the part of *outcome* that the scheduler counts, with the cost that follows from the tokens."""
-    if outcome is None:  # it was not sent after all
-        return None
-    charged = Reservation(Sum(), rates, agreed, outcome)
-    usage = evolve(outcome.usage, cost=charged.cost) if charged.is_metered else outcome.usage
-    if isinstance(outcome, Reply):
-        return Reply(None, usage=usage)
-    return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)
-
-
 # -- the scheduler ---------------------------------------------------------------------------------------
 
 _GRACE = 5.0
 """Seconds until the requests of a dead worker count as finished: a request that it sent may still be in flight."""
 
 
-class _ForeignBudget(Budget):
-    """A budget for requests of other processes, which say how much they may take."""
-
-    def reserve(self, most: Sum) -> AbstractAsyncContextManager[Reservation]:
-        """Reserve *most* until the usage of the request is known."""
-        return self._setting_aside(most, "this request")
-
-
 @define
 class _Permit:
-    """The permit of one request: its worker, its reservations, and the limits and budgets that count its result."""
+    """The permit of one request: its worker, and what it passed; *commit* takes its outcome."""
 
     worker: str
     stack: AsyncExitStack = field(factory=AsyncExitStack)
-    settles: list[Commit] = field(factory=list)
+    commit: Callable[[Outcome], None] | None = None
 
-    async def close(self, outcome: Reply | Failure | None) -> None:
+    async def close(self, outcome: Outcome) -> None:
         """Return it with the result of the request; None: it was not sent."""
-        for settle in self.settles:
-            settle(outcome)
+        if self.commit is not None:
+            self.commit(outcome)
         await self.stack.aclose()
 
 
@@ -264,8 +188,7 @@ class PermitPlugin(SchedulerPlugin):
         """Register the services that workers and the client call."""
         given = self._settings
         self._scheduler = scheduler
-        self._budget = _ForeignBudget(cost=given.cost, calls=given.calls, tokens=given.tokens)
-        self._limiters: dict[str, ModelLimiter] = {}
+        self._allowance = given.share.allowance()
         self._permits: dict[str, _Permit] = {}
         self._is_over = False
         self._services: dict[str, Callable[..., Any]] = {"take": self.take, "settle": self.settle, "end": self.end}
@@ -288,14 +211,11 @@ class PermitPlugin(SchedulerPlugin):
         return [(one[0], task.result()) for one, task in zip(wanted, granting, strict=True) if not task.cancelled()]
 
     async def _grant(self, worker: str, wanted: Wanted) -> bytes | None:
-        number, name, key, tokens, cost = wanted
+        number, name, key, claim = wanted
         permit = _Permit(worker)
         try:
-            reservation = await permit.stack.enter_async_context(self._budget.reserve(Sum(pico(cost), 1, tokens)))
-            permit.settles.append(reservation.commit)
-            if key not in self._limiters:
-                self._limiters[key] = Limits(**self._settings.limits.get(name, self._settings.limits[""])).limiter(name)
-            permit.settles.append(await permit.stack.enter_async_context(self._limiters[key].place(tokens)))
+            admitted = self._allowance.admit(name, key, pickle.loads(claim))  # noqa: S301 - as Dask does
+            permit.commit = await permit.stack.enter_async_context(admitted)
             if self._is_over or worker not in self._scheduler.workers:
                 message = "not sent: the run is over, or this worker is cut off from it"
                 raise ModelError(Failure("exception", message))  # noqa: TRY301
@@ -319,10 +239,9 @@ class PermitPlugin(SchedulerPlugin):
     async def end(self) -> tuple[float | None, int, int]:
         """Grant no permit any more, and return what has been spent: US dollars, requests, tokens."""
         self._is_over = True
-        spent, held = self._budget.spent, self._budget.held  # requests in flight count with the most that they may take
+        taken = self._allowance.taken
         asyncio.get_running_loop().call_later(_GRACE, self._withdraw)
-        cost = None if spent.cost is None else spent.cost + (held.cost or 0.0)
-        return cost, (spent.calls or 0) + (held.calls or 0), (spent.tokens or 0) + (held.tokens or 0)
+        return taken.cost, taken.calls or 0, taken.tokens or 0
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:  # noqa: ARG002
         """Take back the permits of a dead *worker* after a grace; the results of its requests are unknown."""

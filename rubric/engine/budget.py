@@ -18,14 +18,14 @@ from attrs import define, evolve, field, frozen
 from attrs.setters import frozen as fixed
 
 from rubric.engine.rate_limits import FairQueue, of_one_process
-from rubric.errors import DefinitionError, ModelError
+from rubric.errors import DefinitionError, ModelError, Wording
 from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
 from rubric.internals.text import counted
 from rubric.models.pricing import dearest, most_tokens, price
 from rubric.models.retry import is_free
-from rubric.values.judges import AnyJudge, Judge, judges_of
+from rubric.values.judges import AnyJudge, Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
 
 PICO = 10**12
@@ -96,6 +96,16 @@ class Reservation:
     def commit(self, outcome: Reply | Failure | None) -> None:
         """Note the outcome; None: the request was not sent."""
         self.outcome, self.is_sent = outcome, outcome is not None
+
+    def counted(self, outcome: Reply | Failure | None) -> Reply | Failure | None:
+        """Note the outcome, and return the part of it that is counted, with the cost that follows from the tokens."""
+        self.commit(outcome)
+        if outcome is None:
+            return None
+        usage = evolve(outcome.usage, cost=self.cost) if self.is_metered else outcome.usage
+        if isinstance(outcome, Reply):
+            return Reply(None, usage=usage)
+        return Failure(outcome.kind, "", in_doubt=outcome.in_doubt, retry_after=outcome.retry_after, usage=usage)
 
     @property
     def charged(self) -> Sum:
@@ -207,13 +217,17 @@ class Budget:
 
     @asynccontextmanager
     async def _passing(self, ask: Ask, *, waits: bool = True) -> AsyncIterator[Commit]:
-        most = await self._most(ask)
-        async with self._setting_aside(most, "this request", waits=waits) as reservation:
-            reservation.rates, reservation.is_agreed = self._terms(ask, most)
+        async with self.reserve(await self.claim(ask), waits=waits) as commit:
+            yield commit
+
+    @asynccontextmanager
+    async def reserve(self, claim: Reservation, *, waits: bool = True) -> AsyncIterator[Commit]:
+        """Return what a request with this *claim* passes, which another process may send."""
+        async with self._setting_aside(claim, "this request", waits=waits):
             try:
-                yield reservation.commit
+                yield claim.commit
             except ModelError:  # from a limiter behind this one: it was not sent
-                reservation.is_sent = False
+                claim.is_sent = False
                 raise
 
     @property
@@ -261,9 +275,9 @@ class Budget:
         Raises:
             DefinitionError: With the name of the judge, and what helps.
         """
-        for judge in judges_of(judges) if self.cost is not None else ():
+        for judge in judges.single_judges() if self.cost is not None else ():
             if judge.name not in self.prices and price(judge) is None:
-                raise DefinitionError(name, _NO_PRICE.format(judge.name, cure or _CURE))
+                raise DefinitionError(name, _no_price(judge, cure))
 
     def charge(self, usage: Usage) -> None:
         """Charge what an agent or a script spent, which was not set aside."""
@@ -303,10 +317,10 @@ class Budget:
 
     async def charge_for(self, ask: Ask, outcome: Reply | Failure) -> None:
         """Charge *ask*, which an earlier process sent."""
-        most = await self._most(ask)
-        reservation = Reservation(most, *self._terms(ask, most), outcome)
+        claim = await self.claim(ask)
+        claim.commit(outcome)
         with self._queue.lock:
-            self._count(reservation)
+            self._count(claim)
 
     def refuse_beyond(self, cost: float) -> None:
         """
@@ -328,12 +342,14 @@ class Budget:
         Raises:
             ModelError: It does not fit, with a failure of the kind `budget`.
         """
-        async with self._setting_aside(Sum(pico(cost), 1), "this case") as reservation:
+        claim = Reservation(Sum(pico(cost), 1))
+        async with self._setting_aside(claim, "this case"):
             # A usage without a call would count as unknown, and be charged in full.
-            yield lambda usage: reservation.commit(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
+            yield lambda usage: claim.commit(Reply(None, usage=evolve(usage, calls=max(1, usage.calls))))
 
     @asynccontextmanager
-    async def _setting_aside(self, most: Sum, what: str, *, waits: bool = True) -> AsyncIterator[Reservation]:
+    async def _setting_aside(self, claim: Reservation, what: str, *, waits: bool = True) -> AsyncIterator[None]:
+        most = claim.most
         if waits:
             await self._queue.pass_through(partial(self._admit, most, what))
         else:
@@ -341,34 +357,30 @@ class Budget:
                 if self._admit(most, what) > 0:
                     why = self._why_not(self._held + most, "what is in flight, and this,")
                     raise ModelError(Failure("budget", f"not sent: {why}"))
-        reservation = Reservation(most)
         try:
-            yield reservation
+            yield
         finally:
             with self._queue.lock:
                 self._held -= most
-                self._count(reservation)
+                self._count(claim)
                 self._queue.wake_first()
 
     def _count(self, reservation: Reservation) -> None:
         self._spent += reservation.charged
         self._is_known = self._is_known and (reservation.is_known or self.cost is not None)
 
-    def _terms(self, ask: Ask, most: Sum) -> tuple[tuple[float, float] | None, bool]:
-        """Return the prices of *ask*, and whether they are agreed, whatever cost is reported."""
-        return self._rates(ask.judge, most.tokens), isinstance(ask.judge.model, str) and ask.judge.name in self.prices
-
-    async def _most(self, ask: Ask) -> Sum:
-        """Return the most that *ask* may take; amounts without a limit are not looked up."""
-        if self.cost is None and self.tokens is None:
-            return Sum(calls=1)
+    async def claim(self, ask: Ask, *, tokens: bool = False) -> Reservation:
+        """Return what to set aside for *ask*: amounts with a limit are looked up, and *tokens* if they are wanted."""
+        agreed = isinstance(ask.judge.model, str) and ask.judge.name in self.prices
+        if self.cost is None and self.tokens is None and not tokens:
+            return Reservation(Sum(calls=1), self._rates(ask.judge, 1), agreed)
         sent, back = await most_tokens(ask)
-        if self.cost is None:
-            return Sum(0, 1, sent + back)
-        rates = self._rates(ask.judge, sent)
-        if rates is None:
-            raise ModelError(Failure("budget", "not sent: " + _NO_PRICE.format(ask.judge.name, _CURE)))
-        return Sum(pico(sent * rates[0] + back * rates[1]), 1, sent + back)
+        most, rates = Sum(0, 1, sent + back), self._rates(ask.judge, sent)
+        if self.cost is not None and rates is None:
+            raise ModelError(Failure("budget", f"not sent: {_no_price(ask.judge)}"))
+        if self.cost is not None and rates is not None:
+            most = evolve(most, pico=pico(sent * rates[0] + back * rates[1]))
+        return Reservation(most, self._rates(ask.judge, most.tokens), agreed)
 
     def _rates(self, judge: Judge, sent: int) -> tuple[float, float] | None:
         if judge.name in self.prices:
@@ -399,5 +411,7 @@ class Budget:
         return ""
 
 
-_NO_PRICE = "the price of {!r} is not known, so no budget can hold; {}"
-_CURE = "limit calls or tokens instead of the cost, or give the price: Budget(prices=...)"
+def _no_price(judge: Judge, cure: str = "") -> Wording:
+    """Return the message on *judge*, whose price is not known; *cure* is what helps if no option of the budget does."""
+    cures = Wording("give ", calls=None), Wording("give the price: ", prices=...), "leave out the cost"
+    return Wording(f"the price of {judge.name!r} is not known, so no budget can hold; ", cure or cures)

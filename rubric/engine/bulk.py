@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, as_rubric, judge_or_default, remarked, traced
+from rubric.engine.grade import JudgeLike, as_rubric, check_loop, judge_or_default, remarked, traced
 from rubric.engine.pipeline import Options, Pipeline, StoreLike
 from rubric.engine.progress import OnProgress, reporting
 from rubric.engine.shards import end_mark
@@ -22,11 +23,10 @@ from rubric.grading.flow import check
 from rubric.internals import background_loop
 from rubric.internals.containers import NoTruth
 from rubric.internals.guided import guided
-from rubric.internals.secrets import describe
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.aggregation import unknown
-from rubric.store.cache_key import check_identity, fingerprint
+from rubric.store.cache_key import check_identity
 from rubric.values.candidates import Candidate
 from rubric.values.findings import Unjudged
 from rubric.values.judges import NOBODY, AnyJudge
@@ -34,7 +34,10 @@ from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
 
 Result = Grade | Ungraded
+T = TypeVar("T")
+
 CONCURRENCY = 64
+"""Candidates in progress at once where the caller says nothing else."""
 
 
 @guided
@@ -183,7 +186,7 @@ class _Job:
         return result
 
     def _ungraded(self, index: int, error: Exception, candidate: Candidate | None) -> Ungraded:
-        failure = Failure("exception", describe(error))
+        failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))
         missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
@@ -191,6 +194,41 @@ class _Job:
         if candidate is None:
             return result
         return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)
+
+
+@frozen
+class Session:
+    """An open pipeline, and what is graded over it; see `session`."""
+
+    rubric: Rubric
+    judge: AnyJudge
+    pipeline: Pipeline
+    options: Options
+
+    async def grade(self, candidate: Candidate, rubric: Rubric) -> Result:
+        """Grade *candidate* against *rubric*."""
+        graded = await traced(candidate, rubric, self.judge, self.pipeline.send, keep=self.options.keeps)
+        return remarked(graded, self.pipeline.dispatcher)
+
+    async def work(self, items: Sequence[Any], work: Callable[[int, Any], Awaitable[T]]) -> list[T]:
+        """Return what *work* makes of each place and item, in order, as many at once as candidates are graded."""
+        concurrency, done = self.options.concurrency, list[T]()
+        pool = WorkerPool(reader_of(items, is_held=True), work, concurrency, concurrency)
+        try:
+            while due := await pool.take():
+                done += due
+        finally:
+            await pool.aclose()
+        return done
+
+
+@asynccontextmanager
+async def session(rubric: Rubric | str | Path, judge: AnyJudge, options: Options) -> AsyncIterator[Session]:
+    """Open the pipeline to grade by *judge*, with *rubric* loaded, for functions that grade more than candidates."""
+    check_loop()
+    given = await asyncio.to_thread(as_rubric, rubric)
+    with await asyncio.to_thread(options.pipeline, judge) as opened:
+        yield Session(given, judge, opened, options)
 
 
 @define(eq=False, repr=False)
@@ -233,7 +271,7 @@ class _Stream(NoTruth):
         `Grades.to_jsonl` writes it. If you write the lines yourself, write it after them, for `merge_results`.
         """
         job = self._job
-        return end_mark(job.source.given, self._read, lambda: (fingerprint(job.rubric), fingerprint(job.judge)))
+        return end_mark(job.source.given, self._read, job.rubric, job.judge)
 
 
 @define(eq=False, repr=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import field, fields, frozen
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, Wording
 from rubric.internals.fields import nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import refuse_twice
@@ -79,9 +79,9 @@ def _as_named(value: object) -> FrozenMap:
         if not isinstance(column, str):
             raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
         if name not in _FIELDS:
-            swapped = f"; it is the other way round: {{{column!r}: {name!r}}}" if column in _FIELDS else ""
-            why = f"is no field of a candidate{swapped or suggest(str(name), _FIELDS)}"
-            raise DefinitionError(f"columns.{name}", why)
+            swapped = Wording("; it is the other way round: ", columns={column: name})
+            why = swapped if column in _FIELDS else suggest(str(name), _FIELDS)
+            raise DefinitionError(f"columns.{name}", Wording("is no field of a candidate", why))
     return FrozenMap(value)
 
 
@@ -108,8 +108,8 @@ class Columns:
         """
         for name, means in self._unused(row):
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
-            cure = f" Name it, columns={{{means[0]!r}: {name!r}}}, or pass it over: {{{name!r}: None}}" if known else ""
-            raise DefinitionError(name, f"is no field of a candidate; did you mean {means[0]!r}?{cure}")
+            cure = self._cure(" Name it, ", means[0], name) if known else ""
+            raise DefinitionError(name, Wording(f"is no field of a candidate; did you mean {means[0]!r}?", cure))
         columns = {name: self.named.get(name, name) for name in _FIELDS}
         return {name: row[column] for name, column in columns.items() if column is not None and column in row}
 
@@ -141,18 +141,21 @@ class Columns:
             return ""
         field = "context" if "input" in (*self.named, *texts, *others) else "input"
         said = f"column {found[0]!r} holds" if len(found) == 1 else f"columns {', '.join(map(repr, found))} hold"
-        cure = f"name its field, columns={{{field!r}: {found[0]!r}}}, or pass it over: {{{found[0]!r}: None}}"
-        return f"the {said} texts that no judge sees; {cure}"
+        return Wording(f"the {said} texts that no judge sees; ", self._cure("name its field, ", field, found[0]))
 
-    def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str]) -> str:
+    def _cure(self, said: str, field: str, column: str) -> Wording:
+        """Return what takes *column* for *field*, or passes it over."""
+        takes, ignores = ({**self.named, **more} for more in ({field: column}, {column: None}))
+        return Wording(Wording(said, columns=takes), ", or pass it over: ", columns=ignores)
+
+    def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str]) -> Wording:
         cure = self._with(unused, there)
         one = len(unused) == 1
         said = "looks like a field of a candidate and is" if one else "look like fields of a candidate and are"
         lacking = "" if {"output"} & {*there, *cure} else "; name the column of the output too"
-        return (
-            f"{', '.join(map(repr, unused))} {said} not used; say which field {'it is' if one else 'each is'}, or None "
-            f"to pass it over, such as columns={cure!r}{lacking} (there are: {', '.join(there)})"
-        )
+        fields = f"say which field {'it is' if one else 'each is'}, or None to pass it over, such as "
+        why = f"{', '.join(map(repr, unused))} {said} not used; {fields}"
+        return Wording(Wording(why, columns=cure), f"{lacking} (there are: {', '.join(there)})")
 
     def _unused(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""

@@ -14,10 +14,10 @@ from attrs import evolve
 
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
-from rubric.engine.sources import Candidates, candidate_at, holds_many, one_candidate, source_of
+from rubric.engine.sources import Candidates, holds_many, one_candidate, source_of
 from rubric.errors import DefinitionError, RubricError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
-from rubric.grading.planning import Plan, plan_one, without_question
+from rubric.grading.planning import Plan, plan_ask, plan_one, without_question
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
@@ -25,9 +25,9 @@ from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate, of_text
+from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
-from rubric.values.requests import Limiter, Transport
+from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, is_reviewed, rubric_of, unreviewed
 
 CandidateLike = Candidate | str | Path | Mapping[str, Any]
@@ -170,14 +170,13 @@ async def _run(
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
         candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
     judges = judge_or_default(judge)
-    one = of_text("candidate", candidate) if isinstance(candidate, str) else one_candidate(candidate)
+    one = one_candidate(candidate)
     by = as_rubric(rubric)
-    keep = options.store is not None if options.keep is None else options.keep
     if not options.is_slow_to_open:
         opened = options.pipeline()
-        return remarked(await traced(one, by, judges, opened.send, keep=keep), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
-        return remarked(await traced(one, by, judges, opened.send, keep=keep), opened.dispatcher)
+        return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
 
 
 def _with_fields(candidate: CandidateLike, input: str, reference: str, context: str) -> CandidateLike:
@@ -201,8 +200,8 @@ def check_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         message = (
-            "this needs asyncio; under trio, drive the flow yourself: rubric.adrive(rubric.flow(candidate, rubric, "
-            "judge), transport, together=...), or call rubric.grade in a thread"
+            "this needs asyncio; under trio, drive the flow yourself: adrive(flow(candidate, rubric, "
+            "judge), transport, together=...) of rubric.driving, or call rubric.grade in a thread"
         )
         raise RubricError(message) from None
 
@@ -211,7 +210,8 @@ def traced(
     candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport, *, keep: bool = False
 ) -> Coroutine[Any, Any, Grade | Ungraded]:
     """Grade *candidate* over *send*, in a span of its own."""
-    return in_span(rubric, adrive(flow(candidate, rubric, judge, keep=keep), send))
+    programs = PROGRAMS.get() is not None
+    return in_span(rubric, adrive(flow(candidate, rubric, judge, keep=keep, programs=programs), send))
 
 
 async def in_span(rubric: Rubric, grading: Awaitable[Grade | Ungraded]) -> Grade | Ungraded:
@@ -299,10 +299,18 @@ def plan(
     if isinstance(items, AsyncIterable):
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
-    several = [candidate_at(index, item, source.columns) for index, item in enumerate(items)]
-    planned = Plan.total(
-        plan_one(candidate, checked, judges, count=count_tokens, price=price, worst=worst_cost) for candidate in several
-    )
+    several = [source.at(index, item).candidate for index, item in enumerate(items)]
+    planned = Plan.total(plan_candidate(candidate, checked, judges) for candidate in several)
     unasked = several and not any(candidate.input or candidate.messages for candidate in several)
     remarks = source.remark(), without_question(checked) if unasked else ""
     return evolve(planned, remarks=tuple(filter(None, remarks)))
+
+
+def plan_candidate(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Plan:
+    """Return what grading one *candidate* would take, by the prices and the tokenisers of LiteLLM."""
+    return plan_one(candidate, rubric, judge, count=count_tokens, price=price, worst=worst_cost)
+
+
+def plan_asks(asks: Iterable[Ask]) -> Plan:
+    """Return what *asks* would take, if their replies can be used."""
+    return Plan.total(plan_ask(ask, count=count_tokens, price=price, worst=worst_cost) for ask in asks)

@@ -8,7 +8,8 @@ outcomes. `drive` and `adrive` are the two drivers. Both get each ask to a *tran
     ask -> leads -> store -> dispatcher (retries) -> [turn, place, budget, limits, the store's record] -> model
 
 Every single request passes the part in brackets, retries included, and leaves it when it is through. The store's record
-comes last: a request that still waits when the process dies was not sent.
+comes last: a request that still waits when the process dies was not sent. An ask for a program takes another way: to
+what runs programs, where they are allowed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from contextvars import copy_context
 from functools import partial
 from types import CoroutineType, TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Union
 
 from attrs import define, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.errors import ModelError
+from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
 from rubric.grading.steps import Batch, Got, Steps, T
 from rubric.internals import background_loop
@@ -34,15 +36,18 @@ from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.models.threads import abandon, submit
 from rubric.store.cache_key import check_identity
-from rubric.store.store import Store
+from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
-from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
+from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
+
+if TYPE_CHECKING:
+    from rubric.store.store import Store
 
 CONCURRENCY = 32
 """Requests in flight at once where the caller says nothing else."""
 
 Outcome = Reply | Failure
-StoreLike = Store | str | os.PathLike[str]
+StoreLike = Union["Store", str, os.PathLike[str]]
 """A store, or the path of one, which is then opened for one call."""
 
 # -- drivers ---------------------------------------------------------------------------------------------
@@ -65,7 +70,8 @@ def drive(
             thread pool.
 
     Example:
-        >>> from rubric import Candidate, Judge, Reply, Rubric, drive, flow
+        >>> from rubric import Candidate, Judge, Rubric
+        >>> from rubric.driving import Reply, drive, flow
         >>> steps = flow(Candidate("Thank you."), Rubric.of("Is polite"), Judge("any", sealed=False))
         >>> drive(steps, lambda ask: Reply('{"reason": "it thanks", "score": 0.9}')).score
         0.9
@@ -116,12 +122,21 @@ async def _side_by_side(transport: Transport, batch: Batch) -> Got:
         return (await transport(batch[0]),)
     # Not the first of several in this task, though that would save one: then the first asks of all candidates would go
     # before the second ones, and a budget that is spent in between would leave more candidates half graded.
+    return tuple(await side_by_side([_as_coroutine(transport(ask)) for ask in batch]))
+
+
+async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """
+    Run *jobs* at once and return their results in order.
+
+    The first error cancels the others, waits for them, and is raised by itself rather than in a group.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_as_coroutine(transport(ask))) for ask in batch]
+            tasks = [group.create_task(job) for job in jobs]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return tuple(task.result() for task in tasks)
+    return [task.result() for task in tasks]
 
 
 def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
@@ -289,6 +304,20 @@ class _Turns:
         )
 
 
+def _sent(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
+    """Send *ask* by *transport*, or run its program."""
+    return transport(ask) if ask.program is None else _run(ask, ask.program, budget)
+
+
+async def _run(ask: Ask, program: Launcher, budget: Budget | None) -> Outcome:
+    """Run *program*, and charge *budget* with its cost, which nothing can hold back."""
+    run = PROGRAMS.get()
+    outcome = forbidden(ask.criteria[0], program) if run is None else await run(ask)
+    if budget is not None:
+        budget.charge(outcome.usage)
+    return outcome
+
+
 _MOST_LEADS = 256  # tasks, with the text of each
 
 
@@ -452,12 +481,20 @@ class Options:
         if not (self.keep is None or isinstance(self.keep, bool)):
             raise refuse("keep", self.keep, "True, False, or None: where there is a store")
         store, budget, limits = self.store, self.budget, self.limits
-        if not (store is None or isinstance(store, Store | str | os.PathLike)):
-            raise refuse("store", store, "a Store, or the path of one")
+        if not (store is None or isinstance(store, str | os.PathLike)):
+            from rubric.store.store import Store  # noqa: PLC0415 - SQLite and cattrs, for a store that is given alone
+
+            if not isinstance(store, Store):
+                raise refuse("store", store, "a Store, or the path of one")
         if not (budget is None or isinstance(budget, Budget)):
             raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
         if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
             raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+
+    @property
+    def keeps(self) -> bool:
+        """True if results keep their transcripts: where it was asked for, else with a store."""
+        return self.store is not None if self.keep is None else self.keep
 
     @property
     def is_slow_to_open(self) -> bool:
@@ -484,13 +521,15 @@ class Options:
             check_identity(judge)
         models = model_of if transport is None else _ForeignModel(transport, self.concurrency).of
         places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
-        if self.store is None:
-            dispatcher = Dispatcher(places, limiter, models)
-            return Pipeline(Leads(dispatcher.send).send, dispatcher)
-        kept = self.store if isinstance(self.store, Store) else Store(self.store)
-        dispatcher = Dispatcher(places, kept.limiter(limiter), models)
-        own = None if kept is self.store else kept
-        return Pipeline(Leads(kept.transport(dispatcher.send, limited=True)).send, dispatcher, own)
+        store = self.store
+        if isinstance(store, str | os.PathLike):
+            from rubric.store.store import Store  # noqa: PLC0415 - as above
+
+            store = Store(store)
+        dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models)
+        transport = dispatcher.send if store is None else store.transport(dispatcher.send, limited=True)
+        own = None if store is self.store else store
+        return Pipeline(partial(_sent, Leads(transport).send, self.budget), dispatcher, own)
 
 
 @frozen

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from attrs import define, field, frozen
 
 from rubric.internals.fields import refuse
-from rubric.internals.notebooks import notebook
+from rubric.internals.notebooks import as_html, notebook
 from rubric.results.result import Grade, Ungraded
 from rubric.values.requests import Usage
 
@@ -163,14 +163,10 @@ def _told(total: int | None, clock: Callable[[], float], show: OnProgress, every
 @contextmanager
 def _in_notebook(total: int | None, clock: Callable[[], float], display: Any) -> Iterator[Tell]:
     """Show a bar in the output of the running cell: one that is updated in place."""
-    from rubric.rendering.html import tag  # noqa: PLC0415 - only notebooks need it
-
     shown = display.display(display.HTML("grading…"), display_id=True)
 
     def show(state: Progress) -> None:
-        share = {"value": state.done, "max": total} if total else {}
-        said = tag("div", tag("progress", **share), f" {state}")
-        shown.update(display.HTML(str(said)))
+        shown.update(display.HTML(as_html(state)))
 
     with _told(total, clock, show, _SECONDS_A_BAR) as tell:
         yield tell

@@ -41,8 +41,10 @@ Clock = Callable[[], float]
 
 # -- limits ----------------------------------------------------------------------------------------------
 
-ADDRESS = ("api_key", "api_base", "base_url")
-"""The parameters of a judge that tell apart, beside its model, for whom a vendor counts."""
+
+def address(judge: Judge) -> tuple[str, ...]:
+    """Return the key and the address of *judge*: with its model, they tell apart for whom a vendor counts."""
+    return tuple(str(judge.params.get(name)) for name in ("api_key", "api_base", "base_url"))
 
 
 def _as_models(value: Mapping[str, Limits]) -> FrozenMap:
@@ -103,10 +105,10 @@ class Limits:
 
     def _limiter(self, judge: Judge) -> ModelLimiter:
         model = judge.model
-        key = (model if isinstance(model, str) else id(model), *(str(judge.params.get(name)) for name in ADDRESS))
+        key = (model if isinstance(model, str) else id(model), *address(judge))
         with self._lock:  # two threads would each make one, and send twice as much
             if key not in self._limiters:
-                self._limiters[key] = self._of(judge.name).limiter(self._kept(model, key))
+                self._limiters[key] = self.of(judge.name).limiter(self._kept(model, key))
             return self._limiters[key]
 
     def _kept(self, model: object, key: tuple[object, ...]) -> object:
@@ -116,7 +118,8 @@ class Limits:
         except TypeError:  # a name; or an object whose id would be used again if it were not kept
             return model
 
-    def _of(self, name: str) -> Limits:
+    def of(self, name: str) -> Limits:
+        """Return the limits of the model with this *name*."""
         own: Limits | None = self.by_model.get(name)
         if own is None:
             return self

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from pathlib import Path
 from typing import Any, Self
@@ -20,13 +20,16 @@ from typing import Any, Self
 from attrs import asdict, define, field, fields, frozen, has
 
 from rubric.engine.columns import Columns
-from rubric.engine.sources import Candidates, Placed, candidate_at, source_of
+from rubric.engine.sources import Candidates, Placed, source_of
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
 from rubric.internals.fields import as_path, default_of, refuse
 from rubric.internals.fields import count as counting
 from rubric.internals.guided import guided
+from rubric.store.cache_key import fingerprint
 from rubric.values.candidates import Candidate
+from rubric.values.judges import AnyJudge
+from rubric.values.rubrics import Rubric
 
 _FORM = "expected a shard and how many there are, such as '1/16' (from 1/16 to 16/16)"
 
@@ -73,6 +76,11 @@ class Shard:
             raise DefinitionError("shard", f"{text!r}: {_FORM}")
         return cls(int(found[1]), int(found[2]))
 
+    @classmethod
+    def holding(cls, index: int, item: object, count: int, /) -> Self:
+        """Return the shard, of *count*, that has *item*, which is at *index* of the whole data set."""
+        return cls(_number_of(index, _content(item), count), count)
+
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
@@ -98,7 +106,7 @@ class Shard:
 
     def has(self, index: int, item: object, /) -> bool:
         """True if *item*, which is at *index* of the whole data set, is in this shard."""
-        return number_of(index, item, self.count) == self.number
+        return Shard.holding(index, item, self.count) == self
 
 
 @define(eq=False)
@@ -147,11 +155,6 @@ class _AsyncPart(_Part):
         self.read = read
 
 
-def number_of(index: int, item: object, count: int) -> int:
-    """Return the number of the shard, of *count*, that has *item*, which is at *index* of the whole data set."""
-    return _number_of(index, _content(item), count)
-
-
 def _number_of(index: int, content: bytes | None, count: int) -> int:
     if content is None:
         return index % count + 1
@@ -170,7 +173,7 @@ def _content(item: object) -> bytes | None:
     name: equal rows share their replies.
     """
     try:
-        one = candidate_at(0, item)
+        one = Placed.at(0, item).candidate
         told = [f for f in fields(Candidate) if f.eq and f.name not in ("key", "group")]
         given = {f.name: getattr(one, f.name) for f in told if getattr(one, f.name) != default_of(f, one)}
         given["output"] = one.output
@@ -219,16 +222,12 @@ class EndMark:
         return json.dumps({"end_of_shard": asdict(self)}) + "\n"
 
 
-def end_mark(items: object, results: int, digests: Callable[[], tuple[str, str]]) -> str:
-    """
-    Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded.
-
-    Args:
-        digests: Returns those of the rubric and of the judges.
-    """
+def end_mark(items: object, results: int, rubric: Rubric, judge: AnyJudge) -> str:
+    """Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded."""
     if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
         return ""
-    return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests()))
+    digests = fingerprint(rubric), fingerprint(judge)
+    return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests))
 
 
 @guided

@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.engine.logs import entries_of, inspect_samples
@@ -62,6 +62,28 @@ class Placed:
         """Return *item* with the place and the columns that it has already, or with *index* and *columns*."""
         return item if isinstance(item, Placed) else cls(index, item, columns)
 
+    @property
+    def candidate(self) -> Candidate:
+        """
+        The item as a candidate.
+
+        Raises:
+            DefinitionError: It can be none; the field begins with its place, such as `candidates[3].output`.
+        """
+        try:
+            return as_candidate(self.item, self.columns)
+        except DefinitionError as error:
+            raise located(self.index, error) from None
+
+    def fetched(self) -> Placed:
+        """Return it for another machine: a `Path` as the candidate that its file holds, all else as it is."""
+        if not isinstance(self.item, Path):
+            return self
+        try:
+            return evolve(self, item=as_candidate(self.item))
+        except DefinitionError as error:
+            return evolve(self, item=Broken(error.message))
+
 
 @frozen
 class Source:
@@ -82,9 +104,17 @@ class Source:
     columns: Columns = OWN_NAMES
     given: object = field(default=None, repr=False)
 
+    def at(self, index: int, item: object) -> Placed:
+        """Return *item*, which is at *index* unless it has a place of its own, with that and the columns."""
+        return Placed.at(index, item, self.columns)
+
+    def candidate(self, item: object) -> Candidate:
+        """Return *item* as a candidate; raise `DefinitionError`, with the field within the item, if it can be none."""
+        return as_candidate(item, self.columns)
+
     def remark(self, first: object = None) -> str:
         """Return a remark on texts in the first rows that no field takes; in *first* where rows are read only once."""
-        placed = Placed.at(0, first, self.columns)
+        placed = self.at(0, first)
         is_read_once = isinstance(self.items, _Rows) and self.given is not None
         if is_read_once or not isinstance(self.items, _Rows | list | tuple):
             return placed.columns.remark([placed.item])
@@ -153,9 +183,9 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {_called(item)}")
 
 
-def one_candidate(value: object, /) -> Candidate:
+def one_candidate(value: object, /, field: str = "candidate") -> Candidate:
     """
-    Return *value*, given as the one candidate of `grade`, as a candidate; a `Path` is read.
+    Return *value*, given as the argument *field* of a function such as `grade`, as one candidate; a `Path` is read.
 
     Raises:
         DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text.
@@ -163,13 +193,13 @@ def one_candidate(value: object, /) -> Candidate:
     if isinstance(value, Candidate):
         return value
     if isinstance(value, str):
-        return of_text("candidate", value)
+        return of_text(field, value)
     if isinstance(value, Path) and not holds_many(value):
         try:
             return as_candidate(value)
         except DefinitionError as error:
-            raise DefinitionError("candidate", error.message) from None
-    _refuse_swapped("candidate", value)
+            raise DefinitionError(field, error.message) from None
+    _refuse_swapped(field, value)
     if isinstance(value, Mapping):
         OWN_NAMES.check(value)
         return as_candidate(value)
@@ -177,7 +207,7 @@ def one_candidate(value: object, /) -> Candidate:
         cure = "many candidates are for grade_many(candidates, rubric, judge)"
     else:
         cure = "give the text that is graded, Candidate(text), or the Path of its file"
-    raise DefinitionError("candidate", f"expected one text, Candidate or Path, got {_called(value)}; {cure}")
+    raise DefinitionError(field, f"expected one text, Candidate or Path, got {_called(value)}; {cure}")
 
 
 def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
@@ -188,33 +218,9 @@ def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
     return ""
 
 
-def candidate_at(index: int, item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
-    """
-    Return *item*, which is at *index* unless it has a place of its own, as a candidate.
-
-    Raises:
-        DefinitionError: It can be none; the field begins with its place, such as `candidates[3].output`.
-    """
-    placed = Placed.at(index, item, columns)
-    try:
-        return as_candidate(placed.item, placed.columns)
-    except DefinitionError as error:
-        raise located(placed.index, error) from None
-
-
 def located(index: int, error: DefinitionError) -> DefinitionError:
     """Return *error*, which one candidate has raised, with the *index* of that one."""
     return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
-
-
-def fetched(item: object, /) -> object:
-    """Return *item* for another machine: a `Path` as the candidate that its file holds, all else as it is."""
-    if not isinstance(item, Path):
-        return item
-    try:
-        return as_candidate(item)
-    except DefinitionError as error:
-        return Broken(error.message)
 
 
 def _refuse_swapped(field: str, value: object) -> None:

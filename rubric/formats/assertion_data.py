@@ -1,67 +1,367 @@
 """
-Checks as assertions: plain data with a `type`, as promptfoo and AgentV write them, and back.
+Assertions that code decides: one table of their types, from which readers, writers and the JSON Schema come.
 
 | check | type |
 |---|---|
 | of texts, patterns and JSON | as in `assertion_types` |
 | limits of a run | `latency`, `cost`, `perplexity`; several in AgentV: `execution-metrics` |
-| similarity | `similar`, of words and letters `rouge-n`, `bleu`, `gleu`, `levenshtein` |
+| similarity of words and letters | `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
 | runs and fields, in AgentV | `tool-trajectory`, `skill-trigger`, `field-accuracy` |
 | the form of an output | `is-xml`, `is-html`, `is-sql` and `contains-*` of them, `word-count` |
 | how it ended | `finish-reason`, `perplexity-score` |
 | code | `javascript`, `python`; any of these with a `transform` |
 
-`said_of` is the one table of them: a check without a row in it has no place in the files of other systems. What only
-our own format holds, under `check: {assertion: ...}`, is beside it.
+A row of `KINDS` says which keys a type has, which field of the check each of them is, and which systems have it. A
+check without a row has no place in the files of other systems. A package adds a type with an entry point of the group
+`rubric.assertions` that names a `Kind`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from functools import cache
+from typing import Any
 
 import attrs
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from rubric.errors import DefinitionError
+from rubric import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    DefinitionError,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    Holds,
+    IsJSON,
+    Matches,
+    StartsWith,
+    Trajectory,
+)
+from rubric.embed import (
+    Check,
+    FrozenMap,
+    Key,
+    Kind,
+    check_name,
+    load_plugin,
+    number,
+    plugin_names,
+    refuse,
+    suggest,
+    thaw,
+)
 from rubric.formats import tool_calls
-from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON, check_of, type_of
+from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.fields import read_all, reader_of
 from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
+from rubric.formats.kinds import (
+    AGENTV,
+    ANY,
+    BOTH,
+    FLAG,
+    MAPPING,
+    NEEDED,
+    OPTIONAL,
+    OWN,
+    PROMPTFOO,
+    TEXT,
+    TEXTS,
+    Data,
+    Said,
+    Value,
+    instance,
+    mapping_of,
+    some,
+)
 from rubric.formats.mcptest.agents import RunExpectation, run_expectation
-from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of
+from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
 from rubric.formats.python import is_python, python_data, python_script
-from rubric.formats.text_metrics import THRESHOLDS, TextMetric
+from rubric.formats.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.tool_calls import Used
-from rubric.internals.fields import refuse, suggest
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.javascript import Program
-from rubric.suites.comparisons import Comparison, MaxScore, SelectBest
-from rubric.values import checks
-from rubric.values.checks import Check, Holds
+from rubric.programs.javascript import Program
+from rubric.suites.comparisons import MaxScore, SelectBest
+from rubric.values import Script, Within
 
-Data = dict[str, Any]
+GROUP = "rubric.assertions"
+"""The group of entry points in which packages register types."""
 
 
-@frozen
-class Said:
+def _one_or_all(texts: tuple[str, ...]) -> str | list[str]:
+    return texts[0] if len(texts) == 1 else [*texts]
+
+
+def _in_units(units: float) -> Callable[[float], float]:
+    def write(found: float) -> float:
+        short = float(f"{found * units:.15g}")  # 1.001 * 1000 is 1000.9999999999999, and 1001 / 1000 is 1.001
+        shown = short if short / units == found else found * units
+        return int(shown) if shown.is_integer() else shown
+
+    return write
+
+
+def _limit(name: str, key: str, units: float = 1, **more: Any) -> Key:
+    return Key(key, name, number(0, units=units), None, **{"write": _in_units(units), **more})
+
+
+# -- rows --------------------------------------------------------------------------------------------------
+
+
+_TEXT_OR_NUMBER: Data = {"type": ["string", "number"]}
+
+
+def _decided(type_: str, of: type, name: str, systems: frozenset[str] = BOTH, **fixed: Any) -> dict[str, Kind]:
+    """Return the row of a *type* whose one key is the value of the field *name*."""
+    item = {} if type_ == "equals" or type_.endswith("-json") else _TEXT_OR_NUMBER
+    schema = some(item) if type_.endswith(("-any", "-all")) else item
+    default = OPTIONAL if type_.endswith("-json") else NEEDED
+    key = Key("value", name, Value(DETERMINISTIC[type_], schema), default)  # makes the check, which may be another one
+    return {type_: Kind(of, (key,), systems, fixed, lambda **made: made[name])}
+
+
+_FOLDED: Data = {"ignore_case": True}
+_STEPS = "trajectory:step-count"
+_USED = {"tool": "trajectory:tool-used", "step": _STEPS, "command": _STEPS, "skill": "skill-used"}
+
+
+def _used(function: Used) -> Said | None:
+    kind, own = _USED[function.what], {"any": True} if function.one else {}
+    if (function.least, function.most) == (1, None) and kind != _STEPS:
+        return Said({"type": kind, "value": [*function.names]}, own, OWN if own else BOTH)
+    if len(function.names) != 1 or own:
+        return None
+    step = {"type": "command"} if function.what == "command" else {}
+    most = {} if function.most is None else {"max": function.most}
+    return Said({"type": kind, "value": {**step, "pattern": function.names[0], "min": function.least, **most}})
+
+
+def _arguments(function: tool_calls.ArgumentsMatch) -> Said:
+    value: Data = {"name": function.name, "args": thaw(function.expected)}
+    value |= {"mode": "exact"} if function.exact else {}
+    value |= {"ignore": [*function.ignore]} if function.ignore else {}
+    value |= {"defaults": thaw(function.defaults)} if function.defaults else {}
+    return Said({"type": "trajectory:tool-args-match", "value": value})
+
+
+def _sequence(check: Trajectory) -> Said:
+    steps = {"mode": "exact", "steps": [*check.tools]} if check.order == "exact" else [*check.tools]
+    return Said({"type": "trajectory:tool-sequence", "value": steps})
+
+
+def _calls(kind: str) -> Callable[..., Check]:
+    return lambda value, one=False: tool_calls.trajectory_check(kind, value, negate=one)
+
+
+_ANY = Key("any", "one", FLAG, default=False, systems=OWN)
+_VALUE = Key("value", "value", ANY)
+_CALLS: dict[str, tuple[type, Callable[[Any], Said | None], tuple[Key, ...]]] = {
+    "trajectory:tool-used": (Used, _used, (_VALUE, _ANY)),
+    "skill-used": (Used, _used, (_VALUE, _ANY)),
+    _STEPS: (Used, _used, (_VALUE, _ANY)),
+    "trajectory:tool-sequence": (Trajectory, _sequence, (_VALUE,)),
+    "trajectory:tool-args-match": (tool_calls.ArgumentsMatch, _arguments, (_VALUE,)),
+}
+
+
+def _form(kind: str) -> Value:
+    return Value(lambda value: form_of(kind, value).value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tool_calls.names(value.split(",") if isinstance(value, str) else value)
+
+
+def _one(names: tuple[str, ...]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        check_name("", value, names)
+        return str(value)
+
+    return read
+
+
+_read_field = reader_of(
+    Field, match=_one(MATCHES), required=FLAG.read, relative=FLAG.read, formats=TEXTS.read, weight=number(0).read,
+    tolerance=number(0).read, path=instance(str, "a path", {}).read,
+)  # fmt: skip
+
+
+def _field_data(function_fields: tuple[Field, ...]) -> list[Data]:
+    usual = {one.name: one.default for one in attrs.fields(Field)}
+    rows = [attrs.asdict(one, filter=lambda at, said: said != usual[at.name]) for one in function_fields]
+    return [{key: [*said] if isinstance(said, tuple) else said for key, said in row.items()} for row in rows]
+
+
+_FIELDS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["path"],
+        "additionalProperties": False,
+        "properties": {
+            "path": TEXT.schema, "match": {"enum": [*MATCHES]}, "required": FLAG.schema, "relative": FLAG.schema,
+            "weight": number(0).schema, "tolerance": number(0).schema, "formats": TEXTS.schema,
+        },
+    },
+}  # fmt: skip
+
+
+def _fields(value: Any) -> tuple[Field, ...]:
+    if not value:
+        raise refuse("", value, "a list of fields, each with a path")
+    return tuple(read_all(value, "field", _read_field))
+
+
+def _trajectory_said(found: tool_calls.ToolTrajectory) -> Said:
+    return Said({"type": "tool-trajectory", **tool_calls.trajectory_data(found)}, systems=AGENTV)
+
+
+def _skill(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DefinitionError("", "expected the name of a skill as `skill`")
+    return value.strip()
+
+
+def _metrics_lack() -> str:
+    return "" if is_installed() else EXTRA
+
+
+_SCHEMAS = Key("schemas", "schemas", mapping_of("a JSON Schema for each tool, by its name"), systems=OWN)
+
+KINDS: dict[str, Kind] = {
+    **_decided("contains", Contains, "text"),
+    **_decided("icontains", Contains, "text", **_FOLDED),
+    **_decided("contains-any", ContainsAny, "texts"),
+    **_decided("contains-all", ContainsAll, "texts"),
+    **_decided("icontains-any", ContainsAny, "texts", **_FOLDED),
+    **_decided("icontains-all", ContainsAll, "texts", **_FOLDED),
+    **_decided("equals", Equals, "text"),
+    **_decided("regex", Matches, "pattern"),
+    **_decided("starts-with", StartsWith, "text"),
+    **_decided("ends-with", EndsWith, "text"),
+    **_decided("is-json", FitsSchema, "schema"),
+    **_decided("contains-json", ContainsJSON, "schema", PROMPTFOO),
+    "latency": Kind(Within, (_limit("latency", "threshold", 1000),)),
+    "cost": Kind(Within, (_limit("cost", "budget", systems=AGENTV, write=None), _limit("cost", "threshold"))),
+    "perplexity": Kind(Within, (_limit("perplexity", "threshold"),), PROMPTFOO),
+    "execution-metrics": Kind(
+        Within,
+        (
+            _limit("tool_calls", "max_tool_calls"), _limit("calls", "max_llm_calls"), _limit("tokens", "max_tokens"),
+            _limit("cost", "max_cost_usd"), _limit("latency", "max_duration_ms", 1000),
+        ),
+        AGENTV,
+    ),
+    "token-usage": Kind(Within, (_limit("tokens", "max_total"),), AGENTV),
+    **{
+        kind: Kind(
+            TextMetric,
+            (Key("value", "references", TEXTS, write=_one_or_all), Key("threshold", "threshold", number(0), bar)),
+            PROMPTFOO,
+            {"kind": kind},
+            lacks=_metrics_lack,
+        )
+        for kind, bar in THRESHOLDS.items()
+    },
+    **{
+        kind: Kind(
+            Form,
+            (
+                Key(
+                    "value", "value", _form(kind),
+                    NEEDED if kind == "word-count" else OPTIONAL, lambda value: value.get("count", thaw(value)),
+                ),
+            ),
+            PROMPTFOO,
+            {"kind": kind},
+            lacks=sql_lacks if kind.endswith("sql") else str,
+        )
+        for kind in FORMS
+    },
+    "finish-reason": Kind(FinishReason, (Key("value", "expected", TEXT),), PROMPTFOO),
+    "perplexity-score": Kind(PerplexityScore, (Key("threshold", "threshold", number(0, 1), None),), PROMPTFOO),
+    **{kind: Kind(of, keys, BOTH, make=_calls(kind), said=said) for kind, (of, said, keys) in _CALLS.items()},
+    "tool-call-f1": Kind(
+        tool_calls.ToolCallF1,
+        (
+            Key("value", "expected", Value(_names, some({"type": "string"}))),
+            Key("threshold", "threshold", number(0, 1), 1.0, systems=PROMPTFOO),
+        ),
+    ),
+    "field-accuracy": Kind(
+        FieldAccuracy,
+        (
+            Key("fields", "fields", Value(_fields, _FIELDS), write=_field_data),
+            Key(
+                "aggregation", "strict", Value(
+                    lambda value: _one(AGGREGATIONS)(value) == AGGREGATIONS[1], {"enum": [*AGGREGATIONS]}
+                ), default=False, write=lambda strict: AGGREGATIONS[strict],
+            ),
+        ),
+        AGENTV,
+    ),
+    "tool-trajectory": Kind(
+        tool_calls.ToolTrajectory,
+        tuple(Key(name, name, ANY, None) for name in sorted(tool_calls.KEYS)),
+        AGENTV,
+        make=lambda **given: tool_calls.read_tool_trajectory({k: v for k, v in given.items() if v is not None}),
+        said=_trajectory_said,
+    ),
+    "skill-trigger": Kind(
+        tool_calls.SkillTriggered,
+        (Key("skill", "skill", Value(_skill, TEXT.schema)), Key("should_trigger", "wanted", FLAG, default=True)),
+        AGENTV,
+    ),
+    "run-expectation": Kind(
+        RunExpectation,
+        (Key("target", "target", TEXT), Key("matcher", "matcher", TEXT), Key("value", "value", ANY, None)),
+        OWN,
+        make=run_expectation,
+    ),
+    **{kind: Kind(tool_calls.ValidCalls, (_SCHEMAS,), OWN, {"kind": kind}) for kind in tool_calls.SOURCES},
+    "select-best": Kind(
+        SelectBest,
+        (Key("test", "test", TEXT), Key("text", "text", TEXT, ""), Key("prompt", "prompt", TEXT, None)),
+        OWN,
+    ),
+    "max-score": Kind(
+        MaxScore,
+        (
+            Key("test", "test", TEXT), Key("weights", "weights", MAPPING, FrozenMap()),
+            Key("total", "total", FLAG, default=False), Key("threshold", "threshold", number(), None),
+        ),
+        OWN,
+    ),
+}  # fmt: skip
+"""The types that code decides, without `not-`. Where two say the same of a check, the first is written."""
+
+
+@cache
+def _plugged() -> dict[str, Kind]:
+    found = {}
+    for name in plugin_names(GROUP):
+        plugin = load_plugin(GROUP, name, "type")
+        if plugin is None or not isinstance(plugin.value, Kind) or name in KINDS:
+            raise DefinitionError("type", f"{name!r} of {plugin and plugin.source} is not a new Kind; uninstall it")
+        found[name] = plugin.value
+    return found
+
+
+def kind_called(name: str) -> Kind | None:
     """
-    A check as an assertion.
+    Return the type called *name*, without `not-`; None if there is none, neither here nor in another package.
 
-    Args:
-        data: Its keys, as promptfoo and AgentV spell them.
-        own: Further keys, which only our own format has.
-        systems: Which systems have it with the keys of *data*.
+    Raises:
+        DefinitionError: A package registers something else than a new type.
     """
-
-    data: Data
-    own: Data = field(factory=dict)
-    systems: frozenset[str] = frozenset({"promptfoo", "agentv"})
+    return KINDS.get(name) or _plugged().get(name)
 
 
-_PROMPTFOO, _AGENTV, _NEITHER = frozenset({"promptfoo"}), frozenset({"agentv"}), frozenset[str]()
-_MILLISECONDS = 1000
+# -- writing -----------------------------------------------------------------------------------------------
 
 
 def said_of(check: Check, *, negated: bool = False) -> Said | None:
@@ -71,121 +371,22 @@ def said_of(check: Check, *, negated: bool = False) -> Said | None:
     Args:
         negated: Whether it is turned over where it is written, by `not-` before its type.
     """
-    match check:
-        case checks.Within():
-            return _limits(check)
-        case checks.Trajectory():
-            steps = {"mode": "exact", "steps": [*check.tools]} if check.order == "exact" else [*check.tools]
-            return None if check.order == "any_order" else Said(_row("trajectory:tool-sequence", value=steps))
-        case checks.Script():
-            return _python(check) if is_python(check) else None
-        case Holds():
-            function: Any = check.function
-            if negated and isinstance(function, Used) and len(function.names) > 1:
-                function = evolve(function, one=not function.one)  # as it is read before it is turned over
-            row = FUNCTIONS.get(type(function))
-            return None if row is None else row(function)
-        case _:  # those for which there is no type differ from system to system: see the writers
-            named = type_of(check)
-            return None if named is None else Said(_row(named[0], value=named[1]))
+    subject: Any = check.function if isinstance(check, Holds) else check
+    if negated and isinstance(subject, Used) and len(subject.names) > 1:
+        subject = evolve(subject, one=not subject.one)  # as it is read before it is turned over
+    if isinstance(subject, Script):
+        return _python(subject) if is_python(subject) else None
+    if isinstance(subject, IsJSON):
+        return Said({"type": "is-json"})
+    if type(subject) in _CODE:
+        return _CODE[type(subject)](subject)
+    found = _row_said(KINDS, subject)
+    return _row_said(_plugged(), subject) if found is None else found  # others are looked up where none of ours does
 
 
-def _row(kind: str, **keys: Any) -> Data:
-    """Return the assertion of the type *kind* with those of *keys* that have a value."""
-    return {"type": kind} | {key: thaw(value) for key, value in keys.items() if value is not None}
-
-
-def _bar(function: Any, usual: float | None) -> float | None:
-    """Return the threshold of *function*; None where it is the *usual* one, which is not written."""
-    return None if function.threshold == usual else function.threshold
-
-
-_UNITS = {"latency": ("latency", _MILLISECONDS), "cost": ("cost", 1), "perplexity": ("perplexity", 1)}
-_METRICS = {
-    "tool_calls": ("max_tool_calls", 1),
-    "calls": ("max_llm_calls", 1),
-    "tokens": ("max_tokens", 1),
-    "cost": ("max_cost_usd", 1),
-    "latency": ("max_duration_ms", _MILLISECONDS),
-}
-
-
-def _limits(check: checks.Within) -> Said | None:
-    limits = check.limits
-    (first, *others) = limits
-    if not others and first in _UNITS:
-        kind, units = _UNITS[first]
-        systems = _PROMPTFOO if first == "perplexity" else _PROMPTFOO | _AGENTV
-        return Said({"type": kind, "threshold": _whole(limits[first] * units)}, systems=systems)
-    if not limits.keys() <= _METRICS.keys():
-        return None
-    rows = {_METRICS[name][0]: _whole(limit * _METRICS[name][1]) for name, limit in limits.items()}
-    return Said({"type": "execution-metrics", **rows}, systems=_AGENTV)
-
-
-def _whole(number: float) -> float:
-    return int(number) if float(number).is_integer() else number
-
-
-# -- functions ---------------------------------------------------------------------------------------------
-
-
-def _one_or_all(texts: tuple[str, ...]) -> str | tuple[str, ...]:
-    return texts[0] if len(texts) == 1 else texts
-
-
-_STEPS = "trajectory:step-count"
-_USED = {"tool": "trajectory:tool-used", "step": _STEPS, "command": _STEPS, "skill": "skill-used"}
-
-
-def _used(function: Used) -> Said | None:
-    kind, own = _USED[function.what], {"any": True} if function.one else {}
-    systems = _NEITHER if own else _PROMPTFOO | _AGENTV
-    if (function.least, function.most) == (1, None) and kind != _STEPS:
-        return Said(_row(kind, value=[*function.names]), own, systems)
-    if len(function.names) != 1 or own:
-        return None
-    step = {"pattern": function.names[0], "min": function.least} | (
-        {} if function.most is None else {"max": function.most}
-    )
-    typed = {"type": "command"} if function.what == "command" else {}
-    return Said(_row(kind, value={**typed, **step}))
-
-
-def _arguments(function: tool_calls.ArgumentsMatch) -> Said:
-    value: Data = {"name": function.name, "args": thaw(function.expected)}
-    value |= {"mode": "exact"} if function.exact else {}
-    value |= {"ignore": [*function.ignore]} if function.ignore else {}
-    value |= {"defaults": thaw(function.defaults)} if function.defaults else {}
-    return Said(_row("trajectory:tool-args-match", value=value))
-
-
-def _f1(function: tool_calls.ToolCallF1) -> Said:
-    bar = _bar(function, 1)
-    data = _row("tool-call-f1", value=[*function.expected], threshold=bar)
-    return Said(data, systems=_PROMPTFOO | _AGENTV if bar is None else _PROMPTFOO)
-
-
-def _fields(function: FieldAccuracy) -> Said:
-    usual = {one.name: one.default for one in attrs.fields(Field)}
-    rows = [attrs.asdict(one, filter=lambda at, said: said != usual[at.name]) for one in function.fields]
-    rows = [{key: [*said] if isinstance(said, tuple) else said for key, said in row.items()} for row in rows]
-    strict = AGGREGATIONS[1] if function.strict else None
-    return Said(_row("field-accuracy", fields=rows, aggregation=strict), systems=_AGENTV)
-
-
-_COMPARISONS: dict[type, str] = {SelectBest: "select-best", MaxScore: "max-score"}
-
-
-def _comparison(function: Comparison) -> Said:
-    """Return what compares the outputs of one test, which promptfoo tells by its prompts and providers."""
-    fields_ = attrs.asdict(function, recurse=False)
-    usual = {one.name: one.default for one in attrs.fields(type(function))}
-    own = {key: thaw(value) for key, value in fields_.items() if value != usual[key]}
-    return Said({"type": _COMPARISONS[type(function)]}, own, _NEITHER)
-
-
-# -- code --------------------------------------------------------------------------------------------------
+def _row_said(kinds: Mapping[str, Kind], subject: Any) -> Said | None:
+    rows = ((kind, row) for kind, row in kinds.items() if row.of is type(subject))
+    return next((said for kind, row in rows if (said := row.write(kind, subject)) is not None), None)
 
 
 def _code(program: Program) -> str | Data:
@@ -207,15 +408,16 @@ def _program(value: Any, at: str) -> Program:
 
 def _javascript(function: JavaScript) -> Said:
     code = _code(function.program)
-    kind = "not-javascript" if function.negate else "javascript"
-    data = _row(kind, value=code, threshold=function.threshold, config=function.config)
+    said = {"value": code, "threshold": function.threshold, "config": thaw(function.config)}
+    data = {"type": "not-javascript" if function.negate else "javascript"}
+    data |= {key: value for key, value in said.items() if value is not None}
     own: Data = {} if function.source == code else {"source": function.source}
     own |= {"variables": thaw(function.variables)} if function.variables else {}
     if not isinstance(code, str):
-        return Said(data, own, _NEITHER)
+        return Said(data, own, OWN)
     # A line with `return` in it is a body for AgentV, and its `not-` turns the outcome of a grader over, not of code.
     alike = not own and not function.negate and ("\n" in code or not RETURNS.search(code))
-    return Said(data, own, _PROMPTFOO | _AGENTV if alike else _PROMPTFOO)
+    return Said(data, own, BOTH if alike else PROMPTFOO)
 
 
 def _transformed(function: Transformed) -> Said | None:
@@ -241,7 +443,21 @@ def transform_said(transform: Transform) -> Said:
     own: Data = {"variables": thaw(transform.variables)} if transform.variables else {}
     own |= {"shared": transform.shared} if transform.shared else {}
     own |= {"context": _code(transform.context)} if isinstance(transform.context, Program) else {}
-    return Said(data, own, _PROMPTFOO if plain and transform.context is None else _NEITHER)
+    return Said(data, own, PROMPTFOO if plain and transform.context is None else OWN)
+
+
+def _python(script: Script) -> Said:
+    data, own = python_data(script)
+    plain = not own and not script.folder
+    own |= {"folder": script.folder} if script.folder else {}
+    inline_only = plain and data["type"] == "python" and "config" not in data and ".py" not in str(data["value"])
+    return Said(data, own, BOTH if inline_only else PROMPTFOO if plain else OWN)
+
+
+_CODE: dict[type, Callable[[Any], Said | None]] = {JavaScript: _javascript, Transformed: _transformed}
+
+
+# -- reading -----------------------------------------------------------------------------------------------
 
 
 def read_transform(given: Mapping[str, Any]) -> Transform:
@@ -265,6 +481,11 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
     return Transform(programs, FrozenMap(variables), shared, context)
 
 
+def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
+    for key in {*given} - {*known}:
+        raise DefinitionError(key, f"unknown key{suggest(str(key), sorted(known))}")
+
+
 def read_view(given: Mapping[str, Any]) -> Transform:
     """
     Return the transform that a criterion is `on`.
@@ -272,56 +493,39 @@ def read_view(given: Mapping[str, Any]) -> Transform:
     Raises:
         DefinitionError: It is none.
     """
-    known = ("transform", "variables", "shared", "context")
-    for key in given.keys() - {*known}:
-        raise DefinitionError(key, f"unknown key{suggest(str(key), known)}")
+    _check_keys(given, ("transform", "variables", "shared", "context"))
     return read_transform(given)
 
 
-def _python(script: checks.Script) -> Said:
-    data, own = python_data(script)
-    plain = not own and not script.folder
-    own |= {"folder": script.folder} if script.folder else {}
-    inline_only = plain and data["type"] == "python" and "config" not in data and ".py" not in str(data["value"])
-    return Said(data, own, _PROMPTFOO | _AGENTV if inline_only else _PROMPTFOO if plain else _NEITHER)
+def _javascript_of(
+    value: Any, source: str | None, variables: Any, config: Any, threshold: float | None, *, negate: bool
+) -> JavaScript:
+    said = source if source is not None else value if isinstance(value, str) else "a module"
+    settings = None if config is None else FrozenMap(config)
+    return JavaScript(
+        said, _program(value, "value"), FrozenMap(variables), settings, threshold=threshold, negate=negate
+    )
 
 
-FUNCTIONS: dict[type, Callable[[Any], Said | None]] = {
-    ContainsJSON: lambda found: Said(_row("contains-json", value=found.schema), systems=_PROMPTFOO),
-    TextMetric: lambda found: Said(
-        _row(found.kind, value=_one_or_all(found.references), threshold=_bar(found, THRESHOLDS[found.kind])),
-        systems=_PROMPTFOO,
-    ),
-    Used: _used,
-    tool_calls.ArgumentsMatch: _arguments,
-    tool_calls.ToolCallF1: _f1,
-    tool_calls.ToolTrajectory: lambda found: Said(
-        _row("tool-trajectory", **tool_calls.trajectory_data(found)), systems=_AGENTV
-    ),
-    tool_calls.SkillTriggered: lambda found: Said(
-        _row("skill-trigger", skill=found.skill, should_trigger=None if found.wanted else False), systems=_AGENTV
-    ),
-    RunExpectation: lambda found: Said(
-        {"type": "run-expectation", "target": found.target, "matcher": found.matcher, "value": thaw(found.value)},
-        systems=_NEITHER,
-    ),
-    FieldAccuracy: _fields,
-    Form: lambda found: Said(_row(found.kind, value=(found.value or {}).get("count", found.value)), systems=_PROMPTFOO),
-    FinishReason: lambda found: Said(_row("finish-reason", value=found.expected), systems=_PROMPTFOO),
-    PerplexityScore: lambda found: Said(_row("perplexity-score", threshold=found.threshold), systems=_PROMPTFOO),
-    tool_calls.ValidCalls: lambda found: Said({"type": found.kind}, {"schemas": thaw(found.schemas)}, _NEITHER),
-    JavaScript: _javascript,
-    Transformed: _transformed,
-    SelectBest: _comparison,
-    MaxScore: _comparison,
-}
-"""The functions of `Holds` that files can say. Those of a caller's own cannot be written."""
+def _python_of(value: str, threshold: float | None, config: Any, folder: str, *, data: bool, negate: bool) -> Check:
+    source = "output['']" if data else ""
+    made = python_script(value, source=source, threshold=threshold, negate=negate, config=config)
+    return evolve(made, folder=folder)
 
 
-# -- reading -----------------------------------------------------------------------------------------------
-
-_OWN = frozenset({"variables", "transform", "shared"})
-"""Keys that are read beside those of a type."""
+_BAR = Key("threshold", "threshold", number(), None)
+_SOURCE = instance((str, dict), "code: a text, {body}, or {module, function}", {"type": ["string", "object"]})
+_READ: dict[str, Kind] = {
+    **{f"{no}javascript": Kind(JavaScript, (
+        Key("value", "value", _SOURCE), _BAR, Key("config", "config", MAPPING, None),
+        Key("source", "source", TEXT, None), Key("variables", "variables", MAPPING, FrozenMap()),
+    ), fixed={"negate": bool(no)}, make=_javascript_of) for no in ("", "not-")},
+    **{f"{no}python": Kind(Script, (
+        Key("value", "value", TEXT), _BAR, Key("config", "config", ANY, None), Key("data", "data", FLAG, default=False),
+        Key("folder", "folder", TEXT, ""),
+    ), fixed={"negate": bool(no)}, make=_python_of) for no in ("", "not-")},
+}  # fmt: skip
+"""The types of code in our own format, which turn their own verdicts over."""
 
 
 def read_assertion(given: Mapping[str, Any]) -> Check:
@@ -329,131 +533,33 @@ def read_assertion(given: Mapping[str, Any]) -> Check:
     Return the check of an assertion in our own format.
 
     Raises:
-        DefinitionError: A type, a key or a value that there is not.
+        DefinitionError: A type that there is not.
+        SeveralError: Keys or values that the type has not.
     """
     kind = given.get("type")
-    if not isinstance(kind, str) or kind not in _READERS:
-        raise DefinitionError("type", f"no such assertion: {kind!r}{suggest(str(kind), _READERS)}")
-    keys, read = _READERS[kind]
-    for key in given.keys() - keys - _OWN - {"type"}:
-        raise DefinitionError(key, f"unknown key{suggest(str(key), sorted(keys | _OWN))}")
-    variables = given.get("variables", {})
-    if not isinstance(variables, Mapping):
-        raise refuse("variables", variables, "a mapping")
-    check = read(thaw(given))
+    row = _READ.get(kind) or kind_called(kind) if isinstance(kind, str) else None
+    if row is None:
+        raise DefinitionError("type", f"no such assertion: {kind!r}{suggest(str(kind), _all())}")
+    _check_keys(given, row.names() | {"type", *_OF_ALL})
+    check = row.read(thaw(given))
     return Holds(Transformed(check, read_transform(given))) if "transform" in given else check
 
 
-def _number(given: Data, key: str, default: Any = None) -> Any:
-    said = given.get(key, default)
-    if said is not default and (isinstance(said, bool) or not isinstance(said, int | float)):
-        raise refuse(key, said, "a number")
-    return said
+_OF_ALL: Data = {"transform": {}, "variables": MAPPING.schema, "shared": {"type": "integer", "minimum": 0}}
+"""The keys that each type has, for what its check is asked of."""
 
 
-def _text(given: Data, key: str, default: str | None = None) -> str:
-    said = given.get(key, default)
-    if not isinstance(said, str):
-        raise refuse(key, said, "a text")
-    return said
+def _all() -> dict[str, Kind]:
+    return {**KINDS, **_READ, **_plugged()}
 
 
-def _read_metric(given: Data) -> Check:
-    value = given.get("value")
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-        raise refuse("value", value, "a text, or a list of texts")
-    kind = given["type"]
-    return Holds(TextMetric(kind, tuple(texts), _number(given, "threshold", THRESHOLDS[kind])))
-
-
-def _read_calls(given: Data) -> Check:
-    one, bar = given.get("any") is True, _number(given, "threshold")
-    return tool_calls.trajectory_check(given["type"], given.get("value"), negate=one, threshold=bar)
-
-
-def _read_fields(given: Data) -> Check:
-    rows, aggregation = given.get("fields"), given.get("aggregation", AGGREGATIONS[0])
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "path" in row for row in rows):
-        raise refuse("fields", rows, "a list of fields, each a mapping with a path")
-    known = {one.name for one in attrs.fields(Field)}
-    for row in rows:
-        if row.keys() - known or row.get("match", MATCHES[0]) not in MATCHES:
-            raise refuse("fields", row, f"the keys {', '.join(sorted(known))}, and as match {', '.join(MATCHES)}")
-    if aggregation not in AGGREGATIONS:
-        raise refuse("aggregation", aggregation, " or ".join(AGGREGATIONS))
-    given_fields: list[Data] = [{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
-    return Holds(FieldAccuracy(tuple(Field(**row) for row in given_fields), aggregation == AGGREGATIONS[1]))
-
-
-def _read_comparison(given: Data) -> Check:
-    kind: Any = next(kind for kind, name in _COMPARISONS.items() if name == given["type"])
-    fields_ = {key: value for key, value in given.items() if key != "type"}
-    texts = {key: value for key, value in fields_.items() if key in ("test", "text", "prompt")}
-    if not texts.get("test") or not all(isinstance(value, str) for value in texts.values()):
-        raise refuse("test", texts, "texts; the cases of one test share its name")
-    return Holds(kind(**fields_))
-
-
-def _read_valid(given: Data) -> Check:
-    schemas = given.get("schemas")
-    if not isinstance(schemas, dict):
-        raise refuse("schemas", schemas, "a JSON Schema for each tool, by its name")
-    return Holds(tool_calls.ValidCalls(given["type"], schemas))
-
-
-def _read_expectation(given: Data) -> Check:
-    return run_expectation(given.get("target"), given.get("matcher"), given.get("value"))
-
-
-def _read_javascript(given: Data) -> Check:
-    value, config = given.get("value"), given.get("config")
-    source = _text(given, "source", value if isinstance(value, str) else "a module")
-    if config is not None and not isinstance(config, dict):
-        raise refuse("config", config, "a mapping")
-    return Holds(
-        JavaScript(
-            source,
-            _program(value, "value"),
-            FrozenMap(given.get("variables", {})),
-            None if config is None else FrozenMap(config),
-            threshold=_number(given, "threshold"),
-            negate=given["type"] == "not-javascript",
-        )
-    )
-
-
-def _read_python(given: Data) -> Check:
-    source, negate = "output['']" if given.get("data") is True else "", given["type"] == "not-python"
-    bar = _number(given, "threshold")
-    script = python_script(
-        _text(given, "value"), source=source, threshold=bar, negate=negate, config=given.get("config")
-    )
-    return evolve(script, folder=_text(given, "folder", ""))
-
-
-_Reader = Callable[[Data], Check]
-
-
-def _read_by(read: _Reader, kinds: Iterable[str], *keys: str) -> dict[str, tuple[frozenset[str], _Reader]]:
-    """Return the rows of *kinds*, which *read* reads, with the *keys* of each."""
-    return dict.fromkeys(kinds, (frozenset(keys), read))
-
-
-_READERS = {
-    **_read_by(lambda given: cast("Check", check_of(given["type"], given.get("value"))), DETERMINISTIC, "value"),
-    **_read_by(_read_metric, THRESHOLDS, "value", "threshold"),
-    **_read_by(lambda given: Holds(form_of(given["type"], given.get("value"))), FORMS, "value"),
-    **_read_by(lambda given: Holds(FinishReason(_text(given, "value"))), ["finish-reason"], "value"),
-    **_read_by(lambda given: Holds(PerplexityScore(_number(given, "threshold"))), ["perplexity-score"], "threshold"),
-    **_read_by(_read_calls, tool_calls.KINDS, "value", "threshold", "any"),
-    **_read_by(_read_valid, tool_calls.SOURCES, "schemas"),
-    **_read_by(_read_comparison, ["select-best"], *(one.name for one in attrs.fields(SelectBest))),
-    **_read_by(_read_comparison, ["max-score"], *(one.name for one in attrs.fields(MaxScore))),
-    **_read_by(_read_fields, ["field-accuracy"], "fields", "aggregation"),
-    **_read_by(tool_calls.read_tool_trajectory, ["tool-trajectory"], *tool_calls.KEYS),
-    **_read_by(tool_calls.read_skill_trigger, ["skill-trigger"], *tool_calls.SKILL_KEYS),
-    **_read_by(_read_expectation, ["run-expectation"], "target", "matcher", "value"),
-    **_read_by(_read_javascript, ["javascript", "not-javascript"], "value", "threshold", "config", "source"),
-    **_read_by(_read_python, ["python", "not-python"], "value", "threshold", "config", "data", "folder"),
-}
+def assertion_schema() -> Data:
+    """Return the JSON Schema of an assertion in our own format; types with the same keys share a form."""
+    forms: dict[str, Data] = {}
+    for kind, row in _all().items():
+        keys = _OF_ALL | {key.name: key.value.schema for key in row.keys}
+        required = ["type", *row.needs()]
+        form = forms.setdefault(json.dumps([keys, required]), {"properties": {"type": {"enum": []}, **keys}})
+        form |= {"required": required, "additionalProperties": False}
+        form["properties"]["type"]["enum"].append(kind)
+    return {"type": "object", "anyOf": [*forms.values()]}

@@ -10,40 +10,29 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import field, frozen
 from attrs.converters import optional
 
-from rubric.errors import DefinitionError
-from rubric.formats.json import javascript_number
-from rubric.grading.code_checks import decide
-from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.text import shorten
-from rubric.values import checks
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Check
-from rubric.values.matching import check_pattern, check_schema
-
-
-def check_of(type: str, value: Any) -> Check | None:
-    """
-    Return the check for the assertion *type* (without `not-`) with *value*; None for a type that is not known here.
-
-    Numbers are taken as texts. For several texts, one text with commas will do.
-
-    Raises:
-        DefinitionError: A value that the type cannot have; its field is `value`.
-    """
-    make = DETERMINISTIC.get(type)
-    return None if make is None else make(value)
-
-
-def is_known(type: str) -> bool:
-    """True if code decides the assertion *type*, with or without `not-`."""
-    return type.removeprefix("not-") in DETERMINISTIC
+from rubric import (
+    Candidate,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    DefinitionError,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    Holds,
+    IsJSON,
+    Matches,
+    StartsWith,
+)
+from rubric.embed import Check, FrozenMap, refuse, shorten, thaw
+from rubric.formats.json_values import javascript_number, json_values
+from rubric.values.matching import misfit
 
 
 def as_text(value: Any) -> str:
@@ -51,7 +40,8 @@ def as_text(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return javascript_number(value)
     if not isinstance(value, str) or value == "":
-        raise refuse("value", value, "a text that is not empty, or a number")
+        cured = f'; quote it: "{str(value).lower()}"' if isinstance(value, bool) else ""
+        raise DefinitionError("value", refuse("", value, "a text that is not empty, or a number").message + cured)
     return value
 
 
@@ -63,8 +53,8 @@ def _as_texts(value: Any) -> list[str]:
     return [as_text(part) for part in value]
 
 
-def as_schema(value: Any) -> dict[str, Any]:
-    """Return the JSON Schema that *value*, a mapping or JSON text, is."""
+def as_schema(value: Any) -> FitsSchema:
+    """Return the check by the JSON Schema that *value*, a mapping or JSON text, is."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -72,17 +62,16 @@ def as_schema(value: Any) -> dict[str, Any]:
             raise refuse("value", value, "a JSON Schema: a mapping, or JSON text") from None
     if not isinstance(value, Mapping):
         raise refuse("value", value, "a JSON Schema (a mapping)")
-    check_schema("value", value)
-    return {**value}
+    return FitsSchema(value)
 
 
 def _equals(value: Any) -> Check:
     if value == "":
-        return checks.Matches(r"^\s*$")
+        return Matches(r"^\s*$")
     if isinstance(value, bool):
         value = "true" if value else "false"
     # Lists and mappings are compared with the JSON that the output is, texts as texts.
-    return checks.FitsSchema({"const": value}) if isinstance(value, list | Mapping) else checks.Equals(as_text(value))
+    return FitsSchema({"const": value}) if isinstance(value, list | Mapping) else Equals(as_text(value))
 
 
 class UnsupportedPatternError(Exception):
@@ -112,7 +101,7 @@ def as_re2(pattern: str) -> str:
 
     written = _ESCAPE.sub(escape, pattern)
     try:
-        return check_pattern("value", written)
+        return Matches(written).pattern
     except DefinitionError:
         try:
             re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", re.sub(r"\\[xpP]\{\w+\}", "x", written)))
@@ -126,49 +115,21 @@ def as_re2(pattern: str) -> str:
 
 
 DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
-    "contains": lambda value: checks.Contains(as_text(value)),
-    "icontains": lambda value: checks.Contains(as_text(value), ignore_case=True),
-    "contains-any": lambda value: checks.ContainsAny(_as_texts(value)),
-    "contains-all": lambda value: checks.ContainsAll(_as_texts(value)),
-    "icontains-any": lambda value: checks.ContainsAny(_as_texts(value), ignore_case=True),
-    "icontains-all": lambda value: checks.ContainsAll(_as_texts(value), ignore_case=True),
+    "contains": lambda value: Contains(as_text(value)),
+    "icontains": lambda value: Contains(as_text(value), ignore_case=True),
+    "contains-any": lambda value: ContainsAny(_as_texts(value)),
+    "contains-all": lambda value: ContainsAll(_as_texts(value)),
+    "icontains-any": lambda value: ContainsAny(_as_texts(value), ignore_case=True),
+    "icontains-all": lambda value: ContainsAll(_as_texts(value), ignore_case=True),
     "equals": _equals,
-    "regex": lambda value: checks.Matches(as_re2(as_text(value))),
-    "starts-with": lambda value: checks.StartsWith(as_text(value)),
-    "ends-with": lambda value: checks.EndsWith(as_text(value)),
+    "regex": lambda value: Matches(as_re2(as_text(value))),
+    "starts-with": lambda value: StartsWith(as_text(value)),
+    "ends-with": lambda value: EndsWith(as_text(value)),
     # As in promptfoo, a schema of `false` or an empty one asks for no more than JSON.
-    "is-json": lambda value: checks.FitsSchema(as_schema(value)) if value else checks.IsJSON(),
-    "contains-json": lambda value: checks.Holds(ContainsJSON(as_schema(value) if value else None)),
+    "is-json": lambda value: as_schema(value) if value else IsJSON(),
+    "contains-json": lambda value: Holds(ContainsJSON(as_schema(value).schema if value else None)),
 }
 """The assertion types that code decides, each with the function that makes a check of its value."""
-
-_TEXT_TYPES: dict[type, str] = {checks.StartsWith: "starts-with", checks.EndsWith: "ends-with", checks.Equals: "equals"}
-
-
-def type_of(check: Check) -> tuple[str, Any] | None:
-    """Return the assertion type and the value (None: none) that `check_of` makes *check* of; None where none does."""
-    folded = "i" if getattr(check, "ignore_case", False) else ""
-    match check:
-        case checks.Contains():
-            return f"{folded}contains", check.text
-        case checks.ContainsAny():
-            return f"{folded}contains-any", [*check.texts]
-        case checks.ContainsAll():
-            return f"{folded}contains-all", [*check.texts]
-        case checks.StartsWith() | checks.EndsWith() | checks.Equals() if not folded:
-            return _TEXT_TYPES[type(check)], check.text
-        case checks.Matches():
-            return "regex", check.pattern
-        case checks.IsJSON():
-            return "is-json", None
-        case checks.FitsSchema():
-            return "is-json", thaw(check.schema)
-        case _:
-            return None
-
-
-_MOST_STARTS = 2_000
-"""How many places of an output are tried as the start of a JSON value: an output is untrusted text."""
 
 
 @frozen
@@ -183,27 +144,8 @@ class ContainsJSON:
 
     def __call__(self, candidate: Candidate) -> bool:
         """True if it holds for *candidate*."""
-        if self.schema is None:
-            return any(True for _ in json_values(candidate.output))
-        fits = checks.FitsSchema(self.schema)
-        return any(decide(fits, Candidate(found))[0] for found in json_values(candidate.output))
-
-
-def json_values(text: str) -> Iterator[str]:
-    """Yield the JSON lists and mappings in *text*, outermost only."""
-    decoder, position, starts = json.JSONDecoder(), 0, 0
-    while starts < _MOST_STARTS:
-        position = min((at for mark in "[{" if (at := text.find(mark, position)) >= 0), default=-1)
-        if position < 0:
-            return
-        starts += 1
-        try:
-            _, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            position += 1
-        else:
-            yield text[position:end]
-            position = end
+        found = json_values(candidate.output)
+        return any(self.schema is None or not misfit(thaw(self.schema), value) for value in found)
 
 
 KNOWN = frozenset({

@@ -19,8 +19,9 @@ import attrs
 from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.formats.document import Document, KeyPath, Node, Unreadable, find, plain, show_path, steps_of
-from rubric.formats.fields import cure, wanted
+from rubric.formats.document import FOR_SUITES, Document, KeyPath, Node, Unreadable, find, plain, show_path, steps_of
+from rubric.formats.fields import SeveralError, cure, problems_of, wanted, worded
+from rubric.formats.files import parse, parse_file, read_text
 from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.text import shorten
 from rubric.values.places import Place
@@ -60,6 +61,17 @@ class Library:
     documents: dict[Path, Document] = field(factory=dict)
     taken: int = 0
     images: dict[tuple[Path, str], tuple[str, ...]] = field(factory=dict)
+
+    def read(self, file: Path, base: Path | None) -> None:
+        """Read the text of *file*, its real path, which is within *base*."""
+        self.texts[file] = read_text(file, base, FOR_SUITES)
+
+    def document(self, file: Path, shown: Path) -> Document | None:
+        """Return *file*, which was read and is *shown* so, as a document; None for a suffix that no document has."""
+        document = self.documents.get(file) or parse_file(self.texts[file], shown)
+        if document is not None:
+            self.documents[file] = document
+        return document
 
 
 @frozen
@@ -183,7 +195,7 @@ class Notes:
             self._lacks[-1].append(message.lack)
             self.warn(node, path, f"{message.lack}: what needs it is ungraded" if message.filter else message.message)
         else:
-            self.flaw(node, path, str(message))
+            self.flaw(node, path, message if isinstance(message, str) else message.text)
 
     def warn(self, node: Node, path: KeyPath, message: str) -> None:
         """Note that *node*, at *path*, is read otherwise than it says, or not at all."""
@@ -234,6 +246,16 @@ class Cursor:
         if loading is not None:
             notes.loading = loading
         return cls(notes.data(), notes)
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> Cursor:
+        """Return the root of *text*, a document in YAML or JSON; a `LoadError` says why it is none."""
+        return cls.of(Notes(parse(text, source, limits=FOR_SUITES)))
+
+    @classmethod
+    def read(cls, file: Path) -> Cursor:
+        """Return the root of the document in *file*; a `LoadError` says why there is none."""
+        return cls.parse(read_text(file, None, FOR_SUITES), str(file))
 
     # -- going down ---------------------------------------------------------------------------------------
 
@@ -345,10 +367,11 @@ class Cursor:
         if self.notes.is_new(message):
             self.warn(message, key=True)
 
-    def refuse(self, what: str) -> None:
-        """Note that *what* was expected in its place."""
+    def refuse(self, what: str, names: Iterable[str] = ()) -> None:
+        """Note that *what* was expected in its place; a slip of one of *names* is told as such."""
         if not isinstance(self.value, Unreadable):  # its flaw is noted already
-            self.error(wanted(what, self.value).message)
+            near = misspelt(self.value, names)
+            self.error(wanted(what, self.value).message + (f"; did you mean {near!r}?" if near else ""))
 
     def needs(self, key: str, why: str = "") -> bool:
         """True if it is a mapping with *key*; else note that the key is missing, and *why* it is wanted."""
@@ -363,6 +386,28 @@ class Cursor:
             if key not in names:
                 self[key].error(f"unknown key{suggest(shorten(str(key), 40), names)}", key=True)
 
+    def reads(
+        self,
+        known: Collection[str],
+        fates: Mapping[str, str] | None = None,
+        elsewhere: Mapping[Any, str] | None = None,
+        quiet: Collection[str] = (),
+    ) -> None:
+        """
+        Note each key of a mapping that is not *known*: what becomes of it, by *fates*, or as `unknown` does.
+
+        Keys that are *quiet* change nothing here, and neither does a key that resembles one: `shared`, which holds YAML
+        anchors, is no `sharing`.
+        """
+        for key, part in self.items() if isinstance(self.value, dict) else ():
+            if fates and key in fates:
+                part.warn(fates[key])
+            elif key not in known and key not in quiet:
+                near = suggest(str(key), sorted(known)) if key else ""
+                part.unknown(
+                    f"the key {shorten(repr(str(key)), 60)} is not read{near}", {*known, *(fates or ())}, elsewhere
+                )
+
     def unknown(self, message: str, known: Iterable[str], elsewhere: Mapping[Any, str] | None = None) -> None:
         """
         Note that its key is not *known* here.
@@ -376,15 +421,19 @@ class Cursor:
             known: The keys that are read here.
             elsewhere: For keys of other places, where they belong.
         """
-        near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
-        shown = shorten(str(self.step), 40)
         if elsewhere and self.step in elsewhere:
+            shown = shorten(str(self.step), 40)
             message = f"{shown!r} has no effect here; {elsewhere[self.step]}"
             self.error(LackingError(f"the key {shown!r} at another's place", message), key=True)
-        elif near:
-            self.error(f"unknown key {shown!r}; did you mean {near!r}?", key=True)
-        else:
+        elif not self.is_slip(known):
             self.warn(message, key=True)
+
+    def is_slip(self, known: Iterable[str]) -> bool:
+        """True if its key is nearly a *known* one, which is noted as an error."""
+        near = "" if str(self.step).startswith(_ASIDE) else misspelt(self.step, sorted(known))
+        if near:
+            self.error(f"unknown key {shorten(str(self.step), 40)!r}; did you mean {near!r}?", key=True)
+        return bool(near)
 
     # -- typed values -------------------------------------------------------------------------------------
 
@@ -502,15 +551,19 @@ class Cursor:
         try:
             return cls(**values)
         except DefinitionError as problem:
-            self._below([(keys or {}).get(step, step) for step in steps_of(problem.field)]).error(problem.message)
+            self.below([(keys or {}).get(step, step) for step in steps_of(problem.field)]).error(problem.message)
             return None
 
     def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
-        """Return what *make* gives for the arguments; None if it refuses them, which is noted here."""
+        """Return what *make* gives; None if it refuses the arguments, which is noted here, or at the path it names."""
         try:
             return make(*args, **options)
-        except DefinitionError as problem:
-            self.error(problem)
+        except (DefinitionError, SeveralError) as error:
+            for path, problem in problems_of(error):
+                if path and path[0] in self and not isinstance(problem, LackingError):
+                    self.below(path).error(worded(problem))
+                else:
+                    self.error(problem)
             return None
 
     def passes(self, check: Callable[[str, Any], object] = check_text) -> bool:
@@ -532,7 +585,7 @@ class Cursor:
                 value = values[attribute.name]
                 problem = _problem(attribute, value)
                 if problem is not None and not isinstance(value, Unreadable):
-                    below = self._below((key, *steps_of(problem.field)[1:]))
+                    below = self.below((key, *steps_of(problem.field)[1:]))
                     below.error(problem.message + cure(value, problem.message))
                 wrong = wrong or problem is not None
             elif attribute.init and attribute.default is attrs.NOTHING:
@@ -540,7 +593,8 @@ class Cursor:
                 wrong = True
         return not wrong
 
-    def _below(self, path: Iterable[Any]) -> Cursor:
+    def below(self, path: Iterable[Any]) -> Cursor:
+        """Return the cursor at *path* from here."""
         found = self
         for step in path:
             found = Cursor(None, self.notes, found, step)

@@ -14,18 +14,15 @@ AgentV's `graders/field-accuracy.ts`; an expected output that is no JSON leaves 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 
 from attrs import frozen
 
-from rubric.formats.assertion_types import json_values
-from rubric.formats.json import is_same
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate
+from rubric import Candidate
+from rubric.embed import shorten
+from rubric.formats.json_values import is_same, json_values
 
 MATCHES = ("exact", "numeric_tolerance", "date")
 AGGREGATIONS = ("weighted_average", "all_or_nothing")
@@ -77,10 +74,10 @@ class FieldAccuracy:
 
     def __call__(self, candidate: Candidate) -> tuple[float, str]:
         """Return the score of *candidate*, and which fields fail."""
-        *_, expected = None, *_wholes(candidate.reference)
+        *_, expected = None, *json_values(candidate.reference)
         if expected is None:
             raise ValueError("the expected output is no JSON; give `expected_output` with the fields")
-        output = next(_wholes(candidate.output), None)
+        output = next(json_values(candidate.output), None)
         if output is None:
             return 0.0, "the output is no JSON"
         wrong, right, whole = [], 0.0, 0.0
@@ -94,11 +91,6 @@ class FieldAccuracy:
             right += field.weight if held else 0.0
         score = float(not wrong) if self.strict else right / whole if whole else 0.0
         return min(score, 1.0), shorten(", ".join(wrong)) if wrong else "all fields are as expected"
-
-
-def _wholes(text: str) -> Iterator[Any]:
-    """Yield the JSON lists and mappings in *text*."""
-    return (json.loads(one) for one in json_values(text))
 
 
 def _at(value: Any, path: str) -> Any:

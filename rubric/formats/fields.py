@@ -87,6 +87,13 @@ class UnknownKeyError(WrongKeyError):
         self.key, self.allowed = key, allowed
 
 
+def worded(problem: DefinitionError) -> str:
+    """Return the message of *problem*; that of an unknown key has the nearest known one."""
+    if isinstance(problem, UnknownKeyError):
+        return f"unknown key{suggest(shorten(str(problem.key), 40), problem.allowed)}"
+    return problem.message
+
+
 class SeveralError(Exception):
     """The problems of one value, each with its path."""
 
@@ -327,10 +334,7 @@ def _shown(found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]], 
         if position == MOST:
             yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
             return
-        if isinstance(what, UnknownKeyError):  # near names are looked for here, since only MOST problems are shown
-            message = f"unknown key{suggest(shorten(str(what.key), 40), what.allowed)}"
-        else:
-            message = what if isinstance(what, str) else what.message
+        message = what if isinstance(what, str) else worded(what)  # here, since only MOST problems are shown
         yield Problem(source, *place, show_path(path), shorten(message, 400))
 
 

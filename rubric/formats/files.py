@@ -1,17 +1,32 @@
-"""Files: read within bounds and without hanging, parsed as YAML 1.2 or JSON, written whole or not at all."""
+"""Files: read within bounds and without hanging, parsed as YAML 1.2, JSON or rows, written whole or not at all."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as AnyMapping
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.document import FOR_RUBRICS, Document, Limits, refused
+from rubric.formats.document import (
+    FOR_RUBRICS,
+    FOR_SUITES,
+    LONGEST_SCALAR,
+    Document,
+    Limits,
+    Listing,
+    Mapping,
+    Node,
+    Scalar,
+    refused,
+)
 from rubric.formats.json import parse_json
 from rubric.formats.yaml import parse_yaml
 from rubric.internals.atomic_write import replacing
@@ -23,55 +38,8 @@ Language = Literal["yaml", "json"]
 WHOLE = (0, 0)
 """The place of a problem of the file as a whole, which no line has."""
 
-_MARKS = (".agentv", "package.json", "pyproject.toml")
-CONFIGS = tuple(f"promptfooconfig.{suffix}" for suffix in ("yaml", "yml", "json", "js", "cjs", "mjs", "ts"))
-"""How promptfoo calls its configuration."""
-
-_INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})
-
-
-def project_of(file: Path) -> Path:
-    """
-    Return the folder from which *file* may include others by default: the project that it belongs to.
-
-    That is the nearest folder around it with a `.git`; else the nearest with `.agentv`, `package.json`,
-    `pyproject.toml` or (another file than itself) `promptfooconfig.*`; else its own folder. The search ends below the
-    home folder, the top of the file system and folders that everybody may write to: a stray `package.json` there must
-    not open all of it to a downloaded file. An installed package is a project of its own.
-    """
-    folder = Path(os.path.abspath(file.parent))  # noqa: PTH100  # resolve() would follow links out of the project
-    nearest = None
-    for parent in (folder, *folder.parents):
-        if _belongs_to_many(parent):
-            break
-        if os.path.lexists(parent / ".git"):
-            nearest = parent
-            break
-        marks = [*_MARKS, *(name for name in CONFIGS if parent / name != folder / file.name)]
-        if nearest is None and any(os.path.lexists(parent / mark) for mark in marks):
-            nearest = parent
-        if parent.parent.name in _INSTALLED:
-            break
-    if nearest is None or nearest == folder:
-        return file.parent
-    return nearest if file.is_absolute() else Path(os.path.relpath(nearest))
-
-
-def around(file: Path) -> frozenset[str]:
-    """Return the names in the folder of *file*, and above it in its project, that tell which system's it is."""
-    root, folder = Path(os.path.abspath(project_of(file))), Path(os.path.abspath(file.parent))  # noqa: PTH100
-    folders = [parent for parent in (folder, *folder.parents) if parent.is_relative_to(root)]
-    return frozenset(name for name in (*CONFIGS, ".agentv") if any(os.path.lexists(one / name) for one in folders))
-
-
-def _belongs_to_many(folder: Path) -> bool:
-    """True for a home folder, a folder above one, and one that everybody may write to, such as `/tmp`."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises where there is none
-    try:
-        everybody = os.name != "nt" and folder.stat().st_mode & stat.S_IWOTH
-    except OSError:
-        return True
-    return bool(everybody) or folder.parent == folder or (home.is_absolute() and home.is_relative_to(folder))
+LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+"""The language of a file, by its suffix."""
 
 
 def parse(text: str, source: str, language: Language = "yaml", limits: Limits = FOR_RUBRICS) -> Document:
@@ -92,6 +60,14 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
         raise refused(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
     named = _SCHEMA.search(text[:_HEAD])
     return Document(source, root, named[1] if named else "")
+
+
+def parse_file(text: str, file: Path) -> Document | None:
+    """Return *text*, that of a *file* of suites, as a document; None for a suffix that no document has."""
+    suffix = file.suffix.lower()
+    if suffix in TABLES:
+        return parse_table(text, str(file), suffix)
+    return parse(text, str(file), LANGUAGES[suffix], FOR_SUITES) if suffix in LANGUAGES else None
 
 
 _SCHEMA = re.compile(r"^#\s*yaml-language-server:\s*\$schema=(\S+)", re.MULTILINE)
@@ -115,7 +91,7 @@ def given_text(text: object, load: str) -> str:
             cure = "; decode it: data.decode()"
         case PurePath():
             cure = f"; give {load}({str(text)!r})"
-        case Mapping() | list():
+        case AnyMapping() | list():
             cure = "; give json.dumps(data), which is read as well"
         case _:
             cure = ""
@@ -138,7 +114,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_RUBRICS) -> str:
+def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_SUITES) -> str:
     """
     Return the text of the file at *path*, which must be within *base* where that is given.
 
@@ -215,3 +191,77 @@ def write_text(path: Path, text: str) -> None:
         raise DumpError(f"{path.resolve()} is not a file that can be written; choose another name")
     with replacing(path) as file:
         file.write(text)
+
+
+# -- tables: a mapping for each row, with the line that it starts in ------------------------------------------
+
+
+MOST_ROWS = 10_000
+"""Rows of one table."""
+
+
+def parse_table(text: str, source: str, suffix: str) -> Document:
+    """
+    Return the rows of *text*, a file with one of the suffixes in `TABLES`, as a document: a list of its rows.
+
+    Raises:
+        LoadError: It is no such table, or beyond the limits.
+    """
+    rows: list[Node] = []
+    for row in TABLES[suffix](text.removeprefix("\ufeff"), source):
+        rows.append(row)
+        if len(rows) > MOST_ROWS:
+            raise refused(source, row.place, f"a table has at most {MOST_ROWS} rows; split the file")
+    return Document(source, Listing(1, 1, parts=rows))
+
+
+def rows_of_json(text: str, source: str) -> Iterator[Node]:
+    """Yield the lines of *text* that are not blank, each as JSON."""
+    for line, row in enumerate(text.split("\n"), 1):
+        if row.strip() and (root := parse_json(row, source, FOR_SUITES, line)):
+            yield root
+
+
+def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
+    head: list[str] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if head and any(cell.strip() for cell in cells):
+                yield _record(head, cells, source, line)
+            elif any(cell.strip() for cell in cells):
+                head = _head(cells, source, line)
+            line = reader.line_num + 1  # where the next row starts
+    except csv.Error as problem:
+        raise refused(source, (line, 1), f"this is not CSV: {problem}") from None
+
+
+def _head(cells: list[str], source: str, line: int) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name and names.count(name) > 1:
+            shown = shorten(repr(name), 60)
+            raise refused(source, (line, 1), f"two columns are called {shown}; give each a name of its own")
+    return names
+
+
+def _record(head: list[str], cells: list[str], source: str, line: int) -> Mapping:
+    cells = [*cells, *[""] * (len(head) - len(cells))]
+    for column, cell in enumerate(cells):
+        if cell.strip() and not (column < len(head) and head[column]):
+            message = f"the cell {column + 1} of this row stands in no named column; name it, or quote its commas"
+            raise refused(source, (line, 1), message)
+        if len(cell) > LONGEST_SCALAR:
+            raise refused(source, (line, 1), f"a text has at most {LONGEST_SCALAR} characters; shorten it")
+    named = [(name, cell) for name, cell in zip(head, cells, strict=False) if name]
+    return Mapping(line, 1, parts=[Scalar(line, 1, value=value) for pair in named for value in pair])
+
+
+TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
+    ".csv": partial(_records, delimiter=","),
+    ".tsv": partial(_records, delimiter="\t"),
+    ".jsonl": rows_of_json,
+    ".ndjson": rows_of_json,
+}
+"""The reader of a table, by the suffix of its file."""

@@ -15,12 +15,10 @@ from typing import Any
 
 from attrs import define, field
 
-from rubric.errors import DefinitionError, LoadError
+from rubric import DefinitionError
+from rubric.embed import Cursor, Loading, shorten
 from rubric.formats import pdf
-from rubric.formats.cursor import Cursor, Loading
-from rubric.formats.files import read_bytes
-from rubric.formats.includes import LackingFileError, bare, located_file, quoted, read_at, unread
-from rubric.internals.text import shorten
+from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quoted, read_at
 from rubric.values.images import is_address
 
 LARGEST = 10_000_000
@@ -62,10 +60,7 @@ def read_images(reference: str, loading: Loading) -> tuple[str, ...]:
     located = located_file(name, loading)
     found = loading.library.images
     if (located.real, pages) not in found:
-        try:
-            data = read_bytes(located.real, loading.root, pdf.LARGEST + 1)
-        except LoadError as error:
-            raise unread(name, located, loading, error) from None
+        data = bytes_of(located, loading, name, pdf.LARGEST + 1)
         try:
             images = _images(data, PurePosixPath(name).name, pages)
         except DefinitionError as error:

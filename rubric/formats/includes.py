@@ -3,32 +3,24 @@ Files that a file names: `file://rubric.md`, `tests/*.yaml`, `cases.csv`.
 
 Only files below the base are read, with links resolved, and code is never run. What leaves the base is refused before
 the disk is asked, so that no message tells what exists elsewhere. Every refusal is noted where the reference is.
-
-CSV, TSV and JSONL are read as documents: a mapping for each row, with the line that it starts in.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from attrs import define, frozen
 
-from rubric.errors import DefinitionError, LoadError
-from rubric.formats.cursor import Cursor, Loading
-from rubric.formats.document import FOR_SUITES, LONGEST_SCALAR, Document, Listing, Mapping, Node, Scalar, refused
-from rubric.formats.files import parse, read_text
-from rubric.formats.json import parse_json
+from rubric import DefinitionError, LoadError
+from rubric.embed import Cursor, Loading, Wording, shorten
+from rubric.formats.files import read_bytes
 from rubric.formats.templates.render import show_environment
-from rubric.internals.text import shorten
 
 LONGEST = 1000
 """Characters of one reference."""
@@ -200,8 +192,8 @@ _MACHINE = {("/", "proc"), ("/", "sys"), ("/", "dev")}
 
 def _outside(name: str, loading: Loading) -> _OutsideError:
     base = os.path.abspath(loading.root or "")  # noqa: PTH100  # "." tells nobody which folder is meant
-    why = f"this is outside of {base}, and nothing outside of it is read; move the file, or give a wider base="
-    return _OutsideError("", f"{quoted(name)}: {why}")
+    why = f"{quoted(name)}: this is outside of {base}, and nothing outside of it is read"
+    return _OutsideError("", Wording(why, "; move the file, or give a wider ", base=None))
 
 
 def from_here(name: str, loading: Loading) -> str:
@@ -339,75 +331,6 @@ class _Search:
         return found
 
 
-MOST_ROWS = 10_000
-"""Rows of one table."""
-
-
-def parse_table(text: str, source: str, suffix: str) -> Document:
-    """
-    Return the rows of *text*, a file with one of the suffixes in `TABLES`, as a document: a list of its rows.
-
-    Raises:
-        LoadError: It is no such table, or beyond the limits.
-    """
-    rows: list[Node] = []
-    for row in TABLES[suffix](text.removeprefix("\ufeff"), source):
-        rows.append(row)
-        if len(rows) > MOST_ROWS:
-            raise refused(source, row.place, f"a table has at most {MOST_ROWS} rows; split the file")
-    return Document(source, Listing(1, 1, parts=rows))
-
-
-def _lines(text: str, source: str) -> Iterator[Node]:
-    for line, row in enumerate(text.split("\n"), 1):
-        if row.strip() and (root := parse_json(row, source, FOR_SUITES, line)):
-            yield root
-
-
-def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
-    head: list[str] = []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
-    try:
-        for cells in reader:
-            if head and any(cell.strip() for cell in cells):
-                yield _record(head, cells, source, line)
-            elif any(cell.strip() for cell in cells):
-                head = _head(cells, source, line)
-            line = reader.line_num + 1  # where the next row starts
-    except csv.Error as problem:
-        raise refused(source, (line, 1), f"this is not CSV: {problem}") from None
-
-
-def _head(cells: list[str], source: str, line: int) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    for name in names:
-        if name and names.count(name) > 1:
-            shown = shorten(repr(name), 60)
-            raise refused(source, (line, 1), f"two columns are called {shown}; give each a name of its own")
-    return names
-
-
-def _record(head: list[str], cells: list[str], source: str, line: int) -> Mapping:
-    cells = [*cells, *[""] * (len(head) - len(cells))]
-    for column, cell in enumerate(cells):
-        if cell.strip() and not (column < len(head) and head[column]):
-            message = f"the cell {column + 1} of this row stands in no named column; name it, or quote its commas"
-            raise refused(source, (line, 1), message)
-        if len(cell) > LONGEST_SCALAR:
-            raise refused(source, (line, 1), f"a text has at most {LONGEST_SCALAR} characters; shorten it")
-    named = [(name, cell) for name, cell in zip(head, cells, strict=False) if name]
-    return Mapping(line, 1, parts=[Scalar(line, 1, value=value) for pair in named for value in pair])
-
-
-TABLES: dict[str, Callable[[str, str], Iterator[Node]]] = {
-    ".csv": partial(_records, delimiter=","),
-    ".tsv": partial(_records, delimiter="\t"),
-    ".jsonl": _lines,
-    ".ndjson": _lines,
-}
-"""The reader of a table, by the suffix of its file."""
-
 DEEPEST = 8
 """Files that include one another."""
 
@@ -425,9 +348,9 @@ def is_reference(value: object) -> bool:
     return isinstance(value, str) and value.lstrip()[:7].lower() == "file://"
 
 
-def expand_at(reference: str, at: Cursor, folders: tuple[str, ...] = ()) -> list[str]:
+def expand_at(at: Cursor, folders: tuple[str, ...] = ()) -> list[Cursor]:
     """
-    Return the references that *reference*, at the cursor, is short for: itself, or the files that a pattern matches.
+    Return a cursor for each `file://` that the name at the cursor is short for: itself, or what a pattern matches.
 
     The files are sorted. A pattern (`*`, `?` and `**`) that matches nothing is noted as an error.
 
@@ -438,12 +361,13 @@ def expand_at(reference: str, at: Cursor, folders: tuple[str, ...] = ()) -> list
 
     def work(name: str) -> list[str]:
         if is_pattern(name):
-            return [f"file://{found}" for found in expand(name, at.loading)]
+            return expand(name, at.loading)
         if folders and not is_code(name) and may_be_read(name, at.loading, os.path.isdir):
-            return [f"file://{found}" for found in _in_folder(name, folders, at.loading)]
-        return [reference]
+            return _in_folder(name, folders, at.loading)
+        return [at.value]
 
-    return read_at(reference, at, work) or []
+    found = read_at(at.value, at, work) or []
+    return [at.holding(name if is_reference(name) else f"file://{name}") for name in found]
 
 
 def _in_folder(name: str, patterns: tuple[str, ...], loading: Loading) -> list[str]:
@@ -468,6 +392,11 @@ def read_text_at(
     )
 
 
+def followed(at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
+    """Return the document that the cursor names, if that is a reference, else itself; None if it cannot be read."""
+    return read_document_at(at.value, at, lacking) if is_reference(at.value) else at
+
+
 def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
     """
     Return the root of the YAML, JSON, JSONL or CSV document that *reference* names; None where it cannot be read.
@@ -484,12 +413,28 @@ def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object
             raise _refusal(name, "this file includes itself, by way of others; break the circle")
         if len(how.trail) >= DEEPEST:
             raise _refusal(name, f"files include one another more than {DEEPEST} deep; make it flatter")
-        text, documents = text_of(located, how, name), how.library.documents
-        if located.real not in documents:
-            documents[located.real] = _parsed(text, located.shown, name)
-        return Cursor.of(at.notes.of(documents[located.real], how.within(located.shown.parent, located.real)))
+        if not text_of(located, how, name).strip():
+            raise _refusal(name, "there is nothing in this file")
+        document = how.library.document(located.real, located.shown)
+        if document is None:
+            raise _refusal(name, "expected a .yaml, .json, .jsonl or .csv file")
+        return Cursor.of(at.notes.of(document, how.within(located.shown.parent, located.real)))
 
     return read_at(reference, at, work, None, lacking)
+
+
+def read_file_at(
+    reference: str, at: Cursor, documents: tuple[str, ...], lacking: Callable[[str], object] | None = None
+) -> Cursor | None:
+    """
+    Return what the file that *reference* names holds; None, and an error noted, where that cannot be read.
+
+    It is the root of its document where the file ends in one of *documents*, and else its text, at the cursor itself.
+    """
+    if reference.strip().lower().endswith(documents):
+        return read_document_at(reference, at, lacking)
+    text = read_text_at(reference, at, lacking=lacking)
+    return None if text is None else at.holding(text)
 
 
 def read_at(
@@ -505,7 +450,7 @@ def read_at(
     Errors are noted at the cursor, or where the file itself errs. *lacking* is that of `read_text_at`.
     """
     notes, before = at.notes, at.notes.failures
-    shown = show_environment(reference, loading or at.loading, notes, at.path)
+    shown = show_environment(reference, at, loading)
     if notes.failures > before:
         return None
     try:
@@ -542,6 +487,14 @@ def unread(name: str, located: Located, loading: Loading, error: LoadError) -> D
     return LackingFileError("", f"{quoted(name)}: {why}")
 
 
+def bytes_of(located: Located, loading: Loading, name: str, most: int) -> bytes:
+    """Return the first *most* bytes of the file *located*, which *name* led to."""
+    try:
+        return read_bytes(located.real, loading.root, most)
+    except LoadError as error:
+        raise unread(name, located, loading, error) from None
+
+
 def text_of(located: Located, loading: Loading, name: str) -> str:
     """
     Return the text of the file *located*, which *name* led to.
@@ -554,7 +507,7 @@ def text_of(located: Located, loading: Loading, name: str) -> str:
         if len(library.texts) >= MOST_FILES:
             raise _refusal(name, f"at most {MOST_FILES} files are read for one; put some together")
         try:
-            library.texts[located.real] = read_text(located.real, loading.root, FOR_SUITES)
+            library.read(located.real, loading.root)
         except LoadError as error:
             raise unread(name, located, loading, error) from None
     text = library.texts[located.real]
@@ -564,14 +517,3 @@ def text_of(located: Located, loading: Loading, name: str) -> str:
     if library.taken > MOST_CHARACTERS:
         raise _refusal(name, f"what is included comes to more than {MOST_CHARACTERS} characters; include less")
     return text
-
-
-def _parsed(text: str, shown: Path, name: str) -> Document:
-    suffix = shown.suffix.lower()
-    if not text.strip():
-        raise _refusal(name, "there is nothing in this file")
-    if suffix in TABLES:
-        return parse_table(text, str(shown), suffix)
-    if suffix not in (".yaml", ".yml", ".json"):
-        raise _refusal(name, "expected a .yaml, .json, .jsonl or .csv file")
-    return parse(text, str(shown), "json" if suffix == ".json" else "yaml", FOR_SUITES)

@@ -1,5 +1,5 @@
 """
-Put keys into the mappings of a YAML or JSON file: all else keeps every byte.
+A YAML or JSON file as its text: what it says where, and keys put into its mappings. All else keeps every byte.
 
 The places come from the events of ruamel's parser. Nothing is parsed and written anew, so comments, quotes, anchors,
 blank lines and indentation stay as they are.
@@ -8,7 +8,11 @@ blank lines and indentation stay as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import getitem
+from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
@@ -16,8 +20,66 @@ from ruamel.yaml import YAML, events
 from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DumpError
-from rubric.formats.document import KeyPath
+from rubric.formats.document import FOR_SUITES, Branch, KeyPath, Node, Scalar, plain
+from rubric.formats.files import LANGUAGES, parse, read_text
 from rubric.formats.yaml import to_yaml
+
+
+@frozen
+class Page:
+    """The *text* of the YAML or JSON file at *path*."""
+
+    path: Path
+    text: str = field(repr=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Page | None:
+        """Return the file at *path*; None if its suffix is neither that of YAML nor that of JSON."""
+        return cls(path, read_text(path)) if path.suffix.lower() in LANGUAGES else None
+
+    def data(self) -> Any:
+        """Return what the file says as plain data; raise `LoadError` if it cannot be read."""
+        return plain(self._parsed())
+
+    def texts(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield each text in the file, keys too, with its line and column."""
+        waiting = [self._parsed()]
+        while waiting:  # not recursive: a file may nest deeper than Python's stack allows
+            node = waiting.pop()
+            if isinstance(node, Scalar) and isinstance(node.value, str):
+                yield node.value, node.place
+            elif isinstance(node, Branch):
+                waiting.extend(reversed(node.parts))
+
+    def comments(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+        """Yield what *pattern* matches outside of all keys and values, with its line."""
+        matches = [*pattern.finditer(self.text)]
+        scalars = [span for span, _ in _walk(spans(self.text)) if span.key is not None] if matches else []
+        for match in matches:
+            if not any(span.start <= match.start() < span.end for span in scalars):
+                yield self.text.count("\n", 0, match.start()) + 1, match
+
+    def mappings(self) -> dict[tuple[int, int], KeyPath]:
+        """Return the path of each mapping by its line and column; that of the innermost, where several start."""
+        return {(span.line, span.column): path for span, path in _walk(spans(self.text)) if span.is_mapping}
+
+    def put(self, key: str, values: Mapping[KeyPath, Any]) -> str:
+        """
+        Return the text with *key* in mappings, whose paths have the *values*; a key that is there gets the new value.
+
+        Raises:
+            DumpError: The file cannot be changed so that it says this and nothing else.
+        """
+        text = inserted(self.text, key, values)
+        wanted = self.data()
+        for path, value in values.items():
+            reduce(getitem, path, wanted)[key] = value
+        if Page(self.path, text).data() != wanted:
+            raise DumpError(f"{self.path}: {key!r} cannot be put into this file in place; write it by hand")
+        return text
+
+    def _parsed(self) -> Node:
+        return parse(self.text, str(self.path), LANGUAGES[self.path.suffix.lower()], FOR_SUITES).root
 
 
 @define
@@ -48,15 +110,6 @@ class Span:
         """Return the key *key* of this mapping and its value; None if it has none."""
         pairs = zip(self.parts[::2], self.parts[1::2], strict=False) if self.is_mapping else ()
         return next((pair for pair in pairs if pair[0].key == key), None)
-
-
-@frozen
-class Insertion:
-    """Puts *key* with *value* into the mapping at *path*; a key that is there gets the new value."""
-
-    path: KeyPath
-    key: str
-    value: Any
 
 
 def spans(text: str) -> Span | None:
@@ -97,41 +150,41 @@ def spans(text: str) -> Span | None:
     return root
 
 
-def inserted(text: str, insertions: Iterable[Insertion]) -> str:
+def _walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
+    """Yield all nodes from *root* on, each with the path of the value that it is, or is a key of."""
+    waiting: list[tuple[Span, KeyPath]] = [] if root is None else [(root, ())]
+    while waiting:
+        node, path = waiting.pop()
+        yield node, path
+        if node.is_mapping:
+            for key, value in zip(node.parts[::2], node.parts[1::2], strict=False):
+                waiting += [(key, path), (value, (*path, key.key))]
+        else:
+            waiting += [(part, (*path, index)) for index, part in enumerate(node.parts)]
+
+
+def inserted(text: str, key: str, values: Mapping[KeyPath, Any]) -> str:
     """
-    Return *text* with all *insertions*, each in the style of the mapping that it is for.
+    Return *text* with *key* in the mappings at the paths of *values*, each in the style of its mapping.
 
     Raises:
         DumpError: The text cannot be read, or there is no mapping at a path.
     """
-    root, edits = spans(text), []
-    for one in insertions:
-        node = _found(root, one.path)
-        if node is None or not node.is_mapping:
-            raise DumpError(f"there is no mapping at {one.path}")
-        edits.append(_edit(text, node, one))
+    mappings, edits = {path: span for span, path in _walk(spans(text)) if span.is_mapping}, []
+    for path, value in values.items():
+        if path not in mappings:
+            raise DumpError(f"there is no mapping at {path}")
+        edits.append(_edit(text, mappings[path], key, value))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
-def _found(node: Span | None, path: KeyPath) -> Span | None:
-    for step in path:
-        if node is None:
-            return None
-        if isinstance(step, int):
-            node = node.parts[step] if not node.is_mapping and step < len(node.parts) else None
-        else:
-            pair = node.value(step)
-            node = None if pair is None else pair[1]
-    return node
-
-
-def _edit(text: str, node: Span, one: Insertion) -> tuple[int, int, str]:
+def _edit(text: str, node: Span, key: str, value: Any) -> tuple[int, int, str]:
     """Return the start and the end of what is replaced in *text*, and the new text."""
-    old, line_end = node.value(one.key), "\r\n" if "\r\n" in text else "\n"
+    old, line_end = node.value(key), "\r\n" if "\r\n" in text else "\n"
     if node.is_flow:
-        new = json.dumps({one.key: one.value}, ensure_ascii=False)[1:-1]
+        new = json.dumps({key: value}, ensure_ascii=False)[1:-1]
         if old is not None:
             return old[0].start, old[1].end, new
         if not node.parts:
@@ -140,7 +193,7 @@ def _edit(text: str, node: Span, one: Insertion) -> tuple[int, int, str]:
         return end, end, f"{_separator(text, node)}{new}"
     first = node.parts[0]  # an anchor may come before it
     indent = " " * (first.column - 1)
-    new = to_yaml({one.key: one.value}).rstrip("\n").replace("\n", f"{line_end}{indent}")
+    new = to_yaml({key: value}).rstrip("\n").replace("\n", f"{line_end}{indent}")
     if old is not None:
         return old[0].start, old[1].end, new
     end = text.find("\n", node.end)  # behind a comment on the last line

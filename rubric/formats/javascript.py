@@ -3,29 +3,25 @@ JavaScript in files of other systems: assertions and transforms, as promptfoo ha
 
 An assertion is a body with `output` and `context`, or a module that exports a function of both. It returns a boolean;
 a number, which passes above 0 or from the threshold; or `{pass, score, reason}`. An error that it throws fails it. What
-the engine lacks, or a limit that it meets, leaves its case ungraded: see `rubric.internals.javascript`.
+the engine lacks, or a limit that it meets, leaves its case ungraded: see `rubric.programs.javascript`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import RubricError
+from rubric import Candidate, Criterion, Holds
+from rubric.embed import Check, Decided, FrozenMap, shorten, thaw
 from rubric.formats.python import PythonTransform
 from rubric.grading.code_checks import settle
-from rubric.internals.fields import plain_number
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, Decided, Holds
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Scored
+from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.results import Scored
+from rubric.values import Launcher
 
 # -- from a text to a program ------------------------------------------------------------------------------
 
@@ -83,7 +79,7 @@ _PROPERTY = re.compile(r"\boutput\??\.([\w$]+)")
 _LONGEST_PARSED = 1_000_000
 
 
-def output_for(program: Program | PythonTransform | Made, candidate: Candidate) -> Any:
+def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
     """
     Return what *program* is given as `output`: the text, or the data that it is.
 
@@ -149,7 +145,6 @@ class JavaScript:
         reason = shorten(given, 400) if isinstance(given, str) else ""
         found = said.get("pass") if isinstance(said, dict) else said
         score = said.get("score", float(found)) if isinstance(said, dict) and isinstance(found, bool) else found
-        score = plain_number(score)
         if said is UNDEFINED or not isinstance(score, bool | int | float) or isinstance(found, str):
             what = "nothing that is a value" if said is UNDEFINED else shorten(json.dumps(said), 80)
             allowed = "expected a boolean, a number, or {pass, score, reason}"
@@ -188,28 +183,7 @@ def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | N
 
 
 @frozen
-class Made:
-    """What programs made of an output, in their place: a *value*, or the *error* that they raised."""
-
-    value: Any = field(default=None, eq=False)
-    error: RubricError | None = field(default=None, eq=False)
-
-    def run(self, output: Any, context: Mapping[str, Any]) -> Any:  # noqa: ARG002 - as a program
-        """Return the value, or raise the error."""
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-def _made(work: Callable[[], Any]) -> Made:
-    try:
-        return Made(work())
-    except RubricError as error:
-        return Made(error=error)
-
-
-@frozen
-class Transform:
+class Transform(Launcher):
     """
     A function for `Criterion.on`: the candidate with what *programs*, one after the other, make of its output.
 
@@ -219,25 +193,19 @@ class Transform:
         context: A program that makes the candidate's context of the output as it was before them.
     """
 
-    programs: tuple[Program | PythonTransform | Made, ...]
+    programs: tuple[Program | PythonTransform, ...]
     variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
     shared: int = field(default=0, eq=False)
-    context: Program | PythonTransform | Made | None = None
+    context: Program | PythonTransform | None = None
 
     @property
     def __name__(self) -> str:
         return "the output after a transform" if self.programs else "a context made of the output"
 
     @property
-    def scripts(self) -> list[str]:
+    def scripts(self) -> Sequence[str]:
         """The programs among them that only a run which allows it may start."""
         return [one.reference for one in (*self.programs, self.context) if isinstance(one, PythonTransform)]
-
-    def settled(self, candidate: Candidate) -> Transform:
-        """Return the transform with what its programs make of *candidate*, or the error that they raise, instead."""
-        made = _made(lambda: self.value(candidate)) if self.programs else None
-        context = None if self.context is None else _made(lambda: self._context_of(candidate))
-        return evolve(self, programs=() if made is None else (made,), shared=0, context=context)
 
     def _context_of(self, candidate: Candidate) -> Any:
         assert self.context is not None  # noqa: S101 - as asked before
@@ -282,7 +250,7 @@ def as_output(value: Any) -> str:
 
 
 @frozen
-class Transformed:
+class Transformed(Launcher):
     """A function for `Holds`: a *check* of what a *transform* makes of the output."""
 
     check: Check
@@ -293,13 +261,9 @@ class Transformed:
         return f"{self.check}, after a transform"
 
     @property
-    def scripts(self) -> list[str]:
+    def scripts(self) -> Sequence[str]:
         """The programs of the transform that only a run which allows it may start."""
         return self.transform.scripts
-
-    def settled(self, candidate: Candidate) -> Transformed:
-        """Return the check of what the transform makes of *candidate*."""
-        return evolve(self, transform=self.transform.settled(candidate))
 
     def __call__(self, candidate: Candidate) -> Decided:
         """Return the verdict of the check."""

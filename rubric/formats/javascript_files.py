@@ -15,11 +15,11 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading
+from rubric import DefinitionError
+from rubric.embed import Loading
 from rubric.formats.includes import MOST_ENTRIES, SecretFileError, bare, is_secret, locate, located_file, text_of
 from rubric.formats.javascript_modules import Bundle
-from rubric.internals.javascript import UNDEFINED, Asked, JavaScriptError, Program
+from rubric.programs.javascript import UNDEFINED, Asked, JavaScriptError, Program
 
 MOST_READ = 4_000_000
 """Characters that one program may read, the names in folders included."""

@@ -17,12 +17,11 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, Loading
+from rubric import DefinitionError
+from rubric.embed import Cursor, Loading, shorten
 from rubric.formats.includes import located_file, may_be_read, read_at, text_of
 from rubric.formats.javascript_syntax import Rewritten, rewritten
-from rubric.internals.javascript import JavaScriptError, Program
-from rubric.internals.text import shorten
+from rubric.programs.javascript import JavaScriptError, Program
 
 T = TypeVar("T")
 
@@ -105,22 +104,25 @@ def is_javascript_file(value: Any) -> bool:
     return isinstance(value, str) and bare_module(value)[0].endswith(SUFFIXES)
 
 
-def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T] | None = None) -> T | Program | str:
+def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T]) -> T:
     """
-    Return the program of the module that *reference*, at the cursor, names; a text says why there is none.
+    Return what *make* makes of the module that *reference*, at the cursor, names: its file, the loading, the function.
 
-    *make* makes it of the file, the loading and the function; None: `program_of_file`.
+    Raises:
+        DefinitionError: There is no program; the text says why.
     """
     path, function = bare_module(reference)
     if not path.endswith(SUFFIXES):
-        return f"{os.path.splitext(path)[1] or 'a file'}: only JavaScript and TypeScript are run"  # noqa: PTH122
+        suffix = os.path.splitext(path)[1] or "a file"  # noqa: PTH122
+        raise DefinitionError("", f"{suffix}: only JavaScript and TypeScript are run")
     before = at.notes.failures
     try:
-        made = read_at(path, at, lambda name: (make or program_of_file)(name, at.loading, function), None, at.warn)
+        made = read_at(path, at, lambda name: make(name, at.loading, function), None, at.warn)
     except JavaScriptError as lacking:
-        return f"{shorten(path, 60)}: {lacking}"
+        raise DefinitionError("", f"{shorten(path, 60)}: {lacking}") from None
     if made is None:
-        return "a file that " + ("may not be read" if at.notes.failures > before else "is not within reach")
+        lost = "may not be read" if at.notes.failures > before else "is not within reach"
+        raise DefinitionError("", f"a file that {lost}")
     return made
 
 

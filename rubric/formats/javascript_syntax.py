@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
-from rubric.internals.javascript import EXTRA, JavaScriptError
+from rubric.programs.javascript import EXTRA, JavaScriptError
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from rubric.formats import document
@@ -52,42 +50,10 @@ def _scalar(token: str, line: int, column: int) -> Scalar:
     return Scalar(line, column, value=value, flaw=flaw)
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """True if two values of JSON are equal; unlike in Python, true is not 1."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
 def to_json(data: Any) -> str:
     """Return *data* as JSON, readable; only what UTF-8 cannot hold is escaped."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
-
-
-_LEAST_WRITTEN_OUT, _LEAST_WITH_EXPONENT = 1e-6, 1e21
-
-
-def javascript_number(value: float) -> str:
-    """Return *value* as JavaScript writes it: `2` for 2.0, `0.00001`, `1e-7` and `1e+21`."""
-    whole = javascript_data(value)
-    if isinstance(whole, float) and _LEAST_WRITTEN_OUT <= abs(whole) < 1:
-        return format(Decimal(repr(whole)), "f")
-    return re.sub(r"e([+-])0", r"e\1", repr(whole))
-
-
-def javascript_data(value: Any) -> Any:
-    """Return *value* with its numbers as JavaScript has them: 2.0 is 2."""
-    match value:
-        case float() if value.is_integer() and abs(value) < _LEAST_WITH_EXPONENT:
-            return int(value)
-        case dict():
-            return {key: javascript_data(part) for key, part in value.items()}
-        case list() | tuple():
-            return [javascript_data(part) for part in value]
-    return value
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

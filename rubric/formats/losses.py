@@ -7,11 +7,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError, Judge, Rubric
+from rubric.embed import fields
 from rubric.formats.model_names import SETTINGS, provider_id
-from rubric.internals.fields import shown_fields
-from rubric.values.checks import Unsupported
-from rubric.values.judges import AnyJudge, Judge
+from rubric.values import AnyJudge, Unsupported
 
 
 @frozen
@@ -62,9 +61,14 @@ class Losses:
     def fields(self, value: object, before: str = "", after: str = "") -> None:
         """Add the fields of *value*, named between two texts, that are not as by default and have no place."""
         held = self.held[type(value)]
-        for found in shown_fields(value):
+        for found in fields.shown_fields(value):
             if found.name not in held.fields:
                 self.add(f"{before}{found.name}{after}", held.why.get(found.name, held.why.get("", "")))
+
+
+def averaged(rubric: Rubric) -> Rubric:
+    """Return *rubric* for files that know no points: without penalties, points are the weighted average."""
+    return evolve(rubric, aggregation="weighted_average") if rubric.aggregation == "points" else rubric
 
 
 def without(lost: Unsupported) -> str:
@@ -93,5 +97,5 @@ def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> 
         losses.add(f"{name} {judge.model!r}", str(problem))
         return None
     losses.fields(judge, f"{name} {judge.model!r}: ")
-    config = {found.name: getattr(judge, found.name) for found in shown_fields(judge) if found.name in SETTINGS}
+    config = {found.name: getattr(judge, found.name) for found in fields.shown_fields(judge) if found.name in SETTINGS}
     return {"id": id_, "config": config} if config else id_

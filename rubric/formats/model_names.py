@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import suggest
-from rubric.internals.text import shorten
-from rubric.models.offline import OFFLINE
+from rubric import DefinitionError
+from rubric.embed import shorten, suggest
 
 _SAME = (
     *("anthropic", "azure", "bedrock", "cerebras", "cometapi", "databricks", "deepinfra", "deepseek"),
@@ -100,7 +98,7 @@ def litellm_name(provider: str) -> str:
         DefinitionError: No such vendor is known, or the name is of no model that answers in text.
     """
     name = provider.strip()
-    if name == OFFLINE:
+    if name == "offline":
         return name
     if not name or len(name) > 500 or re.search(r"\s", name) or not name.isprintable():  # noqa: PLR2004
         raise _refused(provider, "a model is named by one word, such as openai:gpt-5 or openai/gpt-5")

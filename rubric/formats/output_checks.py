@@ -30,13 +30,8 @@ from xml.parsers import expat
 from attrs import define, field, frozen
 from attrs.converters import optional
 
-from rubric.errors import DefinitionError, RubricError
-from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Decided
-from rubric.values.matching import matches
+from rubric import Candidate, DefinitionError, Matches, RubricError
+from rubric.embed import Decided, FrozenMap, refuse, shorten, thaw
 
 SQL_EXTRA = "pip install 'rubric-grade[sql]'"
 
@@ -258,9 +253,9 @@ _PARSED = frozenset({"CREATE", "DROP", "ALTER", "GRANT", "SHOW"})
 _ILIKE = frozenset({"athena", "postgres", "redshift", "snowflake"})
 
 
-def sql_is_installed() -> bool:
-    """True if the library of the extra `sql` can be imported."""
-    return find_spec("sqlglot") is not None
+def sql_lacks() -> str:
+    """Return what must be installed for SQL, or ''."""
+    return "" if find_spec("sqlglot") is not None else SQL_EXTRA
 
 
 def _contains_sql(text: str, value: Mapping[str, Any]) -> str:
@@ -292,10 +287,9 @@ def _is_sql(text: str, value: Mapping[str, Any]) -> str:
     for key, found in (("allowedTables", _tables), ("allowedColumns", _columns)):
         if (allowed := value.get(key)) is None:
             continue
-        patterns = [f"(?i)^(?:{one})$" for one in allowed]
-        refused = [
-            one for one in found(statements) if one not in allowed and not any(matches(p, one) for p in patterns)
-        ]
+        patterns = [Matches(f"(?i)^(?:{one})$") for one in allowed]
+        others = [one for one in found(statements) if one not in allowed]
+        refused = [one for one in others if not any(pattern.found_in(one) for pattern in patterns)]
         if refused:
             return f"uses {', '.join(refused)}, and {key} has only {', '.join(allowed)}"
     return ""

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from rubric.errors import DefinitionError
-from rubric.values.images import named_image
+from rubric import DefinitionError
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfBitmap, PdfDocument
@@ -117,7 +117,8 @@ def _image(document: PdfDocument, number: int, name: str) -> str:
             bitmap.close()
     finally:
         page.close()
-    return named_image("image/png", base64.b64encode(png).decode("ascii"), f"{name}, page {number}")
+    data = base64.b64encode(png).decode("ascii")
+    return f"data:image/png;name={quote(f'{name}, page {number}', safe='')};base64,{data}"
 
 
 def _png(bitmap: PdfBitmap) -> bytes:

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, LackingError
-from rubric.formats.includes import bare, is_code, is_reference, may_be_read, read_document_at, read_text_at
+from rubric import DefinitionError
+from rubric.embed import Cursor, FrozenMap, shorten
+from rubric.formats.cursor import LackingError
+from rubric.formats.includes import is_code, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript import inline
-from rubric.formats.javascript_modules import program_at
+from rubric.formats.javascript_modules import program_at, program_of_file
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import executable, is_python_file, python_function
-from rubric.internals.fields import plain_number
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import EXTRA, Program, is_installed
-from rubric.internals.programs import Executable, PythonFunction
-from rubric.internals.text import shorten
+from rubric.programs.javascript import EXTRA, Program, is_installed
+from rubric.programs.processes import Executable, PythonFunction
 from rubric.suites.providers import METHODS, HTTPRequest, Provider
 from rubric.suites.targets.http import steps_of
 
@@ -59,7 +56,7 @@ def read_provider(at: Cursor, fill: Callable[[str], str], config: Mapping[str, A
     """
     with at.notes.lacking() as lacks:
         at = _with_files(at)
-        made = _program(at, fill) or provider_of(at, fill)
+        made = provider_of(at, fill)
     if made.model and config:
         made = evolve(made, settings=FrozenMap({**made.settings, **_sent(config)}))
     return Provider(made.name, missing=lacks[0]) if lacks else made
@@ -75,10 +72,9 @@ def _with_files(at: Cursor) -> Cursor:
         if not is_reference(text) or is_code(text):
             return text
         found: Any = None
-        if may_be_read(bare(text), at.loading):
-            is_data = PurePosixPath(text).suffix.lower() in DATA
-            document = read_document_at(text, at) if is_data else None
-            found = document.value if document is not None else None if is_data else read_text_at(text, at)
+        if may_be_read(text, at.loading):
+            whole = read_file_at(text, at, DATA)
+            found = None if whole is None else whole.value
         if found is None:
             lack = f"a provider's file ({shorten(text, 80)}) that is not within reach"
             at.error(LackingError(lack, lack))
@@ -89,35 +85,6 @@ def _with_files(at: Cursor) -> Cursor:
 
 DATA = (".yaml", ".yml", ".json")
 """The files that hold providers, or parts of them, as data."""
-
-
-def _program(at: Cursor, fill: Callable[[str], str]) -> Provider | None:
-    """Return the provider at the cursor if it is a program, or has a transform in Python; else None."""
-    fields = _fields(at.value)
-    id_, config = _as_text(fields.get("id")), fields.get("config")
-    config = config if isinstance(config, dict) else {}
-    name, code = _as_text(fields.get("label")) or id_, fields.get("transform") or config.get("transform")
-    is_python = id_.startswith(("file://", "python:")) and is_python_file(id_)
-    if not (is_python or id_.startswith("exec:") or is_python_file(code)):
-        return None
-    try:
-        transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code, at)
-        if not is_python and not id_.startswith("exec:"):
-            plain = {**fields, "transform": None, "config": {**config, "transform": None}}
-            return evolve(provider_of(at.holding(plain), fill), transform=transform)
-        program: PythonFunction | Executable
-        if is_python:
-            python = _as_text(config.get("pythonExecutable") or "python")
-            program = python_function(id_, at, "call_api", python=python)
-        else:
-            program = executable(id_.removeprefix("exec:"), at)
-    except DefinitionError as problem:
-        return Provider(name, missing=problem.message)
-    milliseconds = config.get("timeout")
-    limit = milliseconds / 1000 if isinstance(milliseconds, int) and milliseconds > 0 else _SECONDS
-    program = evolve(program, timeout=limit)
-    options = {**fields, "config": {**config, "basePath": program.folder}}
-    return Provider(name, program=program, settings=FrozenMap(options), transform=transform)
 
 
 _SECONDS = 300.0
@@ -135,10 +102,10 @@ def _javascript(code: Any, at: Cursor) -> Program | None:
         return None
     if not isinstance(code, str) or not is_installed():
         raise DefinitionError("transform", f"its transform is no JavaScript, or needs an engine ({EXTRA})")
-    program = program_at(code, at) if is_reference(code) else inline(code)
-    if isinstance(program, str):
-        raise DefinitionError("transform", f"its transform is in {program}")
-    return program
+    try:
+        return program_at(code, at, program_of_file) if is_reference(code) else inline(code)
+    except DefinitionError as problem:
+        raise DefinitionError("transform", f"its transform is in {problem.message}") from None
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -159,9 +126,13 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
     id_ = _as_text(fields.get("id"))
     name = _as_text(fields.get("label")) or id_
     config: dict[Any, Any] = fields["config"] if isinstance(fields.get("config"), dict) else {}
-    transform: Program | None = None
+    transform: Program | PythonFunction | None = None
+    code = fields.get("transform") or config.get("transform")
     try:
-        transform = _javascript(fields.get("transform") or config.get("transform"), at)
+        transform = python_function(str(code), at, "get_transform") if is_python_file(code) else _javascript(code, at)
+        if (program := _program(id_, config, at)) is not None:
+            options = {**fields, "config": {**config, "basePath": program.folder}}
+            return Provider(name, program=program, settings=FrozenMap(options), transform=transform)
         if id_ in ("http", "https") or id_.startswith(("http://", "https://")):
             return Provider(name, request=_request(id_, config, fill, at), transform=transform)
         if is_reference(id_) or is_code(id_):
@@ -176,13 +147,28 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
     return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
 
 
+def _program(id_: str, config: Mapping[Any, Any], at: Cursor) -> PythonFunction | Executable | None:
+    """Return the program that the provider called *id_* is; None for any other."""
+    program: PythonFunction | Executable
+    if id_.startswith(("file://", "python:")) and is_python_file(id_):
+        python = _as_text(config.get("pythonExecutable") or "python")
+        program = python_function(id_, at, "call_api", python=python)
+    elif id_.startswith("exec:"):
+        program = executable(id_.removeprefix("exec:"), at)
+    else:
+        return None
+    milliseconds = config.get("timeout")
+    limit = milliseconds / 1000 if isinstance(milliseconds, int) and milliseconds > 0 else _SECONDS
+    return evolve(program, timeout=limit)
+
+
 def _sent(config: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: item for key, item in config.items() if _is_sent(key, item)}
 
 
 def _is_sent(key: Any, value: Any) -> bool:
     if _SENT.get(key) == (int, float):
-        return not isinstance(value, bool) and plain_number(value) is not None and isinstance(value, int | float)
+        return not isinstance(value, bool) and isinstance(value, int | float)
     return key in _SENT and isinstance(value, _SENT[key])
 
 

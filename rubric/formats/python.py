@@ -21,13 +21,11 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, Loading
+from rubric import DefinitionError
+from rubric.embed import Cursor, Loading, shorten, thaw
 from rubric.formats.includes import LackingFileError, bare, located_file
-from rubric.internals.frozen_map import thaw
-from rubric.internals.programs import Executable, PythonFunction
-from rubric.internals.text import shorten
-from rubric.values.checks import Script
+from rubric.programs.processes import Executable, PythonFunction
+from rubric.values import Script
 
 FUNCTION = "get_assert"
 """What a file's function is called unless its name follows a colon."""

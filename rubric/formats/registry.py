@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, cast
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats import recognition
-from rubric.formats.agentv.scope import THRESHOLD, generation_of
-from rubric.formats.recognition import HINT, STRONG, Evidence, Seen, shared_words
-from rubric.internals.fields import suggest
+from rubric import DefinitionError, Rubric
+from rubric.embed import Loading, load_plugin, plugin_names, suggest
+from rubric.formats.own import OWN
+from rubric.formats.recognition import GRADERS, HINT, STRONG, Evidence, Rule, Seen
 from rubric.suites.suite import Suite
 
 GROUP = "rubric.formats"
@@ -27,6 +26,31 @@ GROUP = "rubric.formats"
 
 Read = Callable[..., Suite]
 Write = Callable[[Suite], tuple[dict[str, Any], list[str]]]
+
+
+def has_graders(case: Mapping[str, Any]) -> list[Any]:
+    """Return what grades *case*, itself or under its `execution`."""
+    execution = case.get("execution")
+    parts = [case, execution if isinstance(execution, dict) else {}]
+    return [part[key] for part in parts for key in (*GRADERS, "rubrics") if part.get(key)]
+
+
+@frozen
+class Drafts:
+    """
+    How criteria are drafted into a file of a format.
+
+    Args:
+        key: Of a case, under which they are written.
+        write: From a rubric to the value of *key*.
+        outcomes: The keys of a case that say in words what is expected.
+        keeps: Whether a case has criteria already.
+    """
+
+    key: str
+    write: Callable[[Rubric], Any]
+    outcomes: tuple[str, ...] = ()
+    keeps: Callable[[Mapping[str, Any]], object] = has_graders
 
 
 @frozen
@@ -44,6 +68,15 @@ class Format:
         version: For a format of several versions, the function that returns the name of that in which data is written.
         options: Further arguments of *read*.
         mark: Keys that `convert` adds where nothing else in a file tells its format.
+        suffixes: Of files that are of this format alone, besides YAML, JSON and JSONL.
+        translate: Makes YAML or JSON of such a file, of its path, its text and the `Loading`. It raises a
+            `DefinitionError` for a file of which none can be made.
+        marks: Names of files and folders that only projects of the system have.
+        beside: A rule that holds too for a file of the format for which nothing but hints speaks.
+        refusal: Returns why a file of the system, by its path and data, is no suite; '' for any other.
+        bare: What a table of no assertions at all holds, for its error; '': it is a suite.
+        own: Whether it is the library's own: its reader raises by itself, and a suite may be empty.
+        drafts: How criteria are drafted into its files, if they are.
     """
 
     name: str
@@ -53,6 +86,14 @@ class Format:
     version: Callable[[Any], str] | None = None
     options: tuple[str, ...] = ()
     mark: Mapping[str, Any] = field(factory=dict)
+    suffixes: tuple[str, ...] = field(default=(), kw_only=True)
+    translate: Callable[[Path, str, Loading], str] | None = field(default=None, kw_only=True)
+    marks: tuple[str, ...] = field(default=(), kw_only=True)
+    beside: Rule | None = field(default=None, kw_only=True)
+    refusal: Callable[[Path, Any], str] | None = field(default=None, kw_only=True)
+    bare: str = field(default="", kw_only=True)
+    own: bool = field(default=False, kw_only=True)
+    drafts: Drafts | None = field(default=None, kw_only=True)
 
     def reader(self) -> Read:
         """Return the function that reads the format."""
@@ -70,50 +111,15 @@ def _function(given: Any) -> Any:
     return getattr(import_module(module), name)
 
 
-_HERE = "rubric.formats"
-_PROMPTFOO = f"{_HERE}.promptfoo.reader:read", f"{_HERE}.promptfoo.writer:write"
-_THRESHOLD = {"threshold": THRESHOLD}
-_AGENTV = f"{_HERE}.agentv.reader:read", f"{_HERE}.agentv.writer:write"
-
-_WRITTEN, _METRICS = f"{_HERE}.benchmarks.writers:write", f"{_HERE}.frameworks.writers:write"
-
-_OWN = (
-    Format("native", f"{_HERE}.native.suite:read", f"{_HERE}.native.suite:write_suite", recognition.NATIVE),
-    Format(
-        "promptfoo", *_PROMPTFOO, recognition.PROMPTFOO, mark={"$schema": "https://promptfoo.dev/config-schema.json"}
-    ),
-    Format("agentv-1", _AGENTV[0], options=("agentv-1",)),
-    Format("agentv-1.5", _AGENTV[0], options=("agentv-1.5",)),
-    Format("agentv-2", *_AGENTV, recognition.AGENTV, generation_of, ("agentv-2",), {"default_test": _THRESHOLD}),
-    Format("mcptest", f"{_HERE}.mcptest.reader:read", f"{_HERE}.mcptest.writer:write", recognition.MCPTEST),
-    Format("autorubric", f"{_HERE}.benchmarks.autorubric:read", f"{_WRITTEN}_autorubric", recognition.AUTORUBRIC),
-    Format("healthbench", f"{_HERE}.benchmarks.healthbench:read", f"{_WRITTEN}_healthbench", recognition.HEALTHBENCH),
-    Format("paperbench", f"{_HERE}.benchmarks.paperbench:read", f"{_WRITTEN}_paperbench", recognition.PAPERBENCH),
-    Format("adk", f"{_HERE}.frameworks.adk:read", f"{_METRICS}_adk", recognition.ADK),
-    Format("deepeval", f"{_HERE}.frameworks.deepeval:read", f"{_METRICS}_deepeval", recognition.DEEPEVAL),
-    Format("mlflow", f"{_HERE}.frameworks.mlflow:read", f"{_METRICS}_mlflow", recognition.MLFLOW),
-    Format("ragas", f"{_HERE}.frameworks.ragas:read", f"{_METRICS}_ragas", recognition.RAGAS),
-    Format("verifiers", f"{_HERE}.frameworks.verifiers:read", f"{_METRICS}_verifiers", recognition.VERIFIERS),
-)
-
-FORMATS = tuple(format.name for format in _OWN)
-"""The formats of the library itself."""
-
-
 @cache
-def _entry_points() -> tuple[EntryPoint, ...]:
-    return tuple(sorted(entry_points(group=GROUP), key=lambda point: point.name))
-
-
 def format_names() -> tuple[str, ...]:
-    """Return the names of all formats, without importing what other packages register."""
-    return tuple(dict.fromkeys((*FORMATS, *(point.name for point in _entry_points()))))
+    """Return the names of all formats, without importing them."""
+    return tuple(dict.fromkeys((*OWN, *plugin_names(GROUP))))
 
 
 def written_names() -> tuple[str, ...]:
-    """Return the names of the formats that can be written, and of all that other packages register."""
-    own = (format.name for format in _OWN if format.write)
-    return tuple(dict.fromkeys((*own, *(point.name for point in _entry_points()))))
+    """Return the names of the formats that can be written, and of all that packages register."""
+    return tuple(name for name in format_names() if name not in OWN or _function(OWN[name]).write)
 
 
 @cache
@@ -124,23 +130,14 @@ def formats() -> dict[str, Format]:
     Raises:
         DefinitionError: A package registers something else than a new format.
     """
-    found = {format.name: format for format in _OWN}
-    for point in _entry_points():
-        try:
-            added = point.load()
-        except Exception as problem:
-            raise _unfit(point, f"cannot be imported: {problem}") from problem
-        if not isinstance(added, Format):
-            raise _unfit(point, "is not a rubric.formats.registry.Format")
-        if point.name in found or added.name != point.name:
-            raise _unfit(point, f"is a second {point.name!r}" if point.name in found else f"is called {added.name!r}")
-        found[point.name] = added
+    found: dict[str, Format] = {name: _function(format) for name, format in OWN.items()}
+    for name in plugin_names(GROUP):
+        plugin = load_plugin(GROUP, name, "format")
+        if plugin is None or not isinstance(plugin.value, Format) or name in found or plugin.value.name != name:
+            message = f"{name!r} of {plugin and plugin.source} is not a new Format of that name; uninstall it"
+            raise DefinitionError("format", message)
+        found[name] = plugin.value
     return found
-
-
-def _unfit(point: EntryPoint, why: str) -> DefinitionError:
-    package = point.dist.name if point.dist else "a package"
-    return DefinitionError("format", f"{point.value}, the format {point.name!r} of {package}, {why}; mend or remove it")
 
 
 def format_called(name: str) -> Format:
@@ -175,7 +172,7 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
         data: What the file holds; see `case_files`.
         name: Of the file, such as `promptfooconfig.yaml`.
         schema: The address of the schema that a comment at its head names.
-        around: The names around it that tell what kind of project it is in; see `rubric.formats.files.around`.
+        around: The names around it that tell what kind of project it is in; see `rubric.formats.projects.around`.
     """
     seen = Seen(data, name, schema, around)
     fits = []
@@ -183,13 +180,11 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
         if reasons := [(weight, why) for weight, rule in known.evidence if (why := rule(seen))]:
             strongest, why = max(reasons, key=lambda reason: reason[0])
             name = known.version(data) if known.version else known.name
-            fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why))
+            fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside))
     if not fits:
         return Guess("", _described(data))
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
-    # A name, tags or ids are no evidence by themselves: a workflow, a manifest and an OpenAPI description have them.
-    is_agentv = best.name in FORMATS and best.name.startswith("agentv-")
-    if is_agentv and best.strongest == HINT and not shared_words(seen):
+    if best.strongest == HINT and best.beside is not None and not best.beside(seen):
         return Guess("", _described(data))
     for rival in others:
         plain = min(best.strongest, rival.strongest) >= STRONG
@@ -200,12 +195,13 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
 
 @frozen
 class _Fit:
-    """A format that fits: its version, the weight of its evidence, and the strongest piece with its weight."""
+    """A format that fits: its version, the weight of its evidence, the strongest piece, and what is needed beside."""
 
     name: str
     weight: float
     strongest: float
     why: str
+    beside: Rule | None = None
 
 
 def case_files(data: Any) -> Iterator[str]:

@@ -25,12 +25,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from rubric.formats.cursor import Cursor
-from rubric.internals.fields import misspelt, suggest
-from rubric.internals.text import shorten
-from rubric.values.answers import Levels, ScoreRange, YesNo
-from rubric.values.checks import Unsupported
-from rubric.values.criteria import Criterion
+from rubric import Criterion, Levels, ScoreRange, YesNo
+from rubric.embed import Cursor, fields, shorten, suggest
+from rubric.values import Unsupported
 
 Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
 
@@ -71,11 +68,6 @@ class ItemScope:
         return "" if found is None else self.fill(found, at)
 
 
-def unknown_field(at: Cursor, message: str, known: Collection[str], elsewhere: Mapping[Any, str] | None = None) -> None:
-    """Note a key that is not *known*, which *message* says; see `Cursor.unknown`."""
-    at.unknown(f"{message}; it is not used{suggest(str(at.step), sorted(known))}", known, elsewhere)
-
-
 def check_fields(
     at: Cursor,
     what: str,
@@ -88,7 +80,8 @@ def check_fields(
         if unused and key in unused:
             part.once(unused[key])
         elif key not in known:
-            unknown_field(part, f"{what} has no such field", known, elsewhere)
+            hint = suggest(str(key), sorted(known))
+            part.unknown(f"{what} has no such field; it is not used{hint}", known, elsewhere)
 
 
 # -- bands ----------------------------------------------------------------------------------------------------
@@ -204,7 +197,7 @@ def is_item(value: object) -> bool:
     if value.keys().isdisjoint(_HINTS):
         return False
     has_text = any(isinstance(value.get(key), str) for key in _ALSO)
-    return has_text or any(misspelt(key, ("outcome", "score_ranges")) for key in value)
+    return has_text or any(fields.misspelt(key, ("outcome", "score_ranges")) for key in value)
 
 
 def are_items(value: object) -> bool:
@@ -257,7 +250,8 @@ def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     operator = at["operator"].value
     if operator is not None and operator not in _OPERATORS:
         hint = suggest(str(operator), _OPERATORS)
-        at["operator"].warn(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
+        note = at["operator"].error if fields.misspelt(str(operator), _OPERATORS) else at["operator"].warn
+        note(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
     return at.built(
         Criterion,
         words,

@@ -14,9 +14,10 @@ from ruamel.yaml.error import YAMLError
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.cursor import Loading
+from rubric.formats.document import FOR_RUBRICS
 from rubric.formats.editing import edited
 from rubric.formats.fields import read_as
-from rubric.formats.files import WHOLE, Language, given_text, parse, read_text, write_text
+from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
@@ -29,9 +30,6 @@ from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
-
-
-LANGUAGES: dict[str, Language] = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
 def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = None) -> Rubric:
@@ -51,7 +49,7 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
     if language is None:
         raise LoadError([unknown_suffix(file)])
     within = None if base is None else Path(base)
-    return _load(read_text(file, within), str(file), language, file.parent, within)
+    return _load(read_text(file, within, FOR_RUBRICS), str(file), language, file.parent, within)
 
 
 def loads(text: str, /, *, source: str = "<string>") -> Rubric:
@@ -154,7 +152,7 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
 def _edited(file: Path, rubric: Rubric) -> str | None:
     """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
     try:
-        text = read_text(file)
+        text = read_text(file, None, FOR_RUBRICS)
         old = _load(text, str(file), "yaml", file.parent) if text.strip() else Rubric()
     except LoadError as error:  # a file that is not a rubric is never overwritten
         msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
@@ -170,9 +168,12 @@ def unknown_suffix(file: Path) -> Problem:
     return Problem(str(file), *WHOLE, "", f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml or .json")
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of rubric files."""
-    found: dict[str, Any] = json.loads(files("rubric.formats").joinpath("rubric.schema.json").read_text("utf-8"))
+def schema(of: Literal["rubric", "suite"] = "rubric", /) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of rubric files, or of the native files of suites."""
+    check_name("of", of, ("rubric", "suite"))
+    found: dict[str, Any] = json.loads(files("rubric.formats").joinpath(f"{of}.schema.json").read_text("utf-8"))
+    if of == "suite":
+        return {**found, "$defs": {**schema()["$defs"], **found["$defs"]}}
     criterion = found["$defs"]["criterion"]["anyOf"][1]
     criterion["properties"] |= {key: row.schema for key, row in ANSWERS.items()}
     given = [{"required": [key]} for key in ANSWERS]

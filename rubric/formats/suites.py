@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, fields, frozen
 
+from rubric.embed import (
+    NOTHING,
+    Cursor,
+    Loading,
+    Notes,
+    Wording,
+    as_path,
+    check_name,
+    guided,
+    read_text,
+    refuse,
+    shorten,
+    suggest,
+    write_text,
+)
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.agentv.scope import CASES
-from rubric.formats.cursor import Cursor, Library, Loading, Notes
-from rubric.formats.document import FOR_SUITES, Document, Listing, Scalar, plain, refused
-from rubric.formats.document import Mapping as MappingNode
-from rubric.formats.files import WHOLE, Language, around, given_text, parse, project_of, read_text, write_text
-from rubric.formats.includes import expand_at, read_document_at
-from rubric.formats.javascript_files import file_program
-from rubric.formats.json import parse_json, to_json
-from rubric.formats.native.suite import as_suite_data, is_suite, read_suite
+from rubric.formats.cursor import Library
+from rubric.formats.document import FOR_SUITES, Document, Listing, plain, refused
+from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, rows_of_json
+from rubric.formats.includes import expand_at, followed
+from rubric.formats.json import to_json
+from rubric.formats.losses import averaged
+from rubric.formats.native.suite import as_suite_data, read_suite
+from rubric.formats.projects import around, project_of
 from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
-from rubric.formats.rubrics import LANGUAGES, schema, unknown_suffix
+from rubric.formats.rubrics import unknown_suffix
 from rubric.formats.yaml import to_yaml
-from rubric.internals.fields import as_path, check_name, refuse, suggest
-from rubric.internals.guided import guided
-from rubric.internals.javascript import JavaScriptError, ThrownError
-from rubric.internals.programs import allowing
-from rubric.internals.text import shorten
+from rubric.programs import allowing
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
 from rubric.suites.histories import concluded
 from rubric.suites.suite import Suite, paired
-from rubric.values.checks import NOTHING
-from rubric.values.rubrics import averaged
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -63,10 +69,9 @@ def load_suite(
 
     Args:
         path: A YAML, JSON, JSONL or CSV file.
-        format: One of `rubric.formats.registry.FORMATS`, or one that another package registers; None: the file is
-            recognised by its content.
+        format: One of `rubric.formats.registry.format_names()`; None: the file is recognised by its content.
         base: The folder that the file, and all files that it includes, must be in; None: the project that the file
-            belongs to (see `rubric.formats.files.project_of`), from which it may include, or its own folder.
+            belongs to (see `rubric.formats.projects.project_of`), from which it may include, or its own folder.
         environ: The variables that `{{ env.NAME }}` in the file may show. The process's own are never shown.
         required: Whether an AgentV criterion that does not say so is a gate; None: as its generation documents it;
             True: as AgentV's code takes it.
@@ -88,9 +93,9 @@ def load_suite(
     document = _document(file, None if base is None else Path(base), loading)
     with allowing(when=allow_scripts):
         suite = _read(document, format, loading, file.stem)
-    criteria = [criterion for case in suite for criterion in case.rubric.judged]
-    if file.suffix.lower() in _TABLES and suite.format == "promptfoo" and all(c.answer == NOTHING for c in criteria):
-        raise refused(str(file), WHOLE, _ungradable_table(file, "rows without assertions (no column `__expected`)"))
+    bare = format_called(suite.format).bare if file.suffix.lower() in _TABLES else ""
+    if bare and all(criterion.answer == NOTHING for case in suite for criterion in case.rubric.judged):
+        raise refused(str(file), WHOLE, _ungradable_table(file, bare))
     return evolve(suite, source=str(file))
 
 
@@ -102,21 +107,6 @@ def _ungradable_table(file: Path, what: str) -> str:
     return (
         f"this table holds {what}, and is no suite; to grade each row, call: rubric grade-many rubric.yaml {file.name}"
     )
-
-
-def is_rubric(path: str | PathLike[str], /) -> bool:
-    """
-    True if the file at *path* holds one native rubric, or nothing that any format knows, and not a suite.
-
-    Raises:
-        LoadError: It cannot be read.
-    """
-    file = Path(path)
-    if file.suffix.lower() not in LANGUAGES:
-        return False
-    document = _document(file, None, Loading())
-    guess = recognise(plain(document.root), file.name, document.schema, around(file))
-    return not is_suite(document) and (guess.format == "native" or not (guess.format or guess.rivals))
 
 
 def loads_suite(text: str, /, format: str | None = None, *, source: str = "<string>", **options: Any) -> Suite:
@@ -132,57 +122,25 @@ def loads_suite(text: str, /, format: str | None = None, *, source: str = "<stri
     return _read(parse(given_text(text, "load_suite"), source, limits=FOR_SUITES), format, Loading(**options), "suite")
 
 
-_NODE = "node -p 'JSON.stringify(require(\"./{}\"))'"
-_TSX = "npx tsx -e 'import c from \"./{}\"; console.log(JSON.stringify(c))'"
-_WRITTEN_OUT = {".js": _NODE, ".cjs": _NODE, ".mjs": _TSX, ".ts": _TSX, ".mts": _TSX, ".cts": _TSX}
-"""Commands that write out the configuration that a program makes, by its suffix."""
-
-
-_SETTINGS = {
-    "config": "AgentV's configuration of a project",
-    "targets": "AgentV's list of targets",
-    "providers": "AgentV's list of providers",
-}
-"""What the files in `.agentv` are, by their names without ending."""
-
-
 def _document(file: Path, base: Path | None, loading: Loading) -> Document:
     text = read_text(file, base, FOR_SUITES)
-    match file.suffix.lower():
-        case ".jsonl" | ".ndjson":
-            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-            rows = [parse_json(line, str(file), FOR_SUITES, number) for number, line in lines]
-            return Document(str(file), Listing(1, 1, parts=[row for row in rows if row is not None]))
-        case ".csv":  # a promptfoo configuration whose tests are the rows
-            parts = [Scalar(1, 1, value="tests"), Scalar(1, 1, value=f"file://{file.name}")]
-            return Document(str(file), MappingNode(1, 1, parts=[*parts]))
-        case suffix if suffix in LANGUAGES:
-            document = parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
-            if (what := _SETTINGS.get(file.stem)) and file.absolute().parent.name == ".agentv":
-                data = plain(document.root)
-                if not (isinstance(data, dict) and data.keys() & {*CASES, "scenarios"}):
-                    message = (
-                        f"this is {what}, and holds no tests; the evals of the project are graded with it: name one"
-                    )
-                    raise refused(str(file), WHOLE, f"{message}, such as evals/greeting.eval.yaml")
-            return document
-        case suffix:
-            if (make := _WRITTEN_OUT.get(suffix)) is not None:
-                return _made_by(file, loading, f"{make.format(file.name)} > {file.stem}.json")
-            message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
-            raise refused(str(file), WHOLE, message)
-
-
-def _made_by(file: Path, loading: Loading, command: str) -> Document:
-    """Return what the program in *file* makes, which may read files below the base; *command* would write it out."""
-    try:
-        made = file_program(file.name, loading).data(f"file://a function of {file.name}.js")
-    except (JavaScriptError, ThrownError) as problem:
-        message = f"{file.name} is a program, and cannot be run here: {shorten(str(problem), 200)}"
-        raise refused(str(file), WHOLE, f"{message}; write out what it makes, and load that: {command}") from None
-    text = to_json(made) if isinstance(made, dict | list) else "null"
-    root = parse_json(text, str(file), FOR_SUITES)
-    return Document(str(file), root if root is not None else Listing(1, 1, parts=[]))
+    suffix = file.suffix.lower()
+    if suffix in (".jsonl", ".ndjson"):
+        return Document(str(file), Listing(1, 1, parts=[*rows_of_json(text, str(file))]))
+    if suffix in LANGUAGES:
+        document = parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
+        for known in formats().values():
+            if known.refusal is not None and (why := known.refusal(file, plain(document.root))):
+                raise refused(str(file), WHOLE, why)
+        return document
+    for known in formats().values():
+        if suffix in known.suffixes and known.translate is not None:
+            try:
+                return parse(known.translate(file, text, loading), str(file), limits=FOR_SUITES)
+            except DefinitionError as problem:
+                raise refused(str(file), WHOLE, problem.message) from None
+    message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
+    raise refused(str(file), WHOLE, message)
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
@@ -191,15 +149,14 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
     notes = Notes(document)
     try:
         suite = known.reader()(notes, loading, *known.options)
-        if known.name == "native":  # which may be empty and without a name, as a suite in code may be
+        if known.own:  # which may be empty and without a name, as a suite in code may be
             return suite
         if not suite.cases and not notes.errors:
             notes.error((), f"there is nothing in it to grade: a suite of {known.name} without cases")
         notes.finish()
     except LoadError as error:
-        remark = (
-            f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with format="
-        )
+        remark = f"{document.source}: read as {guess.format}, since {guess.why}; if it is another, name one with "
+        remark = Wording(remark, format=None)
         raise LoadError(error.problems, guess.format, remark if guess.why else "") from None
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
@@ -213,13 +170,14 @@ def _guessed(document: Document, loading: Loading) -> Guess:
     file = Path(document.source)
     guess = recognise(data, file.name, document.schema, around(file) if loading.folder is not None else frozenset())
     if guess.rivals:
-        choice = " or ".join(f"format={rival!r}" for rival in guess.rivals)
-        message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with {choice}"
+        message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with "
+        message = Wording(message, tuple(Wording(format=rival) for rival in guess.rivals))
         raise refused(document.source, document.root.place, message)
     if not guess.format and file.suffix.lower() in _TABLES:
         raise refused(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
     if not guess.format:
-        message = f"this is no suite of a known format: {guess.why}; name one with format=: {', '.join(format_names())}"
+        message = f"this is no suite of a known format: {guess.why}; name one with "
+        message = Wording(Wording(message, format=None), f": {', '.join(format_names())}")
         raise refused(document.source, document.root.place, message)
     return guess
 
@@ -235,11 +193,11 @@ def _included(document: Document, loading: Loading, names: list[str]) -> Iterato
     Files are looked for where any format would.
     """
     root = Cursor.of(Notes(document), evolve(loading, library=Library(), climbs=True))
-    references = (one for name in names for one in expand_at(name, root))
-    for reference in islice(references, MOST_LOOKED_INTO):
-        if reference.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
+    files = (one for name in names for one in expand_at(root.holding(name)))
+    for file in islice(files, MOST_LOOKED_INTO):
+        if file.value.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
             continue
-        found = read_document_at(reference, root)
+        found = followed(file)
         data = None if found is None else found.value
         if isinstance(data, dict):
             data = data.get("tests", [data])
@@ -298,8 +256,8 @@ def _again(data: dict[str, Any], format: str, lost: Sequence[str]) -> Suite:
     try:
         return loads_suite(to_json(data), format, source=f"<{format}>")
     except LoadError as error:
-        why = f"nothing is left of it to grade by: {lost[0]}" if lost else str(error.problems[0])
-        raise DumpError(f"the suite cannot be written as {format}: {why}") from None
+        why = f"nothing is left of it to grade by: {'; '.join(lost)}" if lost else str(error.problems[0])
+        raise DumpError(f"the suite cannot be written as {format}: {shorten(why, 1000)}") from None
 
 
 _APART = frozenset({"rubric", "place", "providers", "history", "unasked"})
@@ -360,10 +318,3 @@ def dump_suite(suite: Suite, path: str | PathLike[str], /) -> None:
     if language is None:
         raise DumpError(str(unknown_suffix(file)))
     write_text(file, dumps_suite(suite, language=language))
-
-
-def suite_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of native suite files."""
-    text = files("rubric.formats").joinpath("suite.schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return {**found, "$defs": {**schema()["$defs"], **found["$defs"]}}

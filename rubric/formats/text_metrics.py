@@ -21,9 +21,8 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Decided
+from rubric import Candidate
+from rubric.embed import Decided, shorten
 
 EXTRA = "pip install 'rubric-grade[metrics]'"
 

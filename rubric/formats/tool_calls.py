@@ -52,14 +52,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.json import is_same
-from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap, freeze, thaw
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.checks import Check, Decided, Holds, Trajectory, Unsupported, matches_name
-from rubric.values.matching import check_schema, misfit
+from rubric import Candidate, DefinitionError, FitsSchema, Holds, ToolCall, Trajectory
+from rubric.embed import Check, Decided, FrozenMap, refuse, shorten, thaw
+from rubric.formats.json_values import is_same
+from rubric.internals.frozen_map import freeze
+from rubric.values import Unsupported
+from rubric.values.matching import misfit
 
 # -- of both systems ---------------------------------------------------------------------------------------
 
@@ -126,7 +124,7 @@ class Used:
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and what was used."""
         used = _WHAT[self.what](candidate)
-        counts = [sum(any(matches_name(name, own) for own in one) for one in used) for name in self.names]
+        counts = [sum(map(Trajectory([name]).followed_by, used)) for name in self.names]
         held = [self.least <= count and (self.most is None or count <= self.most) for count in counts]
         return (any if self.one else all)(held), f"used: {shorten(', '.join(one[0] for one in used), 200) or 'none'}"
 
@@ -147,7 +145,7 @@ class ArgumentsMatch:
 
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and which arguments there were."""
-        calls = [call for call in candidate.tool_calls if _is_tool(call) and matches_name(self.name, call.name)]
+        calls = [call for call in candidate.tool_calls if _is_tool(call) and _is_called(self.name, call.name)]
         given = [thaw(call.arguments) for call in calls]
         wanted, usual, same = self._kept(thaw(self.expected)), thaw(self.defaults), is_same if self.exact else _fits
         found = [{k: v for k, v in one.items() if k not in usual or not is_same(v, usual[k])} for one in given]
@@ -160,8 +158,12 @@ class ArgumentsMatch:
         return {key: one for key, one in value.items() if not any(_ignores(name, key) for name in self.ignore)}
 
 
+def _is_called(name: str, called: str) -> bool:
+    return Trajectory([name]).followed_by([called])
+
+
 def _ignores(name: str, key: str) -> bool:
-    return matches_name(name, key) if "*" in name or "?" in name else name == key
+    return _is_called(name, key) if "*" in name or "?" in name else name == key
 
 
 def _fits(actual: Any, wanted: Any) -> bool:
@@ -194,20 +196,16 @@ class ToolCallF1:
         return Decided(score, reason=shorten(reason), passed=score >= self.threshold)
 
 
-def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: float | None = None) -> Check:
+def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
     """
     Return the check for the type *kind* (without `not-`) with *value*.
 
     Args:
         negate: Whether the check will be turned over: several names must then all be missing.
-        threshold: Of `tool-call-f1`.
 
     Raises:
         DefinitionError: A value that the type cannot have; its field is `value`.
     """
-    if kind == "tool-call-f1":
-        names = value.split(",") if isinstance(value, str) else value
-        return Holds(ToolCallF1(_names(names), 1.0 if threshold is None else threshold))
     if kind == "trajectory:tool-sequence":
         return _sequence(value)
     if kind == "trajectory:tool-args-match":
@@ -216,8 +214,8 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
     if not isinstance(value, Mapping):
         if what == "step":
             raise refuse("value", value, "a mapping with min or max")
-        names = _names(value)
-        return Holds(Used(what, names, one=negate and len(names) > 1))
+        found = names(value)
+        return Holds(Used(what, found, one=negate and len(found) > 1))
     step = value.get("type") if what == "step" else None
     if step not in (None, "tool", "command"):
         return Unsupported(f"{kind} of the type {shorten(str(step), 40)}: only calls of tools and commands are known")
@@ -232,7 +230,7 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False, threshold: 
     return Holds(Used(step or what, (str(name),), first if least is None else least, most))
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def names(value: Any) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list) or not given or not all(isinstance(one, str) and one.strip() for one in given):
         raise refuse("value", value, "a name, or a list of names")
@@ -263,7 +261,7 @@ def _arguments(value: Any) -> Check:
     if not isinstance(defaults, Mapping):
         raise refuse("value", defaults, "a mapping of arguments as defaults")
     expected = value["args"] if "args" in value else value["arguments"]
-    return Holds(ArgumentsMatch(_name(value), expected, mode == "exact", _names(ignore) if ignore else (), defaults))
+    return Holds(ArgumentsMatch(_name(value), expected, mode == "exact", names(ignore) if ignore else (), defaults))
 
 
 KINDS = (
@@ -426,9 +424,6 @@ def _call_data(call: ExpectedCall) -> dict[str, Any]:
 
 # -- skills --------------------------------------------------------------------------------------------------
 
-SKILL_KEYS = frozenset({"skill", "should_trigger"})
-"""The keys of a `skill-trigger` beside those of all graders."""
-
 
 @frozen
 class SkillTriggered:
@@ -454,19 +449,6 @@ class SkillTriggered:
             return True
         result = thaw(call.result)
         return folder in (result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))
-
-
-def read_skill_trigger(given: Mapping[str, Any]) -> Holds:
-    """
-    Return the check that the keys *given* say.
-
-    Raises:
-        DefinitionError: It names no skill.
-    """
-    skill = given.get("skill")
-    if not isinstance(skill, str) or not skill.strip():
-        raise DefinitionError("skill" if "skill" in given else "type", "expected the name of a skill as `skill`")
-    return Holds(SkillTriggered(skill.strip(), given.get("should_trigger") is not False))
 
 
 # -- schemas of tools --------------------------------------------------------------------------------------
@@ -548,7 +530,7 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
     A tool without a name, such as an MCP server, has none; one without a schema takes any arguments.
 
     Raises:
-        DefinitionError: It is no list of tools, or a schema is none; its field is `tools`.
+        DefinitionError: It is no list of tools, or a schema is none.
     """
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         raise refuse("tools", tools, "a list of tools")
@@ -564,6 +546,5 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
             schema = one.get("parameters", one.get("input_schema", {}))
             if not isinstance(schema, Mapping):
                 raise refuse("tools", schema, "a JSON Schema (a mapping)")
-            check_schema("tools", schema)
-            found[one["name"]] = schema
+            found[one["name"]] = FitsSchema(schema).schema
     return found

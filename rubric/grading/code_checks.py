@@ -41,18 +41,22 @@ def applies(when: When | None, candidate: Candidate) -> bool:
     return answer
 
 
-def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
-    """Return the finding of *criterion* if code decides it; None if a judge must."""
+def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
+    """Return the finding of *criterion* if its condition does not hold, or raises; None if it applies."""
     try:
         if not applies(criterion.when, candidate):
             return NotApplicable(criterion.id, "its condition does not hold")
     except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
         return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
-    if not isinstance(criterion.answer, Check) or isinstance(
-        criterion.answer, checks.Similar
-    ):  # that asks for embeddings
-        return None
-    return settle(criterion, criterion.answer, candidate)
+    return None
+
+
+def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
+    """Return the finding of *criterion* if code decides it; None if a judge must."""
+    finding, answer = inapplicable(criterion, candidate), criterion.answer
+    if finding is not None or not isinstance(answer, Check) or isinstance(answer, checks.Similar):  # by embeddings
+        return finding
+    return settle(criterion, answer, candidate)
 
 
 def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
@@ -74,16 +78,19 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Similar():
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():
-            return _undecided(
-                criterion,
-                "unsupported",
-                f"{check} runs only in a suite's run that allows it: allow_scripts=True, or --allow-scripts",
-            )
+            return Unjudged(criterion.id, forbidden(criterion, check))
         case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
             holds, why = decide(check, candidate)
             return Scored(criterion.id, float(holds), holds, why)
+
+
+def forbidden(criterion: Criterion, program: checks.Launcher) -> Failure:
+    """Return why *criterion* is not judged where its *program* may not run."""
+    cure = "allow_scripts=True in a suite's run (--allow-scripts), or `with rubric.programs.allowing():`"
+    why = f"{', '.join(program.scripts)} runs only where programs are allowed: {cure}"
+    return Failure("unsupported", shorten(why), criterion=criterion.id)
 
 
 def _asked(criterion: Criterion, check: checks.Holds, candidate: Candidate) -> Finding:
@@ -138,8 +145,8 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
             holds = found.endswith(fold(text))
         case checks.Equals(text=text):
             holds = found.strip() == fold(text).strip()
-        case checks.Matches(pattern=pattern):
-            holds = matches(pattern, candidate.output)
+        case checks.Matches():
+            holds = check.found_in(candidate.output)
         case checks.IsJSON():
             _, problem = _parsed(candidate.output)
             return not problem, problem or "is JSON"

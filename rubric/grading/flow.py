@@ -27,24 +27,25 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
-from rubric.grading.code_checks import settled
+from rubric.grading.code_checks import inapplicable, settle, settled
 from rubric.grading.logprobs import weigh
 from rubric.grading.looking import continued, offering
 from rubric.grading.prompting import SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
-from rubric.grading.steps import Batch, Got, Steps, as_one, together
+from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_first, together
 from rubric.grading.turns import asked_parts, over_parts, placed
+from rubric.internals.frozen_map import FrozenMap
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
-from rubric.values.checks import Check, Similar
+from rubric.values.checks import Check, Holds, Launcher, Script, Similar, launcher_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import MOST_TOKENS, REASKED, Ask, Exchange, Failure, Reply, Usage
-from rubric.values.rubrics import Rubric, check_weights
+from rubric.values.rubrics import Rubric, check_weights, programs_in
 from rubric.values.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
@@ -57,7 +58,15 @@ _FEW = 2
 _OUTCOMES = (Reply, Failure)
 
 
-def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool = True, keep: bool = False) -> Flow:
+def flow(
+    candidate: Candidate,
+    rubric: Rubric,
+    judge: AnyJudge,
+    *,
+    ahead: bool = True,
+    keep: bool = False,
+    programs: bool = False,
+) -> Flow:
     """
     Grade *candidate* against *rubric*: a generator that yields asks, is sent replies, and returns the result.
 
@@ -65,12 +74,16 @@ def flow(candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, ahead: bool =
         ahead: Send one ask ahead where several share a long prefix, so that the others find the prefix in the vendor's
             cache. It takes one more round.
         keep: Keep the requests and their outcomes, as the result's `exchanges`.
+        programs: Yield asks to run the rubric's programs too, each in a batch of its own; see `Ask.program`. Else
+            what they decide stays unjudged.
 
     Raises:
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: from the first `next`.
         ProtocolError: Replies that do not fit the batch, or that no ask waits for: from `send`.
     """
     steps = _graded(candidate, rubric, judge)
+    if rubric.derive(("programs",), lambda: next(programs_in(rubric), None) is not None):
+        steps = programs_first(steps, allowed=programs)
     if keep:
         steps = _kept(steps)
     return Flow(leading(steps) if ahead else steps)
@@ -148,16 +161,15 @@ class Flow(Generator[Batch, Got, Result]):
 def _kept(steps: Steps[Result]) -> Steps[Result]:
     """Run *steps*, and give the result the exchanges that led to it."""
     exchanges: list[Exchange] = []
-    got: Got | None = None
-    try:
-        while True:
-            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
-            got = yield batch
-            exchanges += map(Exchange, batch, got)
-    except StopIteration as end:
-        result: Result = end.value
-        object.__setattr__(result, "exchanges", tuple(exchanges))  # no other code has it yet
-        return result
+
+    def noted(batch: Batch) -> Steps[Got]:
+        got = yield batch
+        exchanges.extend([Exchange(ask, outcome) for ask, outcome in zip(batch, got, strict=True) if not ask.program])
+        return got
+
+    result = yield from answering(steps, noted)
+    object.__setattr__(result, "exchanges", tuple(exchanges))  # no other code has it yet
+    return result
 
 
 def leading(steps: Steps[Result]) -> Steps[Result]:
@@ -169,21 +181,17 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     with `prime=False` saves the round instead.
     """
     sent: set[Any] = set()
-    got: Got | None = None
-    try:
-        while True:
-            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
-            first = _first_of_each_prefix(batch, sent)
-            if not first:
-                got = yield batch
-                continue
-            rest = [index for index in range(len(batch)) if index not in first]
-            replies = dict(zip(first, (yield tuple([batch[i] for i in first])), strict=True))
-            replies |= dict(zip(rest, (yield tuple([batch[i] for i in rest])), strict=True))
-            got = tuple([replies[index] for index in range(len(batch))])
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def in_order(batch: Batch) -> Steps[Got]:
+        first = [] if batch[0].program else _first_of_each_prefix(batch, sent)
+        if not first:
+            return (yield batch)
+        rest = [index for index in range(len(batch)) if index not in first]
+        replies = dict(zip(first, (yield tuple([batch[i] for i in first])), strict=True))
+        replies |= dict(zip(rest, (yield tuple([batch[i] for i in rest])), strict=True))
+        return tuple([replies[index] for index in range(len(batch))])
+
+    return answering(steps, in_order)
 
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
@@ -358,7 +366,7 @@ class _Session:
                 turned.append(criterion)
                 continue
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
-            if coded and (finding := settled(criterion, self.about.candidate)) is not None:
+            if coded and (finding := self._by_code(criterion)) is not None:
                 found[criterion.id] = finding
                 continue
             open_.append(criterion)
@@ -379,7 +387,11 @@ class _Session:
     def _of_parts(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
         """Judge *criterion* for each turn that it is asked of, or for the tool calls."""
         whole = self.about.candidate
-        parts = asked_parts(criterion, whole)
+        if view := launcher_of(criterion.on):
+            seen = yield from self._run(criterion, view)
+            parts = seen if isinstance(seen, Unjudged) else {", ".join(view.scripts): seen}
+        else:
+            parts = asked_parts(criterion, whole)
         if isinstance(parts, Unjudged):
             return [parts]
         apart = [
@@ -393,8 +405,23 @@ class _Session:
         found = yield from together([one._alone(criterion) for one in apart])  # noqa: SLF001 - of the same class
         return [over_parts(self.rubric, criterion, dict(zip(parts, found, strict=True)))]
 
+    def _by_code(self, criterion: Criterion) -> Finding | None:
+        """Return the finding of *criterion* if code decides it; None if a judge or a program must."""
+        decide = settled if launcher_of(criterion.answer) is None else inapplicable
+        return decide(criterion, self.about.candidate)
+
+    def _run(self, criterion: Criterion, program: Launcher) -> Steps[Any]:
+        """Return what *program* makes of the candidate; unjudged if it fails."""
+        about = self.about.candidate
+        (got,) = yield (Ask(self.judge, (), FrozenMap(), (criterion,), about=about, program=program),)
+        self.log.replies.append(got)
+        if isinstance(got, Reply):
+            return got.made
+        self.log.failures.append(got)
+        return Unjudged(criterion.id, got)
+
     def _alone(self, criterion: Criterion) -> Steps[Finding]:
-        if (finding := settled(criterion, self.about.candidate)) is not None:
+        if (finding := self._by_code(criterion)) is not None:
             return finding
         return (yield from self._of_group([criterion]))[0]
 
@@ -407,6 +434,9 @@ class _Session:
                 return [(yield from self._nested(first, inner))]
             case Similar() as check:
                 return [(yield from self._compared(first, check))]
+            case (Script() | Holds()) as check if program := launcher_of(check):
+                made = yield from self._run(first, program)
+                return [made if isinstance(made, Unjudged) else settle(first, made, self.about.candidate)]
             case _:
                 return (yield from self._asked([group]))[0]
 

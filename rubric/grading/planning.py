@@ -13,13 +13,14 @@ from rubric.grading.looking import most_of_a_turn, offering
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.turns import asked_parts
-from rubric.internals.text import cell, counted, cut, table
+from rubric.internals.notebooks import as_html
+from rubric.internals.text import cell, counted, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
 from rubric.values.candidates import Candidate, why_degenerate
 from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Unjudged
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, size_of
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Ask
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
@@ -27,7 +28,6 @@ from rubric.values.trees import DecisionTree
 Range = tuple[int, int]
 Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
-_MOST_SHOWN, _LONGEST_SHOWN = 40, 20_000
 
 Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
@@ -98,21 +98,7 @@ class Plan:
             ],
         }
 
-    def _repr_html_(self) -> str:
-        from rubric.rendering import html  # noqa: PLC0415 - only notebooks need it
-
-        shown = self.asks[:_MOST_SHOWN]
-        folds = []
-        for a in shown:
-            said = f"{a.judge.name} · {', '.join(c.id for c in a.criteria)}{f' · vote {a.vote}' if a.vote else ''}"
-            messages = [html.section(m.role, html.candidate(cut(m.text, _LONGEST_SHOWN))) for m in a.messages]
-            size = f" · {sum(len(m.text) for m in a.messages):,} characters"
-            folds.append(html.fold(html.join((html.text(said, html.NAME), size)), *messages))
-        more = html.tag("p", f"and {len(self.asks) - len(shown):,} more") if len(self.asks) > len(shown) else None
-        free = html.notice(f"without a call: {', '.join(self.free)}", "deferred") if self.free else None
-        head = html.header(f"{repr(self)[len('<Plan: ') : -1]}.", title="plan: nothing has been sent")
-        facts = html.facts(("calls with every re-ask", f"{self.ceiling:,}"), ("messages", f"{len(self.asks):,}"))
-        return html.fragment(html.card(head, facts, free, html.section("Requests", *folds, more)))
+    _repr_html_ = as_html
 
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
@@ -168,7 +154,7 @@ def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Pl
     if isinstance(rule, Cascade) or (isinstance(rule, Jury) and rule.one_request):
         fewest = 1
     elif not rule.early_stop or (isinstance(rule, Panel) and rule.level == "criterion"):
-        fewest = size_of(rule)
+        fewest = len(rule.members)
     else:
         fewest = fewest_votes(rule, rubric)
     least, most = Plan.total(members[:fewest]), Plan.total(members)

@@ -20,11 +20,11 @@ from rubric.grading.response_format import Form, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
-from rubric.scoring.aggregation import asks_evidence, policy
-from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit, nearest
+from rubric.scoring.aggregation import asks_evidence
+from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit
 from rubric.values.artefacts import listing
 from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.checks import Similar
+from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.images import image_lines
 from rubric.values.judges import Judge
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 
-APART = (DecisionTree, Rubric, Similar)
+APART = (DecisionTree, Rubric, Similar, Script, Holds)
 """Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
 
 
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """
-    Return which of *criteria* one call asks about: trees, nested rubrics and similarities alone, others together.
+    Return which of *criteria* one call asks about: those with an answer of `APART` alone, others together.
 
     Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
     """
@@ -106,6 +106,12 @@ class SharedPrompt:
 _RUN = ("conversation", "tool calls", "file changes", "files")
 _BLOCKS = (("task", "images", "reference answer", "context"), _RUN, ("candidate",))
 """The sections that have a mark in common: the given ones first, which many candidates share; the output last."""
+
+
+def text_of_candidate(candidate: Candidate) -> str:
+    """Return all that a judge is shown of *candidate*, each text under its title, without marks."""
+    sections = shared_prompt(candidate, Rubric()).sections.items()
+    return "\n\n".join(f"{'output' if title == 'candidate' else title}:\n{text}" for title, text in sections)
 
 
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
@@ -398,7 +404,7 @@ def _criterion_prompt(
             schema=form.schema(),
             exact=form.exact(rubric, criteria),
             max_tokens=form.most_tokens(criteria),
-            abstainable=frozenset(c.id for c in criteria if policy(rubric, c) != "forbid"),
+            abstainable=frozenset(c.id for c in criteria if rubric.policy(c) != "forbid"),
             quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
         )
 
@@ -443,7 +449,7 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
         advice.append(render.text("guard" if criterion.is_unwanted else criterion.polarity))
     if asks_evidence(rubric, criterion):
         advice.append(render.text("evidence"))
-    if policy(rubric, criterion) != "forbid":
+    if rubric.policy(criterion) != "forbid":
         advice.append(render.fill(render.text("abstain"), {"key": form.key}))
     if form.many:
         advice.append(f'"verdict" is {shape_of(criterion.answer).values}.')
@@ -457,7 +463,7 @@ def level_lines(levels: Levels) -> list[str]:
 
 
 def _anchor(criterion: Criterion, anchor: Anchor) -> str:
-    match nearest(cast("JudgeAnswer", criterion.answer), float(anchor.score)):
+    match cast("JudgeAnswer", criterion.answer).nearest(float(anchor.score)):
         case bool(holds):
             said = "yes" if holds else "no"
         case float(score):

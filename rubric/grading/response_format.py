@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, assert_never, cast
 
 from attrs import evolve, frozen
 
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json
-from rubric.scoring.aggregation import asks_evidence, policy
+from rubric.scoring.aggregation import asks_evidence
 from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
@@ -31,6 +31,15 @@ NO_SCHEMA = FrozenMap()
 
 REASON, QUOTE, QUOTES = 400, 300, 3
 """Characters of two sentences, and of a quote; and how many quotes there are, where a server can hold them."""
+
+_WORDS, _WORD = 40, 20
+_LETTER = r'[^ "\\\n\r\t]'
+_REASON = f"^{_LETTER}{{1,{_WORD}}}( {_LETTER}{{1,{_WORD}}}){{0,{_WORDS - 1}}}$"
+"""
+Two sentences as words, where a server can hold them. A small model repeats itself until it may not, and 400 characters
+such as `jxjxjx` are 400 tokens; a bound on the word ends that. A pattern and a length would contradict each other:
+llama.cpp drops the length, and vLLM's xgrammar refuses the schema.
+"""
 
 _HUNDREDTHS = [0, *[n / 100 for n in range(1, 100)], 1]
 """The scores from 0 to 1 as values: llama.cpp ignores the bounds of a `number`, and no judge tells finer."""
@@ -89,7 +98,7 @@ class Form:
             *shape[:3],
             sealed=sealed,
             quoted=any(asks_evidence(rubric, c) for c in criteria),
-            nullable=any(policy(rubric, c) != "forbid" for c in criteria),
+            nullable=any(rubric.policy(c) != "forbid" for c in criteria),
             flagged=any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria),
             many=many,
             reasoning=judge.reasoning,
@@ -148,10 +157,10 @@ class Form:
 
     def _exact(self, rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
         quotes = QUOTES if asks_evidence(rubric, criterion) else 0
-        values, types = shape_of(criterion.answer).each, ["null"] if policy(rubric, criterion) != "forbid" else []
+        values, types = shape_of(criterion.answer).each, ["null"] if rubric.policy(criterion) != "forbid" else []
         known: dict[str, Any] = {
             "id": {"const": criterion.id},
-            "reason": {"type": "string", "maxLength": REASON},
+            "reason": {"type": "string", "pattern": _REASON},
             "evidence": {"type": "array", "items": {"type": "string", "maxLength": QUOTE}, "maxItems": quotes},
             "pass": {"type": "boolean"},
             "nonce": {"const": ""},
@@ -185,6 +194,27 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
     }
     verdict = _strict({name: known[name] for name in keys})
     return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
+
+
+def held(schema: FrozenMap, fewest: int, most: int, known: dict[str, Any], *, inner: int = 0) -> str:
+    """
+    Return *schema* with bounds, as text: *fewest* to *most* items, short texts, and keys as *known* has them.
+
+    Lists within an item have at most *inner* items; if it is 0, *most*.
+    """
+
+    def bounded(part: dict[str, Any], limit: int) -> dict[str, Any]:
+        match part.get("type"):
+            case "string":
+                return part | {"maxLength": QUOTE}
+            case "array":
+                return part | {"items": bounded(part["items"], inner or most), "minItems": fewest, "maxItems": limit}
+            case "object":
+                keys = part["properties"].items()
+                return part | {"properties": {key: known.get(key) or bounded(value, limit) for key, value in keys}}
+        return part
+
+    return dumps(bounded(thaw(schema), most), separators=(",", ":"))
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

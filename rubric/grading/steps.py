@@ -3,16 +3,19 @@ Combinators for steps: generators that yield batches of asks, are sent a reply f
 
 `together` runs several side by side. `as_one` merges asks that differ in their vote alone into one request for as many
 choices, so that the prompt is paid for once; a vote that gets no choice that way is asked for by itself.
+`programs_first` lets programs answer before models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
 from attrs import evolve
 
+from rubric.grading.code_checks import forbidden
+from rubric.values.checks import Launcher
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
 T = TypeVar("T")
@@ -39,6 +42,18 @@ def together(members: Sequence[Steps[T]]) -> Steps[list[T]]:
     return [results[index] for index in range(len(members))]
 
 
+def answering(steps: Steps[T], answer: Callable[[Batch], Steps[Got]]) -> Steps[T]:
+    """Run *steps*, with each batch answered by *answer*, which may send it in other batches."""
+    got: Got | None = None
+    while True:
+        try:
+            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        got = yield from answer(batch)
+
+
 def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
     """
     Run *steps*, with asks that differ in their vote alone merged into one request.
@@ -47,14 +62,34 @@ def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
         notes: Gets a line for each model that gave fewer choices than it was asked for.
     """
     unable: set[int] = set()  # the judges of these models, by identity
-    got: Got | None = None
-    while True:
-        try:
-            batch = steps.send(got)  # type: ignore[arg-type]  # None starts a generator
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        got = yield from _merged(batch, notes, unable)
+    return answering(steps, lambda batch: _merged(batch, notes, unable))
+
+
+def programs_first(steps: Steps[T], *, allowed: bool) -> Steps[T]:
+    """
+    Run *steps*, with the programs of each batch before its requests, one after another, and each once for all votes.
+
+    So a budget knows their cost before a request is sent. Those that are not *allowed* fail.
+    """
+    ran: list[tuple[Ask, Reply | Failure]] = []
+
+    def once(ask: Ask, program: Launcher) -> Steps[Reply | Failure]:
+        for one, known in ran:
+            if one.program is program and one.criteria[0] is ask.criteria[0] and one.about == ask.about:
+                return evolve(known, usage=Usage())  # it is paid for already
+        (got,) = (yield (ask,)) if allowed else (forbidden(ask.criteria[0], program),)
+        ran.append((ask, got))
+        return got
+
+    def answer(batch: Batch) -> Steps[Got]:
+        made: list[Reply | Failure | None] = []
+        for ask in batch:
+            made.append((yield from once(ask, ask.program)) if ask.program else None)  # noqa: PERF401 - a list cannot yield
+        rest = tuple([ask for ask in batch if not ask.program])
+        came = iter((yield rest) if rest else ())
+        return tuple([got or next(came) for got in made])
+
+    return answering(steps, answer)
 
 
 def _merged(batch: Batch, notes: list[str], unable: set[int]) -> Steps[Got]:
@@ -63,7 +98,7 @@ def _merged(batch: Batch, notes: list[str], unable: set[int]) -> Steps[Got]:
     seen: list[Ask] = []
     for index, ask in enumerate(batch):
         alike = evolve(ask, vote=0, n=1, retries=None)
-        if id(ask.judge) not in unable and alike in seen:
+        if ask.program is None and id(ask.judge) not in unable and alike in seen:
             groups[seen.index(alike)].append(index)
         else:
             groups.append([index])

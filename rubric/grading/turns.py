@@ -15,7 +15,7 @@ from attrs import evolve
 
 from rubric.grading.prompting import call_lines
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 from rubric.scoring.aggregation import EVEN, substantiated
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
@@ -65,11 +65,15 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
     if criterion.on == "last turn":
         name = f"turn {len(turns)}"
         return {name: turns[name]}
-    if not isinstance(criterion.on, int):
+    there = f"the conversation has {counted(len(turns), 'turn')}"
+    if isinstance(criterion.on, int):
+        if turn := turns.get(name := f"turn {criterion.on}"):
+            return {name: turn}
+        there += f", and no {name}"
+    elif len(turns) == 1 or not isinstance(criterion.answer, Rubric):
         return turns
-    if turn := turns.get(name := f"turn {criterion.on}"):
-        return {name: turn}
-    there = f"the conversation has {len(turns)} turn{'' if len(turns) == 1 else 's'}, and no {name}"
+    else:  # its outcome is that of its criteria, which have one finding each
+        there += ", and a nested rubric is asked of one: ask it of one turn, or each of its criteria of all"
     return Unjudged(criterion.id, Failure("bad_request", there, criterion=criterion.id))
 
 

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate, default_candidate, missing
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, Rubric
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
+from rubric.integrations.mapping import default_candidate, missing
 
 try:  # one protocol, which each of the two packages defines
     from autoevals import Score, Scorer

@@ -15,13 +15,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.engine.bulk import agrade_many, grade_many
-from rubric.engine.grade import JudgeLike
-from rubric.errors import DefinitionError
-from rubric.integrations.mapping import Mapped, mapped, missing, rubric_of
-from rubric.results.result import Grade, Ungraded
-from rubric.values.chats import is_chat
-from rubric.values.rubrics import Rubric
+from rubric import DefinitionError, Grade, Rubric, Ungraded, agrade_many, grade_many
+from rubric.embed import JudgeLike, Mapped, is_chat
+from rubric.integrations.mapping import mapped, missing, rubric_of
 
 try:
     import pyarrow as pa

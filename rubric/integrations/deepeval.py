@@ -13,12 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike, aevaluate, evaluate
-from rubric.errors import UngradedError
-from rubric.integrations.mapping import Grader, checked_candidate, mapped, missing, output_text
-from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
+from rubric.embed import Grader, JudgeLike, checked_candidate
+from rubric.integrations.mapping import mapped, missing, output_text
 
 try:
     from deepeval.metrics import BaseMetric

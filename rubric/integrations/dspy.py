@@ -13,13 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike, evaluate
-from rubric.errors import DefinitionError, UngradedError
-from rubric.integrations.mapping import Grader, beside, checked_candidate, mapped, missing, output_text
-from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate, ToolCall
-from rubric.values.chats import text_of
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, DefinitionError, Grade, Rubric, ToolCall, Ungraded, UngradedError, evaluate
+from rubric.embed import Grader, JudgeLike, checked_candidate
+from rubric.integrations.mapping import beside, mapped, missing, output_text
 
 try:
     from dspy.primitives import Example, Prediction
@@ -42,7 +38,7 @@ def default_candidate(gold: Example, prediction: Prediction, output: str | None 
     return Candidate(
         output_text(fields[output]),
         input=beside(dict(gold.inputs().items())),
-        reference=text_of(labels.get(output, labels or None)),
+        reference=beside(labels.get(output, labels or None)),
         tool_calls=_tool_calls(fields.get("trajectory")),
     )
 
@@ -68,7 +64,7 @@ def _tool_calls(trajectory: Any) -> list[ToolCall]:
             ToolCall(
                 str(name),
                 arguments=given if isinstance(given, Mapping) else {},
-                result=text_of(trajectory.get(f"observation_{number}")),
+                result=beside(trajectory.get(f"observation_{number}")),
             )
         )
     return calls

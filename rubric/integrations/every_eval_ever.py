@@ -12,14 +12,10 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any, Literal
 
-from rubric.errors import DefinitionError, DumpError
-from rubric.formats.rubrics import dumps
-from rubric.results.collection import Grades
-from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import Summary
-from rubric.scoring.intervals import Interval
-from rubric.values.judges import AnyJudge, judges_of
-from rubric.values.rubrics import Rubric
+from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, dumps
+from rubric.formats import DumpError
+from rubric.results import Summary
+from rubric.values import AnyJudge
 
 SCHEMA_VERSION = "0.3.0"
 
@@ -98,7 +94,11 @@ def _results(name: str, summary: Summary) -> list[dict[str, Any]]:
 
 
 def _result(
-    named: tuple[str, str], score: float | None, interval: Interval | None, samples: int, details: dict[str, str]
+    named: tuple[str, str],
+    score: float | None,
+    interval: tuple[float, float] | None,
+    samples: int,
+    details: dict[str, str],
 ) -> dict[str, Any]:
     name, metric = named
     uncertainty: dict[str, Any] = {"num_samples": samples}
@@ -128,7 +128,7 @@ def _scoring(rubric: Rubric, judge: AnyJudge) -> dict[str, Any]:
     except DumpError:  # it holds a function, which no file can
         text = repr(rubric)
     judges = []
-    for each in judges_of(judge):
+    for each in judge.single_judges():
         settings = {} if each.temperature is None else {"temperature": each.temperature}
         judges.append({"model_info": _model(each.name), **settings})
     return {"judges": judges, "input_prompt": text, "additional_details": {"rubric_digest": rubric.digest}}

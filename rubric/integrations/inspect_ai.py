@@ -11,23 +11,18 @@ from __future__ import annotations
 # The harness is not a dependency.
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
-from rubric.engine.logs import candidate_of_conversation
-from rubric.engine.pipeline import adrive
-from rubric.errors import DumpError, ModelError
-from rubric.formats.rubrics import dumps
-from rubric.grading.flow import flow
-from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of
-from rubric.models.client_models import ClientModel, inspect_reply
-from rubric.models.client_models import model as held
-from rubric.models.failures import failure_of
-from rubric.values.candidates import Candidate
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
-from rubric.values.judges import Model as HasAnswer
-from rubric.values.requests import Ask, Failure, Reply
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, Cascade, Judge, Jury, ModelError, Panel, Rubric, dumps
+from rubric import Model as HasAnswer
+from rubric import model as held
+from rubric.driving import Ask, Failure, Reply, adrive, flow
+from rubric.embed import candidate_of_conversation, checked_candidate
+from rubric.formats import DumpError
+from rubric.integrations.mapping import mapped, missing, rubric_of
+from rubric.values import AnyJudge
 
 try:
     from inspect_ai.model import Model, get_model, model_roles
@@ -131,16 +126,15 @@ async def _together(send: Callable[[Ask], Awaitable[Reply | Failure]], batch: Se
 
 async def _send(ask: Ask) -> Reply | Failure:
     """Return the reply of Inspect's model to *ask*; Inspect sees to retries, so a failure is final."""
-    model = ask.judge.model
+    model: Any = ask.judge.model
+    if getattr(model, "kind", "") == "inspect":
+        model = evolve(model, own_retries=True)
     try:
-        if isinstance(model, ClientModel) and model.kind == "inspect":
-            return await inspect_reply(model.client, ask)
         if isinstance(model, HasAnswer):
             return await model.answer(ask)
         return Failure("bad_request", f"{ask.judge.name} is no model of Inspect's: give model=, or a model's name")
     except ModelError as error:
+        cause = error.__cause__
+        if cause is not None and type(cause).__module__.startswith("inspect_ai"):  # a limit, which ends the sample
+            raise cause from None
         return error.failure
-    except Exception as error:
-        if type(error).__module__.startswith("inspect_ai"):  # a limit of the sample: it ends the sample, as elsewhere
-            raise
-        return failure_of(error)

@@ -12,14 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.columns import Columns
-from rubric.engine.grade import JudgeLike
-from rubric.engine.sources import as_candidate
-from rubric.errors import DefinitionError
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate, missing
-from rubric.values.candidates import Candidate
-from rubric.values.chats import is_chat
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, DefinitionError, Rubric
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, is_chat, source_of
+from rubric.integrations.mapping import missing
 
 try:
     from langchain_core.messages import BaseMessage
@@ -43,7 +38,7 @@ def default_candidate(value: Any, columns: Mapping[str, str | None] | None = Non
         value = [value]
     if is_chat(value):
         value = {"messages": value}
-    return as_candidate(value, Columns(columns or {}))
+    return source_of([], columns).candidate(value)
 
 
 def rubric_runnable(

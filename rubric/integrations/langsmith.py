@@ -10,10 +10,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate, default_candidate
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, Rubric
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
+from rubric.integrations.mapping import default_candidate
 
 __all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
 

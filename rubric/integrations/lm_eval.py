@@ -14,12 +14,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike
-from rubric.errors import DefinitionError
-from rubric.integrations.mapping import Grader, checked_candidate, missing
-from rubric.values.candidates import Candidate
-from rubric.values.chats import text_of
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, DefinitionError, Rubric
+from rubric.embed import Grader, JudgeLike, checked_candidate
+from rubric.integrations.mapping import beside, missing
 
 try:
     from lm_eval.api.registry import register_aggregation
@@ -64,7 +61,7 @@ def _column(doc: Mapping[str, Any], option: str, name: str | None) -> str:
         return ""
     if name not in doc:
         raise DefinitionError(option, f"a document has no column {name!r}; its columns are: {', '.join(doc)}")
-    return text_of(doc[name])
+    return beside(doc[name])
 
 
 def rubric_metrics(

@@ -22,13 +22,10 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.engine.grade import aevaluate, as_rubric, evaluate
-from rubric.errors import DefinitionError
-from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate
-from rubric.values.chats import candidate_of_chat, is_chat, text_of
-from rubric.values.judges import AnyJudge, as_judge
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
+from rubric.embed import as_rubric, candidate_of_chat, is_chat
+from rubric.values import AnyJudge, as_judge
+from rubric.values.chats import text_of
 
 UNGRADED = "ungraded"
 """The label of a result without a verdict."""

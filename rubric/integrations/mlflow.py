@@ -14,12 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike
-from rubric.errors import RubricError
+from rubric import Candidate, Rubric, RubricError
+from rubric.embed import Grader, JudgeLike, checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import Grader, checked_candidate, missing
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
+from rubric.integrations.mapping import missing
 
 try:
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback

@@ -15,12 +15,10 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.engine.grade import JudgeLike
+from rubric import Candidate, Rubric
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate, missing
-from rubric.values.candidates import Candidate
-from rubric.values.chats import text_of
-from rubric.values.rubrics import Rubric
+from rubric.integrations.mapping import beside, missing
 
 try:
     from phoenix.evals import Evaluator, Score
@@ -50,7 +48,7 @@ def default_candidate(row: Mapping[str, Any]) -> Candidate:
     found = {name: value for name, value in row.items() if not _is_missing(value)}
     reference = found.get("reference", found.get("expected"))
     made = mapping.default_candidate(found.get("input"), found.get("output"), reference)
-    return evolve(made, context=text_of(found.get("context")))
+    return evolve(made, context=beside(found.get("context")))
 
 
 def _is_missing(value: Any) -> bool:

@@ -11,13 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.grade import JudgeLike
+from rubric import Candidate, DefinitionError, NoJudgeError, Rubric
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, suggest
 from rubric.engine.logs import promptfoo_candidate
-from rubric.errors import DefinitionError, NoJudgeError
-from rubric.integrations.mapping import Grader, Mapped, checked_candidate
-from rubric.internals.fields import suggest
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 _CONFIG = ("rubric", "judge", "reference")

@@ -14,15 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rubric.engine.grade import aevaluate
-from rubric.errors import UngradedError
-from rubric.formats.native.rubric import as_data
-from rubric.formats.rubrics import loads
+from rubric import Candidate, Grade, Rubric, UngradedError, aevaluate, dumps, loads
+from rubric.embed import checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import checked_candidate, mapped, missing, rubric_of
-from rubric.results.result import Grade
-from rubric.values.candidates import Candidate
-from rubric.values.rubrics import Rubric
+from rubric.integrations.mapping import mapped, missing, rubric_of
 
 try:
     from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
@@ -56,7 +51,7 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
 
     def __post_init__(self) -> None:
         if isinstance(self.rubric, Rubric):
-            self.rubric = as_data(self.rubric)
+            self.rubric = json.loads(dumps(self.rubric, format="json"))
 
     @property
     def value(self) -> Rubric:

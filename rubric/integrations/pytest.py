@@ -22,15 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric.internals.guided import guided
+from rubric.embed import guided
 
 if TYPE_CHECKING:
-    from rubric.engine.grade import JudgeLike
-    from rubric.integrations.mapping import Mapped
-    from rubric.results.result import Grade
-    from rubric.values.candidates import Candidate
-    from rubric.values.judges import AnyJudge
-    from rubric.values.rubrics import Rubric
+    from rubric import Candidate, Grade, Rubric
+    from rubric.embed import JudgeLike, Mapped
+    from rubric.values import AnyJudge
 
 _PROPERTY = "rubric"
 _NO_JUDGE = "no judge: run pytest with --rubric-judge, or give one: assert_grade(candidate, rubric, judge)"
@@ -118,13 +115,10 @@ def rubric_judge(request: pytest.FixtureRequest) -> AnyJudge:
 
 def _default_judge(named: str | None) -> AnyJudge:
     from rubric import NoJudgeError
-    from rubric.models.api_keys import default_judge
-    from rubric.values.judges import as_judge
+    from rubric.embed import judge_or_default
 
-    if named is not None:
-        return as_judge(named)
     try:
-        return default_judge()
+        return judge_or_default(named)
     except NoJudgeError as problem:
         raise pytest.UsageError(f"{problem}; {_NO_JUDGE}") from None
 
@@ -151,9 +145,8 @@ def assert_grade(
     """
     __tracebackhide__ = True
     from rubric import Grade, evaluate
+    from rubric.embed import TOLERANCE, check_number
     from rubric.integrations.mapping import mapped, rubric_of
-    from rubric.internals.fields import check_number
-    from rubric.scoring.aggregation import TOLERANCE
 
     if at_least is not None:
         check_number("at_least", at_least, 0, 1)

@@ -11,15 +11,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rubric.engine.bulk import agrade_many
-from rubric.engine.grade import JudgeLike
-from rubric.errors import DefinitionError
-from rubric.integrations.mapping import rubric_of
-from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate
-from rubric.values.chats import chat_of, text_of, unread_in, why_unanswered
-from rubric.values.judges import as_judge
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, agrade_many
+from rubric.embed import JudgeLike
+from rubric.integrations.mapping import beside, rubric_of
+from rubric.values import as_judge
+from rubric.values.chats import chat_of, unread_in, why_unanswered
 
 Reward = Callable[..., Coroutine[Any, Any, list[float | None]]]
 
@@ -39,7 +35,7 @@ def default_candidate(prompt: Any, completion: Any, reference: Any = None) -> Ca
     return Candidate(
         completion if isinstance(completion, str) else said[-1].content if answered else "",
         input=prompt if isinstance(prompt, str) else asked[-1].content if asked else "",
-        reference=text_of(reference),
+        reference=beside(reference),
         messages=(*asked[:-1], *between),
         tool_calls=calls,
         remarks=unread_in((*(() if isinstance(prompt, str) else prompt), *chat)),

@@ -11,15 +11,9 @@ from __future__ import annotations
 # The harness is not a dependency.
 from typing import Any
 
-from rubric.engine.grade import aevaluate
-from rubric.engine.logs import candidate_of_conversation
-from rubric.errors import UngradedError
-from rubric.integrations.mapping import mapped, missing, rubric_of
-from rubric.models.client_models import model
-from rubric.results.result import Ungraded
-from rubric.values.candidates import Candidate
-from rubric.values.chats import text_of
-from rubric.values.judges import Judge
+from rubric import Candidate, Judge, Ungraded, UngradedError, aevaluate, model
+from rubric.embed import candidate_of_conversation
+from rubric.integrations.mapping import beside, mapped, missing, rubric_of
 
 try:
     import verifiers.v1 as vf
@@ -49,7 +43,7 @@ def default_candidate(task: Any, trace: Any, answer_field: str = "") -> Candidat
     """Return the last reply as the candidate, with the prompt, the conversation and the tool calls of the rollout."""
     if answer_field and not hasattr(task, answer_field):
         raise AttributeError(f"the task has no field {answer_field!r}, which answer_field names")
-    reference = text_of(getattr(task, answer_field, None)) if answer_field else ""
+    reference = beside(getattr(task, answer_field, None)) if answer_field else ""
     return candidate_of_conversation(trace.messages, trace.last_reply, task.prompt_text, reference=reference)
 
 

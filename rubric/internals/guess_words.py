@@ -3,7 +3,7 @@ What people type at the API, and the call that they mean: the words that `rubric
 
 | a guess                                    | is looked up in                                              |
 |--------------------------------------------|--------------------------------------------------------------|
-| an argument that is another word for one   | `ACCEPTED`: it is taken as that one                          |
+| another word for an argument of one call   | `OWN`: the message has the call that works                   |
 | an argument that may mean several things   | `SAID`: the message has the call that works                  |
 | an argument by another name                | `WORDS`: other words for a parameter, for all calls alike    |
 | arguments in another shape                 | `EXAMPLES`, and the shapes in `rubric.internals.guesses`     |
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 # -- arguments -------------------------------------------------------------------------------------------
 
-ACCEPTED: dict[str, dict[str, str]] = {
+OWN: dict[str, dict[str, str]] = {
     "Criterion": {
         "text": "description statement question requirement prompt criterion",
         "id": "name",
@@ -40,7 +40,7 @@ ACCEPTED: dict[str, dict[str, str]] = {
     "grade": {"candidate": "output text response completion", "judge": "model llm judge_model"},
     "grade_many": {"candidates": "outputs texts responses completions dataset data rows", "judge": "model llm"},
 }
-"""Other words for a parameter that can mean nothing else there, by the call."""
+"""Other words for a parameter of one call; they come before those of all calls."""
 
 WORDS = {
     "text": "description desc statement question requirement rule definition instruction content prompt criterion",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
 from rubric.internals import guess_words
@@ -33,25 +33,20 @@ def understood(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> Arguments:
     """
-    Return the arguments that were meant by a call of *function* that raised *error*.
+    Return the arguments of `Rubric([...])`, which is documented; all other calls that raised *error* are refused.
 
     Raises:
-        DefinitionError: What was meant is not plain; the message has the call that works. Or *error*, where the
-            arguments are in no other shape.
+        DefinitionError: The message has the call that works.
     """
-    is_method = "." in function.__qualname__
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
-    own, given = (args[:1], args[1:]) if is_method else ((), args)
+    given = args[1:] if "." in function.__qualname__ else args
     call = _Call(owner, _called(function, args), _parameters(function), given, dict(named))
     for shape in _SHAPES.get(owner, ()):
         if (meant := shape(call)) is not None:
-            return (*own, *meant[0]), meant[1]
+            return (args[0], *meant[0]), meant[1]
     if isinstance(error, DefinitionError):
         raise DefinitionError(error.field, error.message + call.cure_of(error)) from None
-    meant_args, renamed = call.renamed()
-    if not _fits(function, (*own, *meant_args), renamed):
-        call.refuse()
-    return (*own, *meant_args), renamed
+    return call.refuse()
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
@@ -70,14 +65,6 @@ def _variable(value: object) -> str:
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     found = inspect.signature(function).parameters
     return {name: each for name, each in found.items() if name not in ("self", "cls")}
-
-
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-    try:
-        inspect.signature(function).bind(*args, **named)
-    except TypeError:
-        return False
-    return True
 
 
 class _Call:
@@ -103,21 +90,6 @@ class _Call:
         self.given = {**dict(zip(positional, args, strict=False)), **named}
         self.positional_only = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
 
-    def renamed(self) -> Arguments:
-        """Return the arguments with the words that can mean nothing else replaced, and those by position in place."""
-        words = guess_words.ACCEPTED.get(guess_words.ALIKE.get(self.owner, self.owner), {})
-        meant: dict[str, Any] = {}
-        for name, value in self.named.items():
-            field = next((f for f, guesses in words.items() if name in guesses.split()), name)
-            is_free = name in self.unknown and field not in self.given and field not in meant
-            meant[field if is_free else name] = value
-        args = [*self.args]
-        for name in self.positional_only[len(args) :]:
-            if name not in meant:
-                break
-            args.append(meant.pop(name))
-        return tuple(args), meant
-
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
@@ -136,9 +108,11 @@ class _Call:
             return f"; {value:g} % is {field}={value / 100:g}"
         return ""
 
-    def refuse(self) -> None:
+    def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
         example = guess_words.EXAMPLES.get(self.owner, f"{self.called}({', '.join(self.names)})")
+        if self.unknown and set(self.unknown) <= set(self.positional_only):
+            raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not self.names:
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
         name = self.unknown[0]
@@ -155,8 +129,7 @@ class _Call:
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
     def _meant(self, name: str) -> str:
-        plain = name.lower()
-        words = {**guess_words.ACCEPTED.get(guess_words.ALIKE.get(self.owner, self.owner), {})}
+        plain, words = name.lower(), guess_words.OWN.get(guess_words.ALIKE.get(self.owner, self.owner), {})
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
         for table in (words, guess_words.WORDS):
             for field in names:
@@ -196,7 +169,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _rubric_of_criteria(call: _Call) -> Arguments | None:
-    """Read `Rubric([...])` and `Rubric(Criterion(...), ...)`; name the call for `Rubric('r', 'a', 'b')`."""
+    """Read `Rubric([...])`; name the call for `Rubric(Criterion(...), ...)` and `Rubric('r', 'a', 'b')`."""
     args = call.args
     if not args or "criteria" in call.named:
         return None
@@ -205,17 +178,20 @@ def _rubric_of_criteria(call: _Call) -> Arguments | None:
         raise CallError("name", "expected text, got a mapping; what a file would hold is Rubric.from_dict(data)")
     if not rest and isinstance(first, list | tuple) and not call.unknown:
         return (), {"criteria": first, **call.named}
-    if all(type(each).__name__ == "Criterion" for each in args) and not call.unknown:
-        return (), {"criteria": args, **call.named}
-    if isinstance(first, str) and rest and all(isinstance(each, str) for each in rest):
-        line = f"Rubric({_shown('', first)}, {_shown('', rest)})"
+    if all(type(each).__name__ == "Criterion" for each in args):
+        raise CallError("criteria", f"expected a list of criteria; write Rubric({_items(args)})")
+    if isinstance(first, str) and rest and all(type(each).__name__ in ("str", "Criterion") for each in rest):
+        line = f"Rubric({_shown('', first)}, {_items(rest)})"
         raise CallError("criteria", f"expected a list of criteria; write {line}: a name, and a list")
-    if isinstance(first, str) and rest and all(type(each).__name__ == "Criterion" for each in rest):
-        return (first, rest), call.named
     return None
 
 
-def _criterion_of_two(call: _Call) -> Arguments | None:
+def _items(values: Sequence[object]) -> str:
+    """Return *values* as one would type a list of criteria."""
+    return f"[{', '.join(_shown('', each) if isinstance(each, str) else repr(each) for each in values)}]"
+
+
+def _criterion_of_two(call: _Call) -> None:
     """Name the call for `Criterion('polite', 'Is polite')`, in which the id may come first or last."""
     texts = [each for each in call.args if isinstance(each, str)]
     if call.args and isinstance(call.args[0], list | tuple):
@@ -227,46 +203,41 @@ def _criterion_of_two(call: _Call) -> Arguments | None:
     if len(texts) == 1 and "description" in call.unknown:
         both = f"Criterion({_shown('', call.named['description'])}, id={texts[0]!r})"
         raise CallError("description", f"a criterion has one text, which the judge reads; write {both}")
-    return None
 
 
-def _candidate_of_two(call: _Call) -> Arguments | None:
+def _candidate_of_two(call: _Call) -> None:
     """Name the call for `Candidate('the answer', 'the question')`, of which either may be the output."""
     if len(call.args) == 2:  # noqa: PLR2004 - a pair
         first, second = (_shown("", each) for each in call.args)
         raise CallError("input", f"only the output comes without a name; write Candidate({first}, input={second})")
-    return None
 
 
-def _choices_by_place(call: _Call) -> Arguments | None:
+def _choices_by_place(call: _Call) -> None:
     """Name the call for `chooses('x', 'a', 'b')`."""
     if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
         scores = {label: round(n / (len(call.args) - 2), 2) for n, label in enumerate(call.args[1:])}
         line = f"{call.called}({_shown('', call.args[0])}, {scores})"
         raise CallError("choices", f"each choice has its score; if the last is the best, write {line}")
-    return None
 
 
 _LOWS, _HIGHS = (("low", "min", "minimum", "start", "lower"), ("high", "max", "maximum", "end", "stop", "upper"))
 
 
-def _range_by_name(call: _Call) -> Arguments | None:
-    """Read `rates('x', min=1, max=5)` as `rates('x', 1, 5)`."""
+def _range_by_name(call: _Call) -> None:
+    """Name the call for `rates('x', min=1, max=5)`."""
     low = [name for name in _LOWS if name in call.unknown]
     high = [name for name in _HIGHS if name in call.unknown]
-    if len(call.args) != 1 or len(low) != 1 or len(high) != 1:
-        return None
-    rest = {name: value for name, value in call.named.items() if name not in (*low, *high)}
-    return (call.args[0], call.named[low[0]], call.named[high[0]]), rest
+    if len(call.args) == 1 and len(low) == 1 and len(high) == 1:
+        ends = call.named[low[0]], call.named[high[0]]
+        raise CallError(low[0], f"a range is two numbers; write {call.called}({_shown('', call.args[0])}, {ends})")
 
 
-def _choices_by_name(call: _Call) -> Arguments | None:
+def _choices_by_name(call: _Call) -> None:
     """Name the call for `chooses('x', a=0, b=1)`."""
     numbers = {n: v for n, v in call.named.items() if n in call.unknown and isinstance(v, int | float)}
     if len(call.args) == 1 and len(numbers) > 1:
         line = f"{call.called}({_shown('', call.args[0])}, {numbers!r})"
         raise CallError("choices", f"the choices are one mapping from labels to scores; write {line}")
-    return None
 
 
 _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
@@ -352,11 +323,14 @@ def change_cure(kind: type, name: str) -> str:
 # -- names of the package ----------------------------------------------------------------------------------
 
 
-def name_cure(name: str, known: Iterable[str]) -> str:
-    """Return the end of the message on *name*, which the package does not have."""
-    names = [*known]
+def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
+    """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
+    if home := homes.get(name):
+        return f"; it is in {home}: from {home} import {name}"
     for meant, words in guess_words.NAMES.items():
         if name in words.split():
-            return f"; use rubric.{meant}"
-    near = misspelt(name, names) or "".join(nearest(name, names, 0.7))
-    return f"; did you mean rubric.{near}?" if near else ""
+            return f"; use {homes.get(meant, 'rubric')}.{meant}"
+    for known in ([each for each, home in homes.items() if home == module], homes):
+        if near := misspelt(name, known) or "".join(nearest(name, known, 0.7)):
+            return f"; did you mean {homes[near]}.{near}?"
+    return ""

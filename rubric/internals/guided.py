@@ -97,8 +97,8 @@ def guided(function: F) -> F:
         try:
             return function(*args, **named)
         except TypeError as error:
-            args, named = _again(function, args, named, error)
-        return function(*args, **named)
+            _again(function, args, named, error)
+            raise
 
     @wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
@@ -107,8 +107,8 @@ def guided(function: F) -> F:
         try:
             return await function(*args, **named)
         except TypeError as error:
-            args, named = _again(function, args, named, error)
-        return await function(*args, **named)
+            _again(function, args, named, error)
+            raise
 
     return cast("F", acall if iscoroutinefunction(function) else call)
 
@@ -153,7 +153,7 @@ def _guided_init(made: Callable[..., None]) -> Callable[..., None]:
 def _again(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that were meant; raise *error*, or one with the call that works, where that is not plain."""
+    """Return the arguments that were meant; raise *error* if it is the function's own, else one with the cure."""
     if isinstance(error, TypeError) and not _is_of_the_call(error):
         raise error
     from rubric.internals.guesses import understood  # noqa: PLC0415 - needed for errors alone

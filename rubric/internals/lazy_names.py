@@ -1,42 +1,88 @@
 """
-Public names of a package that are imported when they are first used.
+Public names that are imported when they are first used.
 
-The names are listed once, in the package's type stub `__init__.pyi`, as for `lazy_loader`; that library is not taken,
+A package or a module lists its names once, in the type stub beside it, as for `lazy_loader`; that library is not taken,
 since it would be the only one besides attrs that building a rubric loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from types import ModuleType
+
+_EXTRAS = {"numpy": "stats", "scipy": "stats"}
 
 
-def attach(package: str, file: str, renamed: Mapping[str, str]) -> tuple[Callable[[str], object], dict[str, str]]:
+def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """
-    Return the `__getattr__` of a package whose stub lists its public names, and the module of each, sorted by name.
+    Return `__getattr__` and `__dir__` of the module *name*, whose stub beside *file* lists its public names.
 
-    Args:
-        package: Its name.
-        file: Its `__file__`.
-        renamed: Names of earlier versions, each with its replacement, which the `AttributeError` for it names.
+    A package's modules are imported on first use, too. The error for any other name has the line that works.
     """
-    with open(f"{file}i", encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
-        stub = opened.read()
-    lines = (line.split() for line in stub.splitlines() if line.startswith("from ."))
-    homes = {name: module for _, module, _, name, *_ in lines}  # from .module import name as name
+    is_package = file.endswith("__init__.py")
+    package = name if is_package else name.rpartition(".")[0]
+    homes = cache(lambda: _listed(f"{file}i"))
 
-    def find(name: str) -> object:
-        if name in homes:
-            return getattr(import_module(homes[name], package), name)
-        hint = f"; it is now called `{renamed[name]}`" if name in renamed else _hint(name, homes)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+    def find(wanted: str) -> object:
+        if wanted == "__all__":
+            return names()
+        if wanted == "__version__":
+            from importlib.metadata import version  # noqa: PLC0415 - reads a file
 
-    return find, dict(sorted(homes.items()))
+            return version("rubric-grade")
+        if wanted in homes():
+            home = _imported(homes()[wanted], package, f"{name}.{wanted}")
+            value = getattr(home, wanted, None) or import_module(
+                f"{home.__name__}.{wanted}"
+            )  # a module, not yet imported
+            setattr(sys.modules[name], wanted, value)
+            return value
+        cure = ""
+        if not wanted.startswith("_"):  # Python's own questions, such as `__path__`
+            from importlib.util import find_spec  # noqa: PLC0415 - public names are found without it
+
+            if is_package and find_spec(f"{name}.{wanted}"):
+                return import_module(f"{name}.{wanted}")
+            from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
+
+            cure = name_cure(wanted, name, public_names())
+        # `from rubric import X` asks first whether X is there; why an `AttributeError` said no is lost.
+        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # noqa: SLF001 - only the frame tells
+        error = ImportError if cure and is_import else AttributeError
+        raise error(f"module {name!r} has no attribute {wanted!r}{cure}", name=wanted)
+
+    def names() -> list[str]:
+        return sorted(homes())
+
+    return find, names
 
 
-def _hint(name: str, known: Mapping[str, str]) -> str:
-    if name.startswith("_"):  # Python's own questions, such as `__path__`
-        return ""
-    from rubric.internals.guesses import name_cure  # noqa: PLC0415 - needed for errors alone
+def public_names() -> dict[str, str]:
+    """Return all public names, each with the module that lists it."""
+    from pathlib import Path  # noqa: PLC0415 - needed for errors alone
 
-    return name_cure(name, known)
+    root = Path(__file__).parents[1]
+    modules = {
+        stub: ".".join(["rubric", *stub.relative_to(root).with_suffix("").parts]) for stub in root.rglob("*.pyi")
+    }
+    return {name: module.removesuffix(".__init__") for stub, module in modules.items() for name in _listed(str(stub))}
+
+
+def _listed(stub: str) -> dict[str, str]:
+    """Return the names that the file *stub* lists, each with the module that defines it, relative to the package."""
+    with open(stub, encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
+        lines = [line.split() for line in opened if line.startswith(("from .", "from rubric."))]
+    return {name: module for _, module, _, name, *_ in lines}  # from .module import name as name
+
+
+def _imported(home: str, package: str, wanted: str) -> ModuleType:
+    try:
+        return import_module(home, package)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        message = f"{wanted} takes numpy and scipy: pip install rubric-grade[{_EXTRAS[error.name]}]"
+        raise ImportError(message, name=error.name) from error

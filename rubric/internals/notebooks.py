@@ -1,4 +1,4 @@
-"""Tell whether this process is the kernel of a notebook, which shows HTML."""
+"""Tell whether this process is the kernel of a notebook, and ask `rubric.view` for the HTML that it shows."""
 
 from __future__ import annotations
 
@@ -11,3 +11,17 @@ def notebook() -> Any:
     module = sys.modules.get("IPython")
     shell = None if module is None else module.get_ipython()
     return None if module is None or getattr(shell, "kernel", None) is None else module.display
+
+
+def as_html(value: Any) -> str:
+    """Return *value* as HTML for the output of a notebook's cell: the kernel's `_repr_html_`."""
+    from rubric.view.fragments import fragment_of  # noqa: PLC0415 - HTML is no part of the kernel
+
+    return fragment_of(value)
+
+
+def as_page(results: Any, title: str) -> str:
+    """Return *results* as an HTML page of its own."""
+    from rubric.view.fragments import page_of  # noqa: PLC0415 - as above
+
+    return page_of(results, title)

@@ -171,7 +171,8 @@ def cell(value: object) -> str:
 def shorten(text: str, limit: int = 200) -> str:
     """Return *text* on one line, cut to *limit* characters, with invisible characters as escapes."""
     line = visible(" ".join(text.split())[: limit + 1])[0]
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    whole = text if line == text else line  # the same object: a message of an error keeps its parts
+    return whole if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def shown(text: str) -> str:

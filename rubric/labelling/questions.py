@@ -7,10 +7,8 @@ from typing import Literal
 
 from attrs import frozen
 
-from rubric.values.answers import Choices, Levels, YesNo
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
+from rubric import Choices, Criterion, Levels, Rubric, YesNo
+from rubric.embed import Check
 
 MOST = 21
 """Points of a scale that have a button each; a longer one has a field for a number."""

@@ -7,17 +7,24 @@ moment: two tabs, two raters, two processes and an editor of the file lose nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.atomic_write import locked, replacing
-from rubric.internals.row_files import csv_text, rows_in
-from rubric.internals.text import shorten
+from rubric import DefinitionError
+from rubric.embed import replacing, rows_in, shorten
+from rubric.internals.row_files import csv_text
 from rubric.labelling.drawing import Draw
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 _FIELDS = ("rater", "criterion", "value", "reason", "weight", "judge_seen")
 LONGEST = 10_000
@@ -168,3 +175,40 @@ def read_answers(path: Path, by: str) -> list[Answer]:
         seen = said.get("judge_seen") == "yes"
         answers.append(Answer(name=said[by], reason=said.get("reason", ""), judge_seen=seen, **told))
     return answers
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """
+    Hold the lock on the file at *path*, for which other threads and processes wait.
+
+    The system holds it on a hidden file beside the real one, which is replaced meanwhile. A process that is killed
+    leaves no lock, and the hidden file goes with its last holder.
+
+    Raises:
+        OSError: The folder cannot be written to, or its file system has no locks.
+    """
+    target = path.resolve()
+    beside = target.with_name(f".{target.name[:80]}.lock")
+    while True:
+        with beside.open("ab") as file:
+            _wait_for(file.fileno())
+            with suppress(FileNotFoundError):  # a holder before may have removed it: others would lock a new file
+                if os.path.samestat(os.fstat(file.fileno()), beside.stat()):
+                    try:
+                        yield
+                    finally:
+                        with suppress(OSError):  # on Windows, where others have it open
+                            beside.unlink()
+                    return
+
+
+def _wait_for(handle: int) -> None:
+    """Wait until no other process holds the lock on the open file *handle*, and take it."""
+    if sys.platform == "win32":
+        while True:
+            with suppress(OSError):  # it gives up after ten seconds
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+                return
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from rubric.errors import NoJudgeError
+from rubric.errors import NoJudgeError, Wording
 from rubric.models.litellm_library import library, vendor_of
 from rubric.values.judges import Judge
 
@@ -123,11 +123,10 @@ def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
         if model := vendor.model_in(environ):
             return Judge(model)
     variables = "; ".join(str(vendor) for vendor in VENDORS)
-    message = (
-        f"no judge was given, and the environment names none. Give one, such as judge='openai/gpt-5.6', or set one of "
-        f'these: {variables}. To try things out without a key, say judge="offline" (it counts words, it does not judge)'
-    )
-    raise NoJudgeError(message)
+    said = "no judge was given, and the environment names none. Give one, such as "
+    keys = f", or set one of these: {variables}. To try things out without a key, say "
+    give, offline = Wording(said, judge="openai/gpt-5.6"), Wording(keys, judge="offline")
+    raise NoJudgeError(Wording(give, offline, " (it counts words, it does not judge)"))
 
 
 _BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})

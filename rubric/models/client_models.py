@@ -81,11 +81,12 @@ def model(client: object, name: str | None = None, /) -> ClientModel:
 
 @define(eq=False, repr=False)
 class ClientModel:
-    """A client and the name of its model; see `model`."""
+    """A client and the name of its model; see `model`. With *own_retries* Inspect's retries stay on."""
 
     client: Any
     name: str
     kind: ClientKind
+    own_retries: bool = False
     _batches: dict[asyncio.AbstractEventLoop, _Batch] = field(factory=dict, init=False)
 
     is_llm = True
@@ -287,11 +288,6 @@ async def _langchain(model: ClientModel, ask: Ask) -> Reply:
 
 
 async def _inspect(model: ClientModel, ask: Ask) -> Reply:
-    return await inspect_reply(model.client, ask, max_retries=0)
-
-
-async def inspect_reply(model: Any, ask: Ask, **settings: Any) -> Reply:
-    """Return the reply of *model*, an Inspect `Model`, to *ask*; *settings* are those of a `GenerateConfig`."""
     inspect_model = import_module("inspect_ai.model")
     kinds = {
         "system": inspect_model.ChatMessageSystem,
@@ -299,10 +295,11 @@ async def inspect_reply(model: Any, ask: Ask, **settings: Any) -> Reply:
         "assistant": inspect_model.ChatMessageAssistant,
     }
     messages = [kinds[each["role"]](content=_as_inspect(inspect_model, each["content"])) for each in ask.chat()]
+    settings = {} if model.own_retries else {"max_retries": 0}
     settings |= _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
         settings["response_schema"] = _inspect_schema(inspect_model, ask)
-    output = await model.generate(messages, config=inspect_model.GenerateConfig(**settings))
+    output = await model.client.generate(messages, config=inspect_model.GenerateConfig(**settings))
     if output.error:
         raise ModelError(Failure("overloaded", redact(str(output.error))))
     return _from_inspect(output)

@@ -12,7 +12,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from rubric.values.answers import nearest
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
     share = len(found) / len(wanted) if wanted else 0.0
     if criterion.polarity == "contradiction":
         share = 1.0
-    value = nearest(cast("JudgeAnswer", criterion.answer), share)
+    value: bool | float | str = cast("JudgeAnswer", criterion.answer).nearest(share)
     if isinstance(value, float):
         value = round(value, 4)
     sentences = (sentence.strip() for sentence in _SENTENCE.findall(ask.candidate))

@@ -21,7 +21,6 @@ from weakref import WeakValueDictionary
 from attrs import evolve, frozen
 
 from rubric.errors import ModelError, NoJudgeError
-from rubric.internals.secrets import describe
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
@@ -68,7 +67,7 @@ class FunctionModel:
                 said: Any = self._function(_given(ask))
                 said = await said
             except Exception as error:
-                raise ModelError(Failure("exception", describe(error))) from error
+                raise ModelError(Failure.of(error)) from error
         else:
             said = await self._said_in_a_thread(ask)
         if ask.embeds:
@@ -85,7 +84,7 @@ class FunctionModel:
     async def _said_in_a_thread(self, ask: Ask) -> Any:
         said, error = await self._in_a_thread(ask)
         if isinstance(error, Exception):
-            raise ModelError(Failure("exception", describe(error))) from error
+            raise ModelError(Failure.of(error)) from error
         if error is not None:
             raise error
         return said

@@ -79,7 +79,7 @@ def retry_delay(
         random: Returns a number from 0 to 1, for the jitter.
 
     Example:
-        >>> from rubric import Failure, retry_delay
+        >>> from rubric.driving import Failure, retry_delay
         >>> busy = Failure("rate_limited", "429", retry_after=7.0)
         >>> retry_delay([busy]), retry_delay([busy] * 3), retry_delay([Failure("auth", "401")])
         (7.0, None, None)
@@ -345,7 +345,7 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
         except ModelError as error:
             return error.failure
         except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
-            return Failure("exception", describe(error))
+            return Failure.of(error)
     if limiter is None:
         return await _answer(model, ask)
     try:
@@ -387,7 +387,7 @@ async def _answered(model: Model, ask: Ask) -> Reply | Failure:
             raise
         return Failure("exception", f"the model raised {describe(error)}, and it had not been cancelled", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
-        return Failure("exception", describe(error))
+        return Failure.of(error)
     if isinstance(reply, Reply):
         return reply
     return Failure("exception", f"the model returned {type(reply).__name__}, expected a Reply")

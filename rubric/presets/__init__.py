@@ -14,9 +14,9 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from rubric.embed import suggest
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
-from rubric.internals.fields import suggest
 from rubric.suites.suite import Suite
 from rubric.values.rubrics import Rubric
 

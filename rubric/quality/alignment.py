@@ -6,11 +6,9 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
-from rubric.internals.containers import NoTruth
-from rubric.internals.text import counted
-from rubric.rendering.presenting import Presented, Table
-from rubric.values.requests import Usage
-from rubric.values.rubrics import Rubric
+from rubric import Rubric
+from rubric.driving import Usage
+from rubric.embed import NoTruth, Presented, Table, counted
 
 Kind = Literal["threshold", "weights", "anchors", "texts", "bands"]
 
@@ -177,7 +175,7 @@ class Alignment(Presented):
 
     def plot(self) -> Any:
         """Return the agreement before each edit, the apparent and the honest one as an Altair chart."""
-        from rubric.rendering.plots import dots  # noqa: PLC0415 - charts need an extra
+        from rubric.view.plots import dots  # noqa: PLC0415 - charts need an extra
 
         rows = [
             {"name": edit.kind, "which": which, "value": value}

@@ -19,13 +19,9 @@ from typing import Any, Literal
 
 from attrs import define, frozen
 
-from rubric.scoring.aggregation import Extreme, Part, meets, part_of, resolve
-from rubric.scoring.combination import Combination, exact
-from rubric.scoring.intervals import share_interval
-from rubric.values.answers import Choices, Levels
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree, Leaf
+from rubric import Choices, Criterion, DecisionTree, Leaf, Levels, Rubric
+from rubric.embed import share_interval
+from rubric.scoring.aggregation import Extreme, Part, Rules
 
 _MOST_STATES = 20_000
 """How many sums and flags are kept at a criterion; beyond it, orders are drawn."""
@@ -48,6 +44,9 @@ _Answers = Callable[[int], bool]
 
 _Move = tuple[int, int]
 """A sum (or, by `min`, the least contribution) on the grid of its level; and flags."""
+
+_Joined = Callable[[int, int], int]
+"""Returns the sum, or the least, of two states of a level."""
 
 _GATED, _UNHELD, _IMPERFECT = 1, 2, 4
 
@@ -92,15 +91,15 @@ class Game:
 
     def result(self, answers: _Answers) -> Extreme:
         """Return the result where each player is at its best or its worst, by the rules of grading."""
-        parts = []
+        parts, rules = list[Part](), Rules(self.rubric)
         for child in self.children:
             if child.level is not None:
-                parts.append(part_of(self.rubric, child.criterion, child.level.result(answers)))
+                parts.append(rules.part(child.criterion, child.level.result(answers)))
             elif child.questions:
-                parts.append(part_of(self.rubric, child.criterion, _walk(child, answers)))
+                parts.append(rules.part(child.criterion, _walk(child, answers)))
             elif child.best is not None and child.worst is not None:
                 parts.append(child.best if answers(child.players.start) else child.worst)
-        return resolve(self.rubric, parts)
+        return rules.result(parts)
 
     def has_questions(self) -> bool:
         """True if a question of a tree is a player: then a better answer may make a worse score."""
@@ -112,9 +111,9 @@ def part_at(rubric: Rubric, criterion: Criterion, *, best: bool) -> Part:
     good = best != criterion.is_unwanted
     if isinstance(inner := criterion.answer, Rubric):
         parts = [part_at(inner, one, best=good != inner.negate) for one in inner.judged]
-        return part_of(rubric, criterion, resolve(inner, parts))
+        return Rules(rubric).part(criterion, Rules(inner).result(parts))
     scores = scores_of(criterion)
-    return part_of(rubric, criterion, max(scores) if good else min(scores))
+    return Rules(rubric).part(criterion, max(scores) if good else min(scores))
 
 
 def scores_of(criterion: Criterion) -> tuple[float, ...]:
@@ -233,15 +232,16 @@ class _Counting:
         return found
 
     def _forward(self, game: Game, *, top: bool) -> _Counts:
-        combination = Combination(game.rubric.aggregation)
+        rules = Rules(game.rubric)
+        start, join = rules.combination.start(), rules.combination.join
         inner: list[_Counts | None] = []
         parts: list[list[tuple[Any, Part, int]]] = []  # of each child: a result, its part, its coalitions
         for child in game.children:
             inner.append(None if child.level is None else self._forward(child.level, top=False))
             parts.append(list(self._results(game.rubric, child, inner[-1])))
-        values = [[value_of(game.rubric, part) for _, part, _ in results] for results in parts]
+        values = [[rules.value(part) for _, part, _ in results] for results in parts]
         grid = reduce(lcm, (value.denominator for some in values for value in some), 1)
-        counts, states = _Counts([], [], [], {}, inner, grid), {_start(game.rubric, grid): 1}
+        counts, states = _Counts([], [], [], {}, inner, grid), {(int(start * grid), 0): 1}
         for results, some in zip(parts, values, strict=True):
             moves: dict[_Move, int] = {}
             placed = []
@@ -255,7 +255,7 @@ class _Counting:
             following: dict[_Move, int] = {}
             for state, ways in states.items():
                 for move, more in moves.items():
-                    after = _join(combination, state, move, top=top)
+                    after = _join(join, state, move, top=top)
                     following[after] = following.get(after, 0) + ways * more
             states = following
             self.work += len(states) * len(moves)
@@ -267,13 +267,13 @@ class _Counting:
     def _results(self, rubric: Rubric, child: Child, inner: _Counts | None) -> Iterator[tuple[Any, Part, int]]:
         if child.level is not None and inner is not None:
             for state, ways in inner.final.items():
-                yield state, part_of(rubric, child.criterion, _finish(child.level.rubric, inner.grid, state)), ways
+                yield state, Rules(rubric).part(child.criterion, _finish(child.level.rubric, inner.grid, state)), ways
         elif child.questions:
             ways_to: dict[float, int] = {}
             for leaf, ways in self._leaves(child.questions[0], 1):
                 ways_to[leaf.score] = ways_to.get(leaf.score, 0) + ways
             for score, ways in ways_to.items():
-                yield score, part_of(rubric, child.criterion, score), ways
+                yield score, Rules(rubric).part(child.criterion, score), ways
         elif child.best is not None and child.worst is not None:
             yield False, child.worst, 1
             yield True, child.best, 1 << self.bits
@@ -293,14 +293,14 @@ class _Counting:
 
     def _backward(self, game: Game, counts: _Counts, values: dict[_Move, int], found: list[list[int]]) -> None:
         """Fill *found*; *values*: the coalitions of all other players that pass, by the final state of this level."""
-        combination = Combination(game.rubric.aggregation)
+        join = Rules(game.rubric).combination.join
         for at in range(len(game.children) - 1, -1, -1):
             child, states, top = game.children[at], counts.prefixes[at], values.keys()
             passing = {
                 move: sum(
                     ways * values[after]
                     for state, ways in states.items()
-                    if (after := self._after(combination, state, move, top)) is not None
+                    if (after := self._after(join, state, move, top)) is not None
                 )
                 for move in counts.moves[at]
             }
@@ -317,17 +317,17 @@ class _Counting:
                 state: sum(
                     ways * values[after]
                     for move, ways in counts.moves[at].items()
-                    if (after := self._after(combination, state, move, top)) is not None
+                    if (after := self._after(join, state, move, top)) is not None
                 )
                 for state in states
             }
 
     @staticmethod
-    def _after(combination: Combination, state: _Move, move: _Move, known: Any) -> _Move | None:
-        after = _join(combination, state, move, top=False)
+    def _after(join: _Joined, state: _Move, move: _Move, known: Any) -> _Move | None:
+        after = _join(join, state, move, top=False)
         if after in known:
             return after
-        after = _join(combination, state, move, top=True)
+        after = _join(join, state, move, top=True)
         return after if after in known else None
 
     def _questions(
@@ -354,26 +354,6 @@ class _Counting:
         return [((more >> shift) & mask) - ((less >> shift) & mask) for shift in shifts]
 
 
-def combination_of(rubric: Rubric) -> Combination:
-    """Return how *rubric* combines, for its steps."""
-    whole = sum((exact(c.weight) for c in rubric.judged if earns(rubric, c)), Fraction())
-    return Combination(rubric.aggregation, whole)
-
-
-def earns(rubric: Rubric, criterion: Criterion) -> bool:
-    """False if *criterion* takes points off those that others earn."""
-    if criterion.polarity != "penalty" or not Combination(rubric.aggregation).subtracts:
-        return True
-    return not any(one.weight and one.polarity != "penalty" for one in rubric.judged)
-
-
-def value_of(rubric: Rubric, part: Part) -> Fraction:
-    """Return what *part* adds to the state of its rubric."""
-    criterion = part.rule.criterion
-    combination = Combination(rubric.aggregation)
-    return combination.value(exact(part.contribution), exact(criterion.weight), earns=earns(rubric, criterion))
-
-
 def _flags(rubric: Rubric, part: Part) -> int:
     flags = _GATED if part.gated else 0
     if part.rule.criterion.weight:
@@ -384,23 +364,14 @@ def _flags(rubric: Rubric, part: Part) -> int:
     return flags
 
 
-def _start(rubric: Rubric, grid: int) -> _Move:
-    return int(Combination(rubric.aggregation).start() * grid), 0
-
-
-def _join(combination: Combination, state: _Move, move: _Move, *, top: bool) -> _Move:
+def _join(join: _Joined, state: _Move, move: _Move, *, top: bool) -> _Move:
     flags = state[1] | move[1]
     if top and flags:  # it fails whatever the sum is, and at the top the sum is not needed
         return 0, flags and _GATED
-    return combination.join(state[0], move[0]), flags
+    return join(state[0], move[0]), flags
 
 
 def _finish(rubric: Rubric, grid: int, state: _Move) -> Extreme:
     """Return the result of a final state."""
     value, flags = state
-    score = combination_of(rubric).finish(Fraction(value, grid))
-    passed = not flags and meets(rubric, float(score))
-    gated = bool(flags & _GATED)
-    if rubric.negate:
-        return Extreme(float(1 - score), not passed, gated)
-    return Extreme(float(score), passed, gated)
+    return Rules(rubric).finish(Fraction(value, grid), gated=bool(flags & _GATED), fails=bool(flags))

@@ -20,8 +20,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from rubric.internals.containers import NoTruth
-from rubric.scoring.paired import sign_test
+from rubric.embed import NoTruth
 
 Sides = Sequence[float]
 """What the preferred and the rejected answer of a pair have: a contribution or a score; NaN where one is unjudged."""
@@ -87,6 +86,16 @@ def discrimination(differences: Sequence[float], groups: Sequence[int]) -> Discr
     votes = Counter(_sign(total) for total in sums.values())
     p = sign_test(votes[1], votes[-1])
     return Discrimination(votes[1], votes[-1], votes[0], p, _status(len(sums), votes[1], votes[-1], p))
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Return the chance of as many *wins* or more by coin flips: one-sided and exact; 1 without any."""
+    n = wins + losses
+    ways = term = 1
+    for k in range(losses):  # to win n - k - 1 is as rare as to lose k + 1
+        term = term * (n - k) // (k + 1)
+        ways += term
+    return float(ways / 2**n)
 
 
 def _sign(value: float) -> int:

@@ -12,27 +12,18 @@ those of people, by Fisher's exact test.
 from __future__ import annotations
 
 import math
-import random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.trust.inference import POWER, contrast, mean_error, paired
-from rubric.trust.ratings import Codes, Floats
+from rubric.trust.inference import POWER, Codes, Floats, contrast, folds_of, mean_error, paired
 
 FOLDS = 50
 _ROUNDS = 10
 Agreements = NDArray[Any]
 """How far a rubric agrees with people on each candidate, in 0..1; of verdicts 0 or 1."""
-
-
-def folds_of(groups: Codes, count: int = FOLDS) -> Codes:
-    """Return the fold of each candidate, the same each time; a group is in one fold."""
-    order = [*range(int(groups.max()) + 1)]
-    random.Random(0).shuffle(order)  # noqa: S311 - the same folds each time
-    return np.array([order[group] % count for group in groups], dtype=np.intp)
 
 
 def cross_fitted(right: Agreements, groups: Codes, weights: Floats | None = None) -> tuple[int, Agreements]:
@@ -45,7 +36,7 @@ def cross_fitted(right: Agreements, groups: Codes, weights: Floats | None = None
         weights: How many candidates each of them represents.
     """
     counts = np.ones(right.shape[1]) if weights is None else weights
-    fold = folds_of(groups)
+    fold = folds_of(groups, FOLDS)
     honest = np.empty(right.shape[1], dtype=right.dtype)
     for number in np.unique(fold):
         inside = fold == number

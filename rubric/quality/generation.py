@@ -8,18 +8,23 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.drafts import Sheet
-from rubric.formats.files import write_text
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.text import counted
+from rubric import Criterion, DefinitionError, Rubric
+from rubric.driving import Failure, Usage
+from rubric.embed import (
+    Listed,
+    NoTruth,
+    Presented,
+    Statistic,
+    Table,
+    counted,
+    few_groups,
+    percent,
+    share_interval,
+    write_text,
+)
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
-from rubric.rendering.presenting import Presented, Table
-from rubric.scoring.intervals import Statistic, few_groups, percent, share_interval
+from rubric.quality.drafts import Sheet
 from rubric.suites.suite import Suite
-from rubric.values.criteria import Criterion
-from rubric.values.requests import Failure, Usage
-from rubric.values.rubrics import Rubric
 
 _CHANCE = 0.5
 
@@ -197,7 +202,7 @@ class Generation(Presented, Listed[GeneratedCriterion]):
 
     def plot(self) -> Any:
         """Return how often each criterion prefers the preferred answer, where it prefers one, as an Altair chart."""
-        from rubric.rendering.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
+        from rubric.view.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
 
         told = [
             (one.id, found.wins, found.wins + found.losses) for one in self if (found := one.discrimination) is not None

@@ -19,21 +19,15 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.text import cell, shorten, table
+from rubric import Criterion, DecisionTree, DefinitionError, Grade, Rubric, Ungraded, YesNo
+from rubric.embed import TOLERANCE, Check, Finding, Listed, NoTruth, Presented, Table, check_weights, shorten
 from rubric.quality import reachable
 from rubric.quality.coalitions import Child, Game, Share, part_at, scores_of, solve
-from rubric.rendering import html
-from rubric.rendering.html import Html
-from rubric.results.result import Grade, Ungraded
-from rubric.scoring.aggregation import TOLERANCE, outcome, resolve
-from rubric.values.answers import YesNo
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Evidence, Finding, Scored
-from rubric.values.rubrics import Rubric, check_weights, rubric_of
-from rubric.values.trees import DecisionTree
+from rubric.results import Evidence, Scored
+from rubric.scoring.aggregation import Rules
+from rubric.values.rubrics import rubric_of
+from rubric.view import html
+from rubric.view.html import Html
 
 
 @frozen
@@ -85,7 +79,7 @@ class Influence(NoTruth):
 
 
 @frozen(repr=False)
-class Influences(Listed[Influence]):
+class Influences(Presented, Listed[Influence]):
     """
     The influence of each criterion of a rubric, in its order; `influence(rubric)["cites"].share`.
 
@@ -101,15 +95,20 @@ class Influences(Listed[Influence]):
     method: Literal["exact", "sampled"] = "exact"
     grades: int | None = None
 
-    def explain(self) -> str:
-        """Return what decides, in sentences: "Passes only if all 3 hold; ..."."""
+    def __bool__(self) -> bool:  # type: ignore[override]  # a list is true where there is something in it
+        return bool(self.criteria)
+
+    @property
+    def sentence(self) -> str:
+        """What decides: "Passes only if all 3 hold; ..."."""
         return _explain(self)
 
-    def __repr__(self) -> str:
-        return f"<Influences of {self.rubric.name!r}: {self.explain()}>"
+    def explain(self) -> str:
+        """Return the sentence."""
+        return self.sentence
 
     def __str__(self) -> str:
-        lines = [self.explain(), ""]
+        lines = [self.sentence, ""]
         width = max((len(shorten(one.id, 32)) for one in self), default=0)
         for one in self:
             bars = f"{_bar(one.share):<20} {one.share:6.1%} of decisions, {one.weight:6.1%} of the weight"
@@ -119,30 +118,24 @@ class Influences(Listed[Influence]):
     def _repr_html_(self) -> str:
         how = [] if self.method == "exact" else [html.badge("estimated")]
         how += [] if self.grades is None else [html.badge(f"flips observed in {self.grades:,} grades")]
-        head = html.header(self.explain(), *how, title=self.rubric.name or "rubric")
+        head = html.header(self.sentence, *how, title=self.rubric.name or "rubric")
         return html.fragment(html.card(head, *_drawn(self.criteria)))
 
-    def _repr_markdown_(self) -> str:
-        rows = [
-            (
-                one.id,
-                f"{one.share:.1%}",
-                f"{one.weight:.1%}",
-                f"{one.flip:.2%}",
-                _span(one.pull),
-                "yes" if one.decides else "no",
-            )
-            for one in self
-        ]
+    def tables(self) -> list[Table]:
+        """What each criterion can do to the verdict."""
         head = ("criterion", "decides (share)", "weight", "flip", "pull", "can matter")
-        return f"{cell(self.explain())}\n\n{table(head, rows)}"
+        rows: list[tuple[object, ...]] = []
+        for one in self:
+            shares = f"{one.share:.1%}", f"{one.weight:.1%}", f"{one.flip:.2%}"
+            rows.append((one.id, *shares, _span(one.pull), "yes" if one.decides else "no"))
+        return [("", head, rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds, with the sentence and the rubric's digest."""
         return {
             "rubric": self.rubric.name,
             "digest": self.rubric.digest,
-            "sentence": self.explain(),
+            "sentence": self.sentence,
             "method": self.method,
             "grades": self.grades,
             "criteria": [one.to_dict() for one in self],
@@ -150,12 +143,12 @@ class Influences(Listed[Influence]):
 
     def plot(self) -> Any:
         """Return the share of each criterion in the decisions beside that in the weights as an Altair chart."""
-        from rubric.rendering.plots import bars  # noqa: PLC0415 - charts need an extra
+        from rubric.view.plots import bars  # noqa: PLC0415 - charts need an extra
 
         of = {"decisions": [one.share for one in self], "weight": [one.weight for one in self]}
         ids = [one.id for one in self]
         rows = [{"name": id_, "which": w, "value": v} for w in of for id_, v in zip(ids, of[w], strict=True)]
-        return bars(rows, "share", self.explain())
+        return bars(rows, "share", self.sentence)
 
 
 def influence(rubric: Rubric | str, grades: Iterable[Grade | Ungraded] | None = None) -> Influences:
@@ -274,7 +267,9 @@ def _observed_flips(rubric: Rubric, observed: Sequence[tuple[Finding, ...]]) -> 
     for index, (worst, best) in enumerate(ends):
         differing = 0
         for findings in observed:
-            passed = {outcome(rubric, (*findings[:index], end, *findings[index + 1 :])).passed for end in (worst, best)}
+            passed = {
+                Rules(rubric).outcome((*findings[:index], end, *findings[index + 1 :])).passed for end in (worst, best)
+            }
             differing += len(passed) > 1
         flips.append(differing / len(observed) if observed else 0.0)
     return flips
@@ -285,7 +280,7 @@ def _finding(criterion: Criterion, *, best: bool) -> Scored:
     good = best != criterion.is_unwanted
     if isinstance(inner := criterion.answer, Rubric):
         parts = tuple(_finding(one, best=good != inner.negate) for one in inner.judged)
-        return Scored(criterion.id, outcome(inner, parts).worst.score, parts=parts)
+        return Scored(criterion.id, Rules(inner).outcome(parts).worst.score, parts=parts)
     scores = scores_of(criterion)
     quote = (Evidence("", 0, 0),)
     return Scored(criterion.id, max(scores) if good else min(scores), flag=best, evidence=quote)
@@ -300,7 +295,9 @@ def _explain(found: Influences) -> str:
     turned = " (and the rubric is negated: a pass is then a fail)" if rubric.negate else ""
     if not any(one.share for one in every) and not any(one.decides for one in every):
         always = (
-            "passes" if resolve(rubric, [part_at(rubric, c, best=False) for c in rubric.judged]).passed else "fails"
+            "passes"
+            if Rules(rubric).result([part_at(rubric, c, best=False) for c in rubric.judged]).passed
+            else "fails"
         )
         return f"No criterion can change the verdict: every candidate {always}{turned}."
     told, vetoing = [], [one for one in every if one.vetoes]

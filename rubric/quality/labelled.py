@@ -9,14 +9,12 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError, Grade, Rubric, Ungraded
 from rubric.quality.cross_fitting import Agreements
 from rubric.quality.rewriting import Example
-from rubric.results.result import Grade, Ungraded
+from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import as_labels
-from rubric.trust.pairwise import compact
-from rubric.trust.ratings import Codes, Floats, Ratings, judged, matched
-from rubric.values.rubrics import Rubric
+from rubric.trust.ratings import Ratings, judged, matched
 
 _FEWEST = 20
 

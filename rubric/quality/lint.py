@@ -19,17 +19,14 @@ from typing import Any, overload
 
 from attrs import asdict, evolve, frozen
 
-from rubric.formats.rubrics import load
-from rubric.formats.suites import is_rubric, load_suite
-from rubric.internals.fields import as_path, refuse
-from rubric.internals.guided import guided
-from rubric.internals.text import cell, table, visible
+from rubric import Rubric, load, load_suite
+from rubric.embed import as_path, cell, guided, refuse, shown, table
+from rubric.formats.projects import is_rubric
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
-from rubric.rendering import html
-from rubric.rendering.html import Html
 from rubric.suites.suite import Suite
-from rubric.values.rubrics import Rubric
+from rubric.view import html
+from rubric.view.html import Html
 
 
 @frozen
@@ -57,7 +54,7 @@ class Remark:
 
     def __str__(self) -> str:
         name = f"{self.criterion!r}: " if self.criterion else ""
-        return visible(f"{self.place}: {self.level}: {name}{self.message}; {self.cure} [{self.rule}]")[0]
+        return shown(f"{self.place}: {self.level}: {name}{self.message}; {self.cure} [{self.rule}]")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds."""
@@ -139,7 +136,7 @@ class Remarks(Sequence[Remark]):
 
     def plot(self) -> Any:
         """Return how many remarks each rule made, in the colour of its level, as an Altair chart."""
-        from rubric.rendering.plots import bars  # noqa: PLC0415 - charts need an extra
+        from rubric.view.plots import bars  # noqa: PLC0415 - charts need an extra
 
         counts = Counter((remark.rule, remark.level) for remark in self.remarks)
         rows = [{"name": rule, "which": level, "value": count} for (rule, level), count in counts.items()]

@@ -14,17 +14,10 @@ from pathlib import Path
 
 from attrs import evolve, fields, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.document import FOR_SUITES, Branch, Node, Scalar
-from rubric.formats.files import parse, read_text
-from rubric.formats.insertion import Span, spans
-from rubric.formats.rubrics import LANGUAGES
-from rubric.internals.fields import suggest
+from rubric import Criterion, DecisionTree, DefinitionError, Rubric
+from rubric.embed import Check, suggest
+from rubric.formats.insertion import Page
 from rubric.quality.lint_rules import RULES, Finding
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
 
 Spot = tuple[int, int]
 """A line and a column, from 1."""
@@ -52,15 +45,14 @@ class File:
     @classmethod
     def read(cls, path: Path) -> File:
         """Return the texts of the file at *path*; none of a file that is neither YAML nor JSON."""
-        language = LANGUAGES.get(path.suffix.lower())
-        if language is None:
+        page = Page.read(path)
+        if page is None:
             return cls(str(path))
-        text = read_text(path, None, FOR_SUITES)
         spots: dict[str, list[Spot]] = {}
-        for node in _scalars(parse(text, str(path), language, FOR_SUITES).root):
-            if isinstance(node.value, str):
-                spots.setdefault(_folded(node.value), []).append(node.place)
-        return cls(str(path), {said: sorted(where) for said, where in spots.items()}, _waivers(text))
+        for text, spot in page.texts():
+            spots.setdefault(_folded(text), []).append(spot)
+        waivers = {line: (one[1].lower(), one[2]) for line, one in page.comments(_WAIVER)}
+        return cls(str(path), {text: sorted(where) for text, where in spots.items()}, waivers)
 
     def find(self, text: str, after: Spot, before: Spot) -> Spot | None:
         """Return where *text* is: between *after* and *before*, else anywhere; of a template, where that is."""
@@ -87,33 +79,6 @@ def _fills(text: str, template: str) -> bool:
         if at < len(part):
             return False
     return text.startswith(first) and text.endswith(middle[-1]) and at <= end
-
-
-def _scalars(node: Node) -> Iterator[Scalar]:
-    waiting = [node]
-    while waiting:  # not recursive: a file may nest deeper than Python's stack allows
-        one = waiting.pop()
-        if isinstance(one, Scalar):
-            yield one
-        elif isinstance(one, Branch):
-            waiting.extend(reversed(one.parts))
-
-
-def _waivers(text: str) -> dict[int, tuple[str, str]]:
-    """Return the waivers in the comments of *text*; what only looks like one in a value is none."""
-    found = list(_WAIVER.finditer(text))
-    values = [span for span in _values(spans(text)) if found]
-    outside = [one for one in found if not any(span.start <= one.start() < span.end for span in values)]
-    return {text.count("\n", 0, one.start()) + 1: (one[1].lower(), one[2]) for one in outside}
-
-
-def _values(root: Span | None) -> Iterator[Span]:
-    waiting = [] if root is None else [root]
-    while waiting:
-        one = waiting.pop()
-        if one.key is not None:
-            yield one
-        waiting.extend(one.parts)
 
 
 @frozen

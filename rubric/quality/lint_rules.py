@@ -15,35 +15,33 @@ from typing import Literal, TypeGuard
 
 from attrs import frozen
 
-from rubric.grading.code_checks import decide
-from rubric.grading.planning import without_question
-from rubric.internals.text import shorten
-from rubric.quality import lint_texts, reachable
-from rubric.quality.coalitions import part_at, scores_of
-from rubric.scoring.aggregation import TOLERANCE, part_of, resolve
-from rubric.scoring.combination import exact
-from rubric.suites.cases import Case
-from rubric.values.answers import Choices, Levels, Unit, YesNo
-from rubric.values.candidates import Candidate
-from rubric.values.checks import (
+from rubric import (
     Calls,
-    Check,
+    Candidate,
+    Choices,
     Contains,
     ContainsAll,
-    Decided,
+    Criterion,
+    DecisionTree,
     EndsWith,
     Equals,
     Holds,
-    Script,
-    Similar,
+    Leaf,
+    Levels,
+    Rubric,
     StartsWith,
     Trajectory,
-    Unsupported,
-    Within,
+    Unit,
+    YesNo,
 )
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree, Leaf
+from rubric.embed import TOLERANCE, Check, Decided, shorten
+from rubric.grading.code_checks import decide
+from rubric.grading.planning import without_question
+from rubric.quality import lint_texts, reachable
+from rubric.quality.coalitions import part_at, scores_of
+from rubric.scoring.aggregation import Rules
+from rubric.suites.cases import Case
+from rubric.values import Script, Similar, Unsupported, Within
 
 Level = Literal["error", "warning", "hint"]
 
@@ -131,7 +129,10 @@ def _each(subject: Subject) -> Iterator[tuple[int, Criterion]]:
 @_rule("never-fails", "error")
 def _never_fails(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
-    if not subject.nested and resolve(rubric, [part_at(rubric, c, best=rubric.negate) for c in rubric.judged]).passed:
+    if (
+        not subject.nested
+        and Rules(rubric).result([part_at(rubric, c, best=rubric.negate) for c in rubric.judged]).passed
+    ):
         yield Finding(
             None,
             "every candidate passes, even at the worst answer to each criterion",
@@ -143,7 +144,7 @@ def _never_fails(subject: Subject) -> Iterator[Finding]:
 @_rule("never-passes", "error")
 def _never_passes(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
-    best = resolve(rubric, [part_at(rubric, c, best=not rubric.negate) for c in rubric.judged])
+    best = Rules(rubric).result([part_at(rubric, c, best=not rubric.negate) for c in rubric.judged])
     if not subject.nested and not best.passed:
         message = f"no candidate passes: the best answers to all criteria score {best.score:.3g}, or fail a gate"
         yield Finding(None, message, "lower the threshold, or give the best answers a higher score", ("threshold",))
@@ -157,8 +158,7 @@ def _no_effect(subject: Subject) -> Iterator[Finding]:
     others = reachable.Reach.of_others(rubric)
     for index, criterion in _each(subject):
         if criterion.weight and not reachable.decides(rubric, index, others[index]):
-            total = sum(exact(one.weight) for one in rubric.judged)
-            share = float(exact(criterion.weight) / total)
+            share = criterion.weight / sum(one.weight for one in rubric.judged)
             message = f"it can never change the verdict: {share:.0%} of the weight, whatever the other answers are"
             cure = "raise its weight, make it a gate with requires(text), or weight=0 to show it only"
             yield Finding(index, message, cure)
@@ -482,8 +482,8 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
     checks = [c.answer for c in judged if _is_of_text(c.answer) and c.when is None]
     if judged and len(checks) == len(judged):
         scores = [float(decide(check, Candidate(case.input))[0]) for check in checks]
-        parts = [part_of(subject.rubric, criterion, score) for criterion, score in zip(judged, scores, strict=True)]
-        if resolve(subject.rubric, parts).passed:
+        parts = [Rules(subject.rubric).part(criterion, score) for criterion, score in zip(judged, scores, strict=True)]
+        if Rules(subject.rubric).result(parts).passed:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")
 
 

@@ -15,18 +15,12 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.drafting import Material, material
-from rubric.errors import DefinitionError
-from rubric.formats.document import FOR_SUITES
-from rubric.formats.files import read_text
-from rubric.grading.prompting import shared_prompt
-from rubric.internals.fields import refuse, refuse_path
-from rubric.internals.row_files import rows_in
+from rubric import Anchor, Candidate, DefinitionError
+from rubric.embed import fields, read_text, refuse, rows_in
+from rubric.grading.prompting import text_of_candidate
+from rubric.quality.drafting import Material, material
 from rubric.suites.cases import Case
-from rubric.trust.preference import Pair, pairs_of
-from rubric.values.candidates import Candidate
-from rubric.values.criteria import Anchor
-from rubric.values.rubrics import Rubric
+from rubric.trust.preference import Pair, pairs_of, text_of_response
 
 Source = str | Path | Candidate | Anchor
 """A text, the `Path` of one, a transcript, or an answer that a person scored."""
@@ -121,15 +115,14 @@ def _told(index: int, source: object) -> tuple[str, str | Anchor]:
     """Return the name of a source, if it has one, and its text."""
     match source:
         case str():
-            refuse_path(f"sources[{index}]", source, f"give Path({source!r})")
+            fields.refuse_path(f"sources[{index}]", source, f"give Path({source!r})")
             return "", source
         case Path():
-            return source.name, read_text(source, None, FOR_SUITES)
+            return source.name, read_text(source)
         case Anchor():
             return "", source
         case Candidate():
-            sections = shared_prompt(source, Rubric()).sections
-            return source.key, "\n\n".join(f"{title}:\n{text}" for title, text in sections.items())
+            return source.key, text_of_candidate(source)
     raise refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
 
 
@@ -224,11 +217,4 @@ def _shown(pairs: Sequence[Pair], groups: Sequence[int]) -> Iterator[tuple[str, 
     for unit in range(units):
         inside = [pair for pair, group in zip(pairs, groups, strict=True) if group == unit]
         for pair in inside[: 1 if units > 1 else _MOST_SHOWN]:
-            yield pair.a.input, _answer(pair.a), _answer(pair.b)
-
-
-def _answer(side: Candidate) -> str:
-    bare = evolve(side, input="", reference="", context="", images=())
-    if not (side.messages or side.tool_calls or side.file_changes):
-        return side.output
-    return _told(0, bare)[1]  # type: ignore[return-value]  # the text of a candidate
+            yield pair.a.input, text_of_response(pair.a), text_of_response(pair.b)

@@ -13,14 +13,12 @@ from fractions import Fraction
 
 from attrs import evolve, frozen
 
-from rubric.quality.coalitions import combination_of, earns, part_at, scores_of, value_of
-from rubric.scoring.aggregation import TOLERANCE, Part, meets, part_of, policy, resolve
-from rubric.scoring.combination import Combination, exact
-from rubric.values.answers import Choices, Levels, YesNo
-from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
+from rubric import Choices, Criterion, DecisionTree, Holds, Levels, Rubric, YesNo
+from rubric.embed import TOLERANCE, Check, Decided
+from rubric.quality.coalitions import part_at, scores_of
+from rubric.scoring.aggregation import Part, Rules
+from rubric.scoring.combination import exact
+from rubric.values import Script, Similar, Unsupported, Within
 
 _MOST_VALUES = 4_000
 """How many sums of the others are kept to decide whether a criterion can matter; beyond it, all between two ends."""
@@ -29,14 +27,15 @@ _MOST_VALUES = 4_000
 def vetoes(rubric: Rubric, index: int) -> bool:
     """True if the criterion at *index* alone, at its worst, changes the verdict of a candidate that is best in all."""
     parts = [part_at(rubric, criterion, best=True) for criterion in rubric.judged]
-    best = resolve(rubric, parts).passed
+    rules = Rules(rubric)
+    best = rules.result(parts).passed
     parts[index] = part_at(rubric, rubric.judged[index], best=False)
-    return resolve(rubric, parts).passed != best
+    return rules.result(parts).passed != best
 
 
 def _leaves(rubric: Rubric, criterion: Criterion) -> bool:
     """True if *criterion* may leave the mean: its condition may not hold, or its judge may abstain."""
-    return criterion.when is not None or policy(rubric, criterion) == "exclude"
+    return criterion.when is not None or rubric.policy(criterion) == "exclude"
 
 
 @frozen
@@ -100,7 +99,7 @@ def _plus(one: _Values, other: _Values) -> _Values:
 
 def _allowed(rubric: Rubric, criterion: Criterion, threshold: Fraction, *, may_leave: bool) -> _Values:
     """Return what *criterion* can add without failing its gate."""
-    weight, adds = exact(criterion.weight), earns(rubric, criterion)
+    weight, adds = exact(criterion.weight), Rules(rubric).earns(criterion)
     worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
 
     def value(contribution: float) -> Fraction:
@@ -118,11 +117,11 @@ def _allowed(rubric: Rubric, criterion: Criterion, threshold: Fraction, *, may_l
         if may_leave and _leaves(rubric, criterion):
             values.append(Fraction())
         return sorted(set(values)), max(span, Fraction())
-    parts = [part_of(rubric, criterion, score) for score in scores_of(criterion)]
+    parts = [Rules(rubric).part(criterion, score) for score in scores_of(criterion)]
     found = {value(part.contribution) for part in parts if not part.gated}
     if may_leave and _leaves(rubric, criterion):
         found.add(Fraction())
-    elif isinstance(credit := policy(rubric, criterion), int | float):
+    elif isinstance(credit := rubric.policy(criterion), int | float):
         found.add(value(float(credit)))
     return sorted(found), Fraction()
 
@@ -145,13 +144,13 @@ def decides(rubric: Rubric, index: int, others: Reach) -> bool:
         if not all(suffices(part) for part in tops):
             return False
         return (suffices(best) or not counts) and (worst.gated or (counts and not suffices(worst)))
-    if not Combination(rubric.aggregation).is_sum:
-        bottoms = [part_at(rubric, one, best=False) for one in rest]
+    if not Rules(rubric).combination.is_sum:
+        # The score is one of the values, so what is best for the others lets this one decide, if anything does.
         return any(
             _meets(rubric, [*others, best]) and (worst.gated or not _meets(rubric, [*others, worst]))
-            for others in (tops, [part for part in bottoms if not part.gated])
+            for others in (tops, [part_at(rubric, one, best=True) for one in rest])
         )
-    slack = Fraction(TOLERANCE) * combination_of(rubric).whole
+    slack = Fraction(TOLERANCE) * Rules(rubric).combination.whole
     low, high = (_above_threshold(rubric, part) for part in (worst, best))
     least = others.above(-slack - high)
     return least is not None and (worst.gated or least + low < -slack)
@@ -159,16 +158,16 @@ def decides(rubric: Rubric, index: int, others: Reach) -> bool:
 
 def _combined(rubric: Rubric, parts: Sequence[Part]) -> float:
     counted = [part for part in parts if part.rule.weight]
-    return resolve(evolve(rubric, negate=False), counted).score if counted else 1.0
+    return Rules(evolve(rubric, negate=False)).result(counted).score if counted else 1.0
 
 
 def _meets(rubric: Rubric, parts: Sequence[Part]) -> bool:
-    return meets(rubric, _combined(rubric, parts))
+    return Rules(rubric).meets(_combined(rubric, parts))
 
 
 def _above_threshold(rubric: Rubric, part: Part) -> Fraction:
-    value = value_of(rubric, part)
-    if earns(rubric, part.rule.criterion):
+    value = Rules(rubric).value(part)
+    if Rules(rubric).earns(part.rule.criterion):
         value -= exact(part.rule.criterion.weight) * exact(rubric.threshold or 0)
     return value
 
@@ -181,7 +180,7 @@ def pull(rubric: Rubric, index: int) -> tuple[float, float]:
     at_worst, at_best = (part_at(rubric, criterion, best=end) for end in (False, True))
     worst, best = at_worst.contribution, at_best.contribution
     others = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
-    combination = combination_of(rubric)
+    combination = Rules(rubric).combination
     if not combination.is_sum:
         rests = [
             [part_at(rubric, one, best=False) for one in others],
@@ -190,11 +189,11 @@ def pull(rubric: Rubric, index: int) -> tuple[float, float]:
         changes = [_combined(rubric, [*rest, at_best]) - _combined(rubric, [*rest, at_worst]) for rest in rests]
         return min(changes), max(changes)
     change = exact(criterion.weight) * (exact(best) - exact(worst))
-    if all(earns(rubric, one) for one in rubric.judged):
+    if all(Rules(rubric).earns(one) for one in rubric.judged):
         staying = sum((exact(one.weight) for one in others if not _leaves(rubric, one)), exact(criterion.weight))
         return float(change / combination.whole), float(change / staying)
     whole = combination.whole
-    low = value_of(rubric, part_at(rubric, criterion, best=False))
+    low = Rules(rubric).value(part_at(rubric, criterion, best=False))
     reach = Reach.of_others(rubric, from_threshold=False)[index]
 
     def at(others: Fraction) -> Fraction:

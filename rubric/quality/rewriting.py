@@ -10,35 +10,24 @@ writer changes nothing but the texts of the criteria that it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
+from functools import partial
 from typing import Any, Literal
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.pipeline import Options, adrive
-from rubric.errors import DefinitionError
-from rubric.grading.json_extraction import Ambiguous, find_object
-from rubric.grading.steps import Steps
-from rubric.internals import background_loop
-from rubric.internals.fields import suggest
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import cut
-from rubric.prompts import render
-from rubric.results.result import Grade, Ungraded
-from rubric.values.answers import JudgeAnswer, Levels, nearest
-from rubric.values.criteria import Anchor, Criterion
-from rubric.values.findings import Scored
-from rubric.values.judges import Judge
-from rubric.values.requests import MOST_TOKENS, Ask, Outgoing, Usage
-from rubric.values.requests import Failure as Failed
-from rubric.values.rubrics import WHOLE, Rubric
+from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Grade, Judge, Levels, Rubric, Ungraded
+from rubric.driving import Failure, Usage, adrive
+from rubric.embed import Check, FrozenMap, Options, cut, run, suggest
+from rubric.grading.writing import Writing
+from rubric.quality.drafting import TEXT, closed, prompt, schema_of
+from rubric.results import Scored
 
 Written = Literal["texts", "bands"]
 
 _LONGEST_ANCHOR = 4_000
 """Characters of a candidate that may become an anchor: each later prompt holds it."""
 
-_MARK, _LONGEST_SHOWN = 16, 1_500
+_LONGEST_SHOWN, _MOST_BANDS = 1_500, 11
 _SHOWN_WRONG, _SHOWN_RIGHT = 8, 4
 _EVEN = 0.5
 _SAME = 1e-6
@@ -91,7 +80,7 @@ def with_anchors(rubric: Rubric, examples: Sequence[Example]) -> Rewrite:
     changed, names = rubric, []
     tests = {" ".join(test.candidate.output.split()).casefold() for test in rubric.tests}
     for criterion in rubric.criteria:
-        if isinstance(criterion.answer, JudgeAnswer) and (found := _anchors(criterion, examples, tests)):
+        if _is_asked(criterion) and (found := _anchors(criterion, examples, tests)):
             changed = changed.revising(criterion.id, anchors=(*criterion.anchors, *found))
             names.append(f"{len(found)} anchor{'s' if len(found) > 1 else ''} for {criterion.id}")
     return Rewrite(
@@ -121,21 +110,15 @@ def _anchors(criterion: Criterion, examples: Sequence[Example], tests: set[str])
 def _place(criterion: Criterion, score: float) -> float | bool:
     """Return the score nearest to *score* that an answer to *criterion* can have; for a guard, whether it is there."""
     answer: Any = criterion.answer
-    return score >= _EVEN if criterion.is_unwanted else float(answer.place(nearest(answer, score)))
+    return score >= _EVEN if criterion.is_unwanted else float(answer.place(answer.nearest(score)))
+
+
+def _is_asked(criterion: Criterion) -> bool:
+    """True if a judge answers *criterion* itself."""
+    return not isinstance(criterion.answer, Check | DecisionTree | Rubric)
 
 
 # -- texts and bands ---------------------------------------------------------------------------------------
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string"}
 
 
 @frozen
@@ -168,19 +151,19 @@ def _read_bands(criterion: Criterion, item: Mapping[str, Any]) -> dict[str, Any]
     return {} if levels == old else {"answer": levels}
 
 
-_BANDS = _list(_object(score={"type": "integer"}, text=_TEXT))
+_BANDS = {"type": "array", "items": closed({"score": {"type": "integer"}, "text": TEXT})}
 _TASKS: dict[Written, _Task] = {
     "texts": _Task(
         "Rewrite the texts of criteria, each in a sentence or two of plain words: say what counts, and where it ends.",
         '{"criteria": [{"id": "...", "text": "..."}, ...]}',
-        FrozenMap(_object(criteria=_list(_object(id=_TEXT, text=_TEXT)))),
-        lambda criterion: isinstance(criterion.answer, JudgeAnswer),
+        schema_of({"id": TEXT, "text": TEXT}),
+        _is_asked,
         _read_text,
     ),
     "bands": _Task(
         "For criteria with levels, say what an answer of a score is like: of the lowest, the highest, some between.",
         '{"criteria": [{"id": "...", "bands": [{"score": 0, "text": "..."}, ...]}, ...]}',
-        FrozenMap(_object(criteria=_list(_object(id=_TEXT, bands=_BANDS)))),
+        schema_of({"id": TEXT, "bands": _BANDS}),
         lambda criterion: isinstance(criterion.answer, Levels),
         _read_bands,
     ),
@@ -196,38 +179,20 @@ def rewritten(kind: Written, rubric: Rubric, examples: Sequence[Example], writer
 
     async def write() -> Rewrite:
         with options.pipeline(writer) as opened:
-            return await adrive(_writing(kind, rubric, examples, writer), opened.send)
+            asked = _writing(kind, rubric, examples).steps(writer, partial(_read, kind, rubric))
+            found, usage = await adrive(asked, opened.send)
+        if isinstance(found, Failure):
+            return Rewrite(rubric, usage=usage, why=f"the writer failed: {found}")
+        changed, ids = found
+        why = "" if ids else "the writer changes nothing"
+        return Rewrite(changed, f"{kind} of {', '.join(ids)}" if ids else "", usage, why)
 
-    return background_loop.run(write())
-
-
-def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge) -> Steps[Rewrite]:
-    """Ask *writer*, and again with the complaint if its reply cannot be used; yields asks, like `flow`."""
-    first, complaint, usage, retries = _ask(kind, rubric, examples, writer), "", Usage(), writer.retries
-    for repair in range(writer.repairs + 1):
-        again = Outgoing("user", (f"Your last reply could not be used: {complaint}. Write it again.",))
-        messages = (*first.messages, again) if complaint else first.messages
-        (got,) = yield (evolve(first, messages=messages, retries=retries, repair=repair),)
-        usage, retries = usage + got.usage, max(0, retries - max(0, got.usage.calls - 1))
-        if isinstance(got, Failed):
-            return Rewrite(rubric, usage=usage, why=f"the writer failed: {got}")
-        try:
-            changed, ids = _read(kind, rubric, got.text or "")
-        except DefinitionError as problem:
-            complaint = str(problem)
-            continue
-        change = f"{kind} of {', '.join(ids)}" if ids else ""
-        return Rewrite(changed, change, usage, "" if ids else "the writer changes nothing")
-    return Rewrite(rubric, usage=usage, why=f"the writer's reply cannot be used: {complaint}")
+    return run(write())
 
 
-def _read(kind: Written, rubric: Rubric, text: str) -> tuple[Rubric, list[str]]:
-    """Return the rubric with the changes in the reply *text*, and the ids of the criteria that are changed."""
-    try:
-        found = find_object(text, lambda value, _: "criteria" in value)
-    except Ambiguous as why:
-        raise DefinitionError("", str(why)) from None
-    items = found["criteria"] if found else None
+def _read(kind: Written, rubric: Rubric, found: Mapping[str, Any], _: int) -> tuple[Rubric, list[str]]:
+    """Return the rubric with the changes that *found* has, and the ids of the criteria that are changed."""
+    items = found.get("criteria")
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise DefinitionError("criteria", f"expected a JSON object of the form {_TASKS[kind].form}")
     task, changed, ids = _TASKS[kind], rubric, []
@@ -242,26 +207,23 @@ def _read(kind: Written, rubric: Rubric, text: str) -> tuple[Rubric, list[str]]:
             raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
         if changes:
             ids.append(id_)
-            is_free = id_ == WHOLE and bool(rubric.text)
-            changed = evolve(changed, **changes) if is_free else changed.revising(id_, **changes)
+            changed = evolve(changed, **changes) if rubric.text else changed.revising(id_, **changes)
     return changed, ids
 
 
-def _ask(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge) -> Ask:
-    blocks = [("criterion " + c.id, _described(c)) for c in rubric.judged if isinstance(c.answer, JudgeAnswer)]
+def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example]) -> Writing:
+    blocks = [("criterion " + c.id, _described(c)) for c in rubric.judged if _is_asked(c)]
     wrong = sorted((one for one in examples if one.error > _SAME), key=lambda one: -one.error)[:_SHOWN_WRONG]
     right = [one for one in examples if one.error <= _SAME][:_SHOWN_RIGHT]
     for one in (*wrong, *right):
         candidate = one.result.candidate
         blocks += [("question", cut(candidate.input, _LONGEST_SHOWN))] if candidate and candidate.input else []
         blocks += [("answer", cut(one.output, _LONGEST_SHOWN)), ("what is said of it", _verdicts(one))]
-    # From a hash of the texts: none of them can hold it, and the same material is the same request for the store.
-    mark = sha256("\x1f".join(text for _, text in blocks).encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
-    text = "\n\n".join(f"{title}, {mark}:\n{block}\n{mark}" for title, block in blocks)
     task = _TASKS[kind]
-    system = render.fill(render.text("rewrite"), {"task": task.task, "form": task.form, "mark": mark})
-    messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
-    return Ask(writer, messages, task.schema, (), max_tokens=writer.max_tokens or MOST_TOKENS)
+    ids = [criterion.id for criterion in rubric.judged if task.fits(criterion)]
+    exact = {"fewest": 0, "most": len(ids), "known": {"id": {"enum": ids}}, "inner": _MOST_BANDS}
+    slots = {"task": task.task, "form": task.form}
+    return Writing(prompt("rewrite"), slots, tuple(blocks), task.schema, exact)
 
 
 def _described(criterion: Criterion) -> str:

@@ -10,36 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from rubric.engine.budget import Budget
-from rubric.engine.bulk import CONCURRENCY, grade_many
-from rubric.engine.grade import JudgeLike, judge_or_default
-from rubric.engine.pipeline import StoreLike
-from rubric.errors import DefinitionError
-from rubric.formats.rubrics import load
-from rubric.internals.containers import NoTruth
-from rubric.internals.fields import as_path, check_count, refuse
-from rubric.internals.guided import guided
-from rubric.internals.text import counted as count_of
-from rubric.internals.text import cut, shorten
+from rubric import Budget, Criterion, DefinitionError, Grade, Jury, Rubric, Ungraded, grade_many, load
+from rubric.driving import Usage
+from rubric.embed import (
+    TOLERANCE,
+    JudgeLike,
+    Limiter,
+    NoTruth,
+    Presented,
+    StoreLike,
+    Table,
+    as_path,
+    check_count,
+    cut,
+    guided,
+    judge_or_default,
+    refuse,
+    shorten,
+)
+from rubric.embed import counted as count_of
+from rubric.engine.bulk import CONCURRENCY
 from rubric.quality.lint_rules import tests_that_are_anchors
-from rubric.rendering import charts, html
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.result import Grade, Ungraded
-from rubric.scoring.aggregation import TOLERANCE
+from rubric.results import Scored, Unjudged
 from rubric.suites.repetition import VERDICT, Flip, Flips, counted
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Scored, Unjudged
-from rubric.values.judges import Jury
-from rubric.values.requests import Limiter, Usage
-from rubric.values.rubric_tests import RubricTest, check_tests, fits
-from rubric.values.rubrics import Rubric
+from rubric.values import RubricTest
+from rubric.view import charts, html
 
 Status = Literal["passed", "failed", "ungraded"]
-Result = Grade | Ungraded
+Result: TypeAlias = Grade | Ungraded
 
 _EVEN = 0.5
 
@@ -177,7 +179,7 @@ class Trials(Presented, Sequence[Trial]):
 
     def plot(self) -> Any:
         """Return the score of each test, at its first repeat, in the colour of its status as an Altair chart."""
-        from rubric.rendering.plots import dots  # noqa: PLC0415 - charts need an extra
+        from rubric.view.plots import dots  # noqa: PLC0415 - charts need an extra
 
         rows = [
             {
@@ -243,7 +245,8 @@ def check(
     given = rubric if isinstance(rubric, Rubric) else load(_path(rubric))
     if not given.tests:
         raise DefinitionError("tests", "the rubric has none; add one: rubric.tested_by('a good reply', passes=True)")
-    check_tests(given)
+    for index, test in enumerate(given.tests):
+        test.check(given, f"tests[{index}]")
     for index, criterion in tests_that_are_anchors(given):
         message = f"its reply is an anchor of {criterion.id!r}, which the judge is shown; give the test another reply"
         raise DefinitionError(f"tests[{index}]", message)
@@ -304,7 +307,7 @@ def _expectations(rubric: Rubric, test: RubricTest) -> Iterator[tuple[str, _Look
         for id_ in ids:
             yield f"{id_!r} is not {'met' if wanted else 'unmet'}", _meeting(rubric, rubric[id_], wanted=wanted)
     for id_, value in test.expects.items():
-        yield f"{id_!r} is not {value!r}", _answering(rubric[id_], value)
+        yield f"{id_!r} is not {value!r}", _answering(rubric[id_], test)
 
 
 def _verdict(result: Result, wanted: bool) -> bool | None:  # noqa: FBT001
@@ -326,11 +329,11 @@ def _meeting(rubric: Rubric, criterion: Criterion, *, wanted: bool) -> _Look:
     return look
 
 
-def _answering(criterion: Criterion, value: Any) -> _Look:
+def _answering(criterion: Criterion, test: RubricTest) -> _Look:
     def look(result: Result) -> bool | None:
         finding = result[criterion.id]
         if isinstance(finding, Scored):
-            return fits(criterion, value, finding)
+            return test.fits(criterion, finding)
         return None if isinstance(finding, Unjudged) else False
 
     return look

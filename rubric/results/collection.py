@@ -18,11 +18,13 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse
 from rubric.internals.guided import Guided, GuidedABC
-from rubric.internals.notebooks import notebook
+from rubric.internals.notebooks import as_html, as_page, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_of
 from rubric.internals.text import shorten, table, visible
+from rubric.results.plain import Record
 from rubric.results.rendering import headline, verdict
-from rubric.results.result import Grade, JudgeOf, Result, Ungraded
+from rubric.results.restoring import restored
+from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.summary import Summary, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
@@ -93,10 +95,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     def __str__(self) -> str:
         return str(self.summary())
 
-    def _repr_html_(self) -> str:
-        from rubric.results.cards import cards  # noqa: PLC0415 - only notebooks and pages need it
-
-        return cards(self, self.summary())
+    _repr_html_ = as_html
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -225,14 +224,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`.
             OSError: The file cannot be written.
         """
-        from rubric.results.page import results_page  # noqa: PLC0415 - only notebooks and pages need it
-
         file = as_path("path", path)
         if file.suffix.lower() not in (".html", ".htm"):
             cure = "to_jsonl(path) writes lines of JSON, to_pandas() has to_csv and the like"
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(results_page(self, self.summary(), title), encoding="utf-8", newline="\n")
+        file.write_text(as_page(self, title), encoding="utf-8", newline="\n")
         return file
 
     def summary(self) -> Summary:
@@ -330,7 +327,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 if isinstance(data, Mapping) and "end_of_shard" in data:
                     end = json.dumps(data) + "\n"
                 else:
-                    results.append(Result.from_dict(data, rubrics, judge))
+                    results.append(restored(data, rubrics, judge))
             except (ValueError, TypeError, RecursionError) as problem:
                 number = int(where.rpartition(":")[2])
                 raise LoadError([Problem(str(file), number, 1, "", str(problem))]) from None
@@ -348,7 +345,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         if not isinstance(data, Mapping) or not isinstance(data.get("results"), list):
             raise refuse("data", data, "a mapping that Grades.to_dict returned")
         rubrics = _several(rubric)
-        return cls(Result.from_dict(each, rubrics, judge) for each in data["results"])
+        records = [Record.from_dict(each, f"data.results[{n}]") for n, each in enumerate(data["results"])]
+        return cls(restored(record, rubrics, judge) for record in records)
 
     @overload
     def to_csv(self, path: None = None) -> str: ...

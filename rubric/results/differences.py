@@ -14,7 +14,8 @@ from attrs import asdict, fields, frozen
 
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
-from rubric.internals.text import as_json, shorten, table
+from rubric.internals.text import as_json, shorten
+from rubric.results.presenting import Presented, Table
 from rubric.values.answers import Unit
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric, describe
@@ -50,8 +51,8 @@ class RubricChange(NoTruth):
     affects: For
 
 
-@frozen
-class RubricDiff(Listed[RubricChange]):
+@frozen(repr=False)
+class RubricDiff(Presented, Listed[RubricChange]):
     """
     The differences of two rubrics, in the order of the second; it has a length of 0 if both ask and score alike.
 
@@ -77,7 +78,12 @@ class RubricDiff(Listed[RubricChange]):
         """True if the second rubric asks a judge anything that the first one does not ask."""
         return bool(self.of("judge"))
 
-    def __str__(self) -> str:
+    def __bool__(self) -> bool:  # type: ignore[override]  # a list is true where there is something in it
+        return bool(self.changes)
+
+    @property
+    def sentence(self) -> str:
+        """How many changes there are, and whether they need calls."""
         if not self.changes:
             return "no differences"
         counts = ", ".join(f"{len(found)} for the {name}" for name in ("judge", "score") if (found := self.of(name)))
@@ -93,14 +99,15 @@ class RubricDiff(Listed[RubricChange]):
             "changes": [asdict(change) for change in self.changes],
         }
 
-    def _repr_markdown_(self) -> str:
+    def tables(self) -> list[Table]:
+        """The changes: those for the judge, then for the score, then for people."""
         order: tuple[For, ...] = ("judge", "score", "people")
-        rows = [
+        rows: list[tuple[object, ...]] = [
             (change.affects, change.id, shorten(change.before, 300), shorten(change.after, 300))
             for affects in order
             for change in self.of(affects)
         ]
-        return f"{self}\n\n{table(('for the', 'what', 'before', 'after'), rows)}" if rows else str(self)
+        return [("", ("for the", "what", "before", "after"), rows)] if rows else []
 
 
 def diff(before: Rubric, after: Rubric) -> RubricDiff:
@@ -115,7 +122,7 @@ def diff(before: Rubric, after: Rubric) -> RubricDiff:
     Example:
         >>> from rubric import Rubric, diff
         >>> old = Rubric("tone").expects("Is polite", weight=1)
-        >>> str(diff(old, old.revising("is-polite", weight=2)))
+        >>> diff(old, old.revising("is-polite", weight=2)).sentence
         '1 changed: 1 for the score; results can be rescored without a call'
     """
     for name, given in (("before", before), ("after", after)):

@@ -1,18 +1,16 @@
-"""Show results: a table for people, words for authors and for errors, plain data for machines."""
+"""Show results: a table for people, words for authors and for errors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from attrs import asdict, evolve
+from attrs import evolve
 
-from rubric.internals.frozen_map import thaw
 from rubric.internals.text import cell, shorten, table, visible
 from rubric.results.rows import label
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judge_digest import judge_digest
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
@@ -150,31 +148,6 @@ def _said(failure: Failure, text: str, criterion: str) -> str:
     return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 
 
-def as_dict(result: Result) -> dict[str, Any]:
-    """Return *result* as plain data that JSON can hold."""
-    named = {name: value for name, value in (("key", result.key), ("group", result.group)) if value}
-    return named | {
-        "rubric": result.rubric.name,
-        "digest": result.rubric.digest,
-        "judge": result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
-        "judge_digest": judge_digest(result.judge),
-        "models": list(result.models),
-        "score": result.outcome.score,
-        "verdict": result.outcome.verdict,
-        "passed": result.outcome.passed,
-        "bounds": list(result.bounds),
-        "coverage": result.coverage,
-        "gates": list(result.outcome.gates),
-        "vacuous": result.outcome.vacuous,
-        "degenerate": result.degenerate,
-        "findings": [_finding_dict(f, result.contributions.get(f.id)) for f in result.findings],
-        "votes": [as_dict(vote) for vote in result.votes],
-        "failures": [asdict(failure) for failure in result.failures],
-        "warnings": list(result.warnings),
-        "usage": asdict(result.usage),
-    }
-
-
 def _verdict_words(finding: Finding, contribution: float | None, gated: bool) -> str:  # noqa: FBT001
     match finding:
         case NotApplicable():
@@ -202,19 +175,3 @@ def _quotes(finding: Finding) -> str:
 
 
 _ADVICE = {"guard": "Must not hold", "penalty": "Should not hold, takes off up to {:g}"}
-
-
-_KINDS = {Scored: "scored", NotApplicable: "not_applicable", Abstained: "abstained", Unjudged: "unjudged"}
-_NESTED = {"votes", "parts", "evidence", "path"}
-
-
-def _finding_dict(finding: Finding, contribution: float | None) -> dict[str, Any]:
-    data = thaw(asdict(finding, filter=lambda field, _: field.name not in _NESTED))
-    data = {"kind": _KINDS[type(finding)], **data, "contribution": contribution}
-    if isinstance(finding, Scored):
-        data["evidence"] = [asdict(e) for e in finding.evidence]
-    if isinstance(finding, Scored | Unjudged):
-        data["path"] = [asdict(step) for step in finding.path]
-        data["parts"] = [_finding_dict(part, None) for part in finding.parts]
-    data["votes"] = [_finding_dict(vote, None) for vote in finding.votes]
-    return data

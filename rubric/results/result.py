@@ -6,7 +6,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, assert_never, cast
 
 from attrs import evolve, field, frozen
@@ -15,15 +15,17 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.notebooks import as_html
 from rubric.internals.text import counted, shorten
 from rubric.results import rendering
 from rubric.results.differences import RubricChange, diff
+from rubric.results.plain import Record
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.candidates import UNANSWERED, Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, members_of, size_of
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Exchange, Failure, Usage
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree
@@ -59,22 +61,6 @@ def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
 
 JudgeOf = Judge | Jury | Panel | Cascade | str
 """The judge of a result that is read: itself, or a model name."""
-
-
-@frozen
-class Calibrated(NoTruth):
-    """
-    What people would say, learned from labels; see `rubric.calibrate`.
-
-    Args:
-        value: On the scale of the criterion; in 0..1 for the whole.
-        interval: Holds 90 % of what people say.
-    """
-
-    _truth = ".value"
-
-    value: float
-    interval: tuple[float, float]
 
 
 @frozen(repr=False)
@@ -138,6 +124,11 @@ class Result(NoTruth, Listed[Finding]):
         return self.outcome.coverage * (1 - skipped_weight(self.rubric))
 
     @property
+    def cluster(self) -> Hashable:
+        """What it shares with those that belong together: its group, else its key; None if it has neither."""
+        return ("group", self.group) if self.group else ("key", self.key) if self.key else None
+
+    @property
     def contributions(self) -> FrozenMap:
         """The contribution of each resolved criterion, by id: its place in 0..1, with 1 as good."""
         return self.outcome.contributions
@@ -190,9 +181,11 @@ class Result(NoTruth, Listed[Finding]):
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
             raise DefinitionError("judge", "the results of a cascade are not the votes of a jury or a panel")
-        if size_of(by) != size_of(self.judge):
-            raise DefinitionError("judge", f"expected {size_of(self.judge)} votes, got a rule for {size_of(by)}")
-        rules: list[Any] = [None if judge is None or isinstance(each, Judge) else each for each in members_of(by)]
+        if len(by.members) != len(self.judge.members):
+            raise DefinitionError(
+                "judge", f"expected {len(self.judge.members)} votes, got a rule for {len(by.members)}"
+            )
+        rules: list[Any] = [None if judge is None or isinstance(each, Judge) else each for each in by.members]
         pairs = zip(self.votes, rules, strict=False)  # an early stop leaves out the last votes
         votes = [vote.rescore(rubric, judge=each, **rule) for vote, each in pairs]
         again = conclude_votes(changed, by, votes)
@@ -211,7 +204,7 @@ class Result(NoTruth, Listed[Finding]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data; `from_dict` reads it."""
-        return rendering.as_dict(self)
+        return Record.of(self).to_dict()
 
     @staticmethod
     def from_dict(
@@ -241,10 +234,7 @@ class Result(NoTruth, Listed[Finding]):
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
-    def _repr_html_(self) -> str:
-        from rubric.results.cards import card  # noqa: PLC0415 - only notebooks and pages need it
-
-        return card(self)
+    _repr_html_ = as_html
 
     def __str__(self) -> str:
         return rendering.as_text(self)
@@ -362,7 +352,7 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     if isinstance(rule, Cascade):
         findings, combined = votes[-1].findings, votes[-1].outcome
     else:
-        missing = size_of(rule) - len(votes)
+        missing = len(rule.members) - len(votes)
         not_cast = Failure("not_cast", f"{missing} votes were not cast, and this rule needs them")
         given = [vote.findings for vote in votes]
         if isinstance(rule, Panel) and rule.level == "criterion":

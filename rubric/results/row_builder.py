@@ -9,30 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import clean, moved, whole
 from rubric.internals.text import as_json, shorten
+from rubric.results.plain import KINDS, Record
 from rubric.results.rows import Entry, Row, Vote, below
 from rubric.scoring.aggregation import Outcome, outcome
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Abstained, Evidence, Finding, NotApplicable, Scored, Step, Unjudged
-from rubric.values.judges import name_of
+from rubric.values.findings import Evidence, Finding, Scored, Step, Unjudged
 from rubric.values.rubrics import Rubric, describe
 
 if TYPE_CHECKING:
     from rubric.results.result import Grade, Ungraded
-
-_STATUS: dict[type, Literal["scored", "not applicable", "abstained", "unjudged"]] = {
-    Scored: "scored",
-    NotApplicable: "not applicable",
-    Abstained: "abstained",
-    Unjudged: "unjudged",
-}
 
 
 @frozen(eq=False)
@@ -73,7 +66,7 @@ class RowBuilder:
             "verdict": verdict or "",
             "shown": "" if score is None else result.rubric.scale.show(score, passed=result.outcome.worst.passed),
             "bounds": result.bounds,
-            "judge": self._label(name_of(result.judge)) if result.usage.calls else "",  # code alone takes no calls
+            "judge": self._label(result.judge.name) if result.usage.calls else "",  # code alone takes no calls
             "entries": self._entries(result.rubric, result, result.findings, output),
             "votes": tuple(
                 Vote(self._label(name), vote.outcome.score, vote.passed, vote.outcome.verdict or "ungraded")
@@ -91,6 +84,23 @@ class RowBuilder:
             has_passed = score is not None and result.outcome.worst.passed
             fields["reason"] = "" if has_passed else clean(_why(result))
         return Row(**fields)
+
+    def of_record(self, data: object, rubric: Rubric) -> Row:
+        """Return the result of *rubric* that `to_dict` wrote as *data*, as a row without its candidate."""
+        record = Record.from_dict(data, "results")
+        found = {finding.id: finding for finding in record.findings}
+        return Row(
+            "",
+            "ungraded" if record.score is None else "passed" if record.passed else "failed",
+            record.score,
+            record.verdict or "",
+            shown="" if record.score is None else f"{record.score:.2f}",
+            threshold=rubric.threshold,
+            bounds=record.bounds,
+            entries=tuple(self.entry(each, found[each.id], record) for each in rubric.judged if each.id in found),
+            gates=record.gates,
+            vacuous=record.vacuous,
+        )
 
     def of_candidate(self, candidate: Candidate, output: _Output | None = None) -> dict[str, Any]:
         """Return the fields of a row that show *candidate*."""
@@ -129,9 +139,12 @@ class RowBuilder:
         self, rubric: Rubric, findings: Sequence[Finding], result: Outcome, output: _Output
     ) -> tuple[Entry, ...]:
         pairs = zip(rubric.judged, findings, strict=True)
-        return tuple(self._entry(criterion, finding, result, output) for criterion, finding in pairs)
+        return tuple(self.entry(criterion, finding, result, output) for criterion, finding in pairs)
 
-    def _entry(self, criterion: Criterion, finding: Finding, result: Outcome, output: _Output) -> Entry:
+    def entry(
+        self, criterion: Criterion, finding: Finding, result: Outcome | Record, output: _Output | None = None
+    ) -> Entry:
+        """Return the entry of *criterion*; without the *output*, it has no quotes and no parts."""
         id_, text, answer = self._criterion(criterion)
         more: dict[str, Any] = {}
         if isinstance(finding, Scored):
@@ -144,12 +157,12 @@ class RowBuilder:
                 "score": finding.score,
                 "value": self._label(value or ""),
                 "level": self._label(finding.level),
-                "evidence": tuple(map(output.quoted, finding.evidence)),
+                "evidence": () if output is None else tuple(map(output.quoted, finding.evidence)),
             }
         if isinstance(finding, Scored | Unjudged):
             more["path"] = self._steps(finding.path)
             inner = criterion.answer
-            if isinstance(inner, Rubric) and finding.parts:
+            if isinstance(inner, Rubric) and finding.parts and output is not None:
                 more["parts"] = self._of_rubric(inner, finding.parts, outcome(inner, finding.parts), output)
         if isinstance(finding, Unjudged):  # the failure, without the name of its own criterion
             own = finding.failure.criterion == finding.id
@@ -159,7 +172,7 @@ class RowBuilder:
         return Entry(
             id_,
             text,
-            _STATUS[type(finding)],
+            KINDS[type(finding)],
             contribution=result.contributions.get(criterion.id),
             weight=criterion.weight,
             answer=answer,
@@ -201,7 +214,7 @@ class _Output:
 
 def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
     """Return the name of the judge of each vote; equal names are numbered."""
-    names = [name_of(vote.judge) for vote in votes]
+    names = [vote.judge.name for vote in votes]
     return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import line
+from rubric.results.plain import UNWRITTEN, Kind
 from rubric.scoring.aggregation import TOLERANCE
 from rubric.values.criteria import slug
 from rubric.values.findings import Evidence, Step
@@ -34,7 +35,7 @@ class Entry(NoTruth):
     Args:
         id: The criterion's.
         text: What was to be judged.
-        status: `scored`, `not applicable`, `abstained` or `unjudged`.
+        status: `scored`, `not_applicable`, `abstained` or `unjudged`: the kind of its finding.
         score: The judge's answer in 0..1; None unless scored.
         contribution: What it adds to the mean, in 0..1 with 1 as good; None while it is not known.
         weight: How much it counts.
@@ -54,7 +55,7 @@ class Entry(NoTruth):
 
     id: str
     text: str
-    status: Literal["scored", "not applicable", "abstained", "unjudged"]
+    status: Kind
     score: float | None = None
     contribution: float | None = None
     weight: float = 1
@@ -69,6 +70,41 @@ class Entry(NoTruth):
     votes: tuple[Entry, ...] = ()
     judge: str = ""
 
+    @property
+    def result(self) -> str:
+        """The contribution, or the word for why there is none."""
+        return self.status.replace("_", " ") if self.contribution is None else f"{self.contribution:.2f}"
+
+    @property
+    def figure(self) -> str:
+        """The result in a word or a number, for a column."""
+        nothing = self.parts and all(part.status == "not_applicable" for part in self.parts)
+        return f"{self.result}, vacuous" if nothing else self.result
+
+    @property
+    def verdict(self) -> str:
+        """The result, and whether it failed the grade."""
+        return f"{self.figure}, gate failed" if self.gated else self.figure
+
+    @property
+    def quotes(self) -> str:
+        """The quotes on one line; those that are not in the candidate are marked."""
+        return " ".join(f"“{line(e.text, 120)}”{'' if e.verified else ' (not found)'}" for e in self.evidence)
+
+    @property
+    def walk(self) -> str:
+        """The walk down its tree, on one line."""
+        return _walk(self.path)
+
+    def proof(self, row: Row, limit: int = 600) -> str:
+        """Return the quotes and the walk on one line, without a walk that is also that of the whole *row*."""
+        steps = self.walk if self.path != row.path else ""
+        return " · ".join(line(text, limit) for text in (self.quotes, steps) if text)
+
+    def label(self, limit: int = 160) -> str:
+        """Return the id on one line, with the text if the id is not made of that."""
+        return label(self.id, self.text, limit)
+
 
 @frozen
 class Vote(NoTruth):
@@ -78,6 +114,11 @@ class Vote(NoTruth):
     score: float | None
     passed: bool | None
     verdict: str = ""
+
+    @property
+    def figure(self) -> str:
+        """The score, or that there is none."""
+        return "no score" if self.score is None else f"{self.score:.2f}"
 
 
 @frozen
@@ -138,10 +179,41 @@ class Row(NoTruth):
     tags: tuple[str, ...] = ()
     place: Place | None = None
     vacuous: bool = False
-    result: Grade | Ungraded | None = field(default=None, eq=False, repr=False)
+    result: Grade | Ungraded | None = field(default=None, eq=False, repr=False, metadata=UNWRITTEN)
 
+    @property
+    def remark(self) -> str:
+        """What a pass says to which no criterion applied, so that it does not look like a judged 1.00; or nothing."""
+        return "vacuous: nothing applied" if self.vacuous else ""
 
-# -- descriptions --------------------------------------------------------------------------------------------
+    @property
+    def walk(self) -> str:
+        """The walk down the rubric's tree, on one line."""
+        return _walk(self.path)
+
+    def figure(self, between: str) -> str:
+        """Return the score on its scale; for an ungraded case, its bounds with *between* in the middle; or nothing."""
+        if self.score is not None:
+            return line(self.shown, 40) or f"{self.score:.2f}"
+        return f"{self.bounds[0]:.2f}{between}{self.bounds[1]:.2f}" if self.status == "ungraded" else ""
+
+    @property
+    def shortfall(self) -> str:
+        """The score with as many decimals as show that it is below the threshold; empty if it is not."""
+        if self.score is None or self.threshold is None or self.score >= self.threshold:
+            return ""
+        return below(self.score, self.threshold)
+
+    def all_entries(self) -> Iterator[tuple[str, Entry]]:
+        """Yield each entry, then those of its nested rubric, with the ids from the top: `style/greets`."""
+        return _flat(self.entries)
+
+    def falls_short(self, entry: Entry) -> bool:
+        """True if *entry* failed the grade, or contributes less than the whole grade has to reach."""
+        if entry.gated:
+            return True
+        enough = 1.0 if self.threshold is None else self.threshold
+        return entry.contribution is not None and bool(entry.weight) and entry.contribution < enough - TOLERANCE
 
 
 def below(score: float, mark: float, digits: int = 2) -> str:
@@ -150,71 +222,18 @@ def below(score: float, mark: float, digits: int = 2) -> str:
     return next((text for text in texts if float(text) < mark), repr(score))
 
 
-VACUOUS = "vacuous: nothing applied"
-"""The remark on a pass to which no criterion applied, so that it does not look like a judged 1.00."""
-
-
-def quotes(evidence: Iterable[Evidence], limit: int = 120) -> str:
-    """Return the quotes on one line; quotes that are not in the candidate are marked."""
-    return " ".join(f"“{line(e.text, limit)}”{'' if e.verified else ' (not found)'}" for e in evidence)
-
-
-def walk(path: Iterable[Step], limit: int = 120) -> str:
-    """Return a walk down a tree on one line."""
-    return " → ".join(f"{line(step.question, limit)} {'yes' if step.yes else 'no'}" for step in path)
-
-
-def proof(entry: Entry, path: Iterable[Step] = (), limit: int = 600) -> str:
-    """Return the quotes of *entry* and its walk on one line, without a walk that is the case's own *path*."""
-    steps = walk(entry.path) if entry.path != path else ""
-    return " · ".join(line(text, limit) for text in (quotes(entry.evidence), steps) if text)
-
-
-def result_of(entry: Entry) -> str:
-    """Return the contribution of *entry*, or the word for why there is none."""
-    return entry.status if entry.contribution is None else f"{entry.contribution:.2f}"
-
-
-def figure(entry: Entry) -> str:
-    """Return the result of *entry* in a word or a number, for a column."""
-    nothing = entry.parts and all(part.status == "not applicable" for part in entry.parts)
-    return f"{result_of(entry)}, vacuous" if nothing else result_of(entry)
-
-
-def verdict(entry: Entry) -> str:
-    """Return the result of *entry*, and whether it failed the grade."""
-    return f"{figure(entry)}, gate failed" if entry.gated else figure(entry)
-
-
-def score_of(row: Row, between: str) -> str:
-    """Return the score on its scale; for an ungraded case, its bounds with *between* in the middle; or nothing."""
-    if row.score is not None:
-        return line(row.shown, 40) or f"{row.score:.2f}"
-    return f"{row.bounds[0]:.2f}{between}{row.bounds[1]:.2f}" if row.status == "ungraded" else ""
-
-
-def score_of_vote(vote: Vote) -> str:
-    """Return the score of *vote*, or that it has none."""
-    return "no score" if vote.score is None else f"{vote.score:.2f}"
-
-
 def label(id: str, text: str, limit: int = 160) -> str:
     """Return the *id* of a criterion on one line, with its *text* if the id is not made of that."""
     name = line(id, 80)
     return name if not text or text == id or slug(text) == id else f"{name}: {line(text, limit)}"
 
 
-def flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
-    """Yield each entry, then those of its nested rubric, with the ids from the top: `style/greets`."""
+def _walk(path: Iterable[Step]) -> str:
+    return " → ".join(f"{line(step.question, 120)} {'yes' if step.yes else 'no'}" for step in path)
+
+
+def _flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Entry]]:
     for entry in entries:
         name = f"{within}/{line(entry.id, 80)}" if within else line(entry.id, 80)
         yield name, entry
-        yield from flat(entry.parts, name)
-
-
-def short(row: Row, entry: Entry) -> bool:
-    """True if *entry* failed the grade, or contributes less than the whole grade has to reach."""
-    if entry.gated:
-        return True
-    enough = 1.0 if row.threshold is None else row.threshold
-    return entry.contribution is not None and bool(entry.weight) and entry.contribution < enough - TOLERANCE
+        yield from _flat(entry.parts, name)

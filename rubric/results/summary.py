@@ -11,6 +11,7 @@ from typing import Any
 from attrs import asdict, field, frozen
 
 from rubric.internals.containers import NoTruth
+from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
@@ -112,11 +113,7 @@ class Summary(NoTruth):
     def __repr__(self) -> str:
         return f"<Summary: {self.line}>"
 
-    def _repr_html_(self) -> str:
-        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks and pages need these
-        from rubric.results.cards import summary_card  # noqa: PLC0415
-
-        return fragment(summary_card(self))
+    _repr_html_ = as_html
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -234,20 +231,15 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
     return said or ["abstained: of every criterion that applies, the judge said that it cannot tell"]
 
 
-def cluster_of(result: Grade | Ungraded) -> Hashable:
-    """Return what *result* shares with those that belong together: its group, else its key; None if it has neither."""
-    return ("group", result.group) if result.group else ("key", result.key) if result.key else None
-
-
 def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None) -> Summary:
     """
     Return the summary of *results*.
 
     Args:
         results: The results.
-        clusters: The `cluster_of` each, where the results do not name it themselves.
+        clusters: The `cluster` of each, where the results do not name it themselves.
     """
-    groups = _groups(clusters or [cluster_of(result) for result in results])
+    groups = _groups(clusters or [result.cluster for result in results])
     reasons, warnings = Frequencies(), Frequencies()
     for result in results:
         reasons.add(reasons_of(result))

@@ -19,7 +19,7 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.scoring.combination import Combination, mean
+from rubric.scoring.combination import Combination, exact, mean
 from rubric.values.answers import JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check, Unsupported
 from rubric.values.criteria import Criterion
@@ -189,12 +189,7 @@ def asks_evidence(rubric: Rubric, criterion: Criterion) -> bool:
 
 def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
     """True if the judge may answer *criterion* with "cannot tell"."""
-    return isinstance(criterion.answer, JudgeAnswer) and policy(rubric, criterion) != "forbid"
-
-
-def policy(rubric: Rubric, criterion: Criterion) -> str | float:
-    """Return what becomes of an abstention on *criterion*."""
-    return rubric.abstain if criterion.abstain is None else criterion.abstain
+    return isinstance(criterion.answer, JudgeAnswer) and rubric.policy(criterion) != "forbid"
 
 
 @frozen
@@ -224,7 +219,7 @@ class _Rule:
             unwanted=criterion.is_unwanted,
             penalty=criterion.polarity == "penalty",
             quoted=asks_evidence(rubric, criterion),
-            policy=policy(rubric, criterion),
+            policy=rubric.policy(criterion),
             abstainable=abstainable(rubric, criterion),
             gate=gate,
             zero_gates=guard or plain,
@@ -367,21 +362,59 @@ def _abstained(rule: _Rule, *, best: bool) -> Part | None:
             return Part(rule, part, holds=part == 1, gated=rule.gates(part))
 
 
-# -- for those who ask "what if": parts that are certain, and the result of them --------------------------
+# -- for those who ask "what if" ---------------------------------------------------------------------------
 
 
-def part_of(rubric: Rubric, criterion: Criterion, inner: float | Extreme) -> Part:
-    """Return *criterion* for a judge's score, with the pass flag that goes with it, or for its rubric's result."""
-    rule = _Rule.of(rubric, criterion)
-    if isinstance(inner, Extreme):
-        assert isinstance(criterion.answer, Rubric)  # noqa: S101 - for type checkers
-        return _nested(rule, criterion.answer, Outcome(inner, inner, inner.score, None), best=False)
-    return _judged(rule, inner, flag=(inner < EVEN) == rule.unwanted)
+@frozen
+class Rules:
+    """What *rubric* makes of answers that nobody has given: of parts that are certain, and of findings."""
 
+    rubric: Rubric
 
-def resolve(rubric: Rubric, parts: Sequence[Part]) -> Extreme:
-    """Return the result of *parts* that are all certain, of the criteria that apply."""
-    return _extreme(rubric, parts, best=False) if parts else Extreme(1.0, passed=True)
+    def part(self, criterion: Criterion, inner: float | Extreme) -> Part:
+        """Return *criterion* for a judge's score, with the pass flag that goes with it, or for its rubric's result."""
+        rule = _Rule.of(self.rubric, criterion)
+        if isinstance(inner, Extreme):
+            assert isinstance(criterion.answer, Rubric)  # noqa: S101 - for type checkers
+            return _nested(rule, criterion.answer, Outcome(inner, inner, inner.score, None), best=False)
+        return _judged(rule, inner, flag=(inner < EVEN) == rule.unwanted)
+
+    def result(self, parts: Sequence[Part]) -> Extreme:
+        """Return the result of *parts*, of the criteria that apply."""
+        return _extreme(self.rubric, parts, best=False) if parts else Extreme(1.0, passed=True)
+
+    def outcome(self, findings: Sequence[Finding]) -> Outcome:
+        """Return the outcome of *findings*, one for each of `rubric.judged` in that order."""
+        return outcome(self.rubric, findings)
+
+    def meets(self, score: float) -> bool:
+        """True if *score*, before any negation, meets what the rubric asks of its mean."""
+        return meets(self.rubric, score)
+
+    def earns(self, criterion: Criterion) -> bool:
+        """False if *criterion* takes points off those that others earn."""
+        if criterion.polarity != "penalty" or not Combination(self.rubric.aggregation).subtracts:
+            return True
+        return not any(one.weight and one.polarity != "penalty" for one in self.rubric.judged)
+
+    @property
+    def combination(self) -> Combination:
+        """How the rubric combines, for its steps."""
+        whole = sum((exact(c.weight) for c in self.rubric.judged if self.earns(c)), Fraction())
+        return Combination(self.rubric.aggregation, whole)
+
+    def value(self, part: Part) -> Fraction:
+        """Return what *part* adds to the state of a combination."""
+        criterion, combination = part.rule.criterion, Combination(self.rubric.aggregation)
+        return combination.value(exact(part.contribution), exact(criterion.weight), earns=self.earns(criterion))
+
+    def finish(self, state: Fraction, *, gated: bool, fails: bool) -> Extreme:
+        """Return the result of the final *state* of a combination; *fails*: whatever its score is."""
+        score = self.combination.finish(state)
+        passed = not fails and meets(self.rubric, float(score))
+        return (
+            Extreme(float(1 - score), not passed, gated) if self.rubric.negate else Extreme(float(score), passed, gated)
+        )
 
 
 # -- from criteria to a score ----------------------------------------------------------------------------

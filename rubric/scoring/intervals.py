@@ -77,15 +77,18 @@ def few_groups(count: int) -> str:
     )
 
 
-def share_interval(successes: int, n: int) -> Interval | None:
-    """Return where the true share lies if *successes* of *n* were counted; None if there is nothing to count."""
+def share_interval(successes: float, n: float, q: float = _Z) -> Interval | None:
+    """
+    Return where the true share lies if *successes* of *n* were counted; None if there is nothing to count.
+
+    Neither need be whole (E. L. Korn and B. I. Graubard, Survey Methodology 24, 1998); *q* is the quantile.
+    """
     if not n:
         return None
-    share, z2 = successes / n, _Z * _Z
+    share, z2 = successes / n, q * q
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    return low, 1.0 if successes == n else min(1.0, middle + half)
+    half = q / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return 0.0 if successes == 0 else max(0.0, middle - half), 1.0 if successes == n else min(1.0, middle + half)
 
 
 def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Interval | None:

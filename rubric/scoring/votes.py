@@ -22,7 +22,7 @@ from rubric.scoring.aggregation import TOLERANCE, Outcome
 from rubric.scoring.combination import mean
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import AnyJudge, Judge, Jury, Panel, members_of, passes_needed, size_of
+from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
@@ -151,7 +151,7 @@ def number_votes(judge: AnyJudge) -> Voter:
 
     def number(judge: AnyJudge) -> Voter:
         if not isinstance(judge, Judge):
-            return Voter(judge, members=tuple(number(member) for member in members_of(judge)))
+            return Voter(judge, members=tuple(number(member) for member in judge.members))
         name = _name(judge)
         before[name] += 1
         return Voter(judge, before[name] - 1)
@@ -180,10 +180,10 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
     if failed and rule.quorum is not None and len(votes) - len(failed) >= rule.quorum:
         kept = [index for index, vote in enumerate(votes) if vote.score is not None]
         rule, votes, failed = _only(rule, kept, len(votes)), [votes[index] for index in kept], []
-    whole = [*votes, *[aggregation.unknown(rubric)] * (size_of(rule) - len(votes))]
+    whole = [*votes, *[aggregation.unknown(rubric)] * (len(rule.members) - len(votes))]
     worst, best = _combined(rule, rubric, whole, best=False), _combined(rule, rubric, whole, best=True)
     if failed or not votes or not _agree(rubric, worst, best):
-        coverage = min(sum(vote.coverage for vote in votes) / size_of(rule), 1 - TOLERANCE)
+        coverage = min(sum(vote.coverage for vote in votes) / len(rule.members), 1 - TOLERANCE)
         return Outcome(worst, best, None, None, coverage=coverage)
     weights = _weights(rule)[: len(votes)]
     score = mean([vote.score for vote in votes if vote.score is not None], weights)
@@ -195,7 +195,7 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
 
 def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> bool:
     """True if there are no votes left, or none that could change the verdict."""
-    if len(votes) == size_of(rule):
+    if len(votes) == len(rule.members):
         return True
     if not votes or not rule.early_stop:
         return False
@@ -211,7 +211,7 @@ def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = (
     def could_decide(further: int) -> bool:
         return any(is_decided(rule, rubric, [*cast, *[guess] * further]) for guess in _GUESSES)
 
-    left = size_of(rule) - len(cast)
+    left = len(rule.members) - len(cast)
     return 1 + bisect_left(range(1, left), x=True, key=could_decide)
 
 
@@ -237,7 +237,7 @@ def _only(rule: Jury | Panel, kept: Sequence[int], cast: int) -> Jury | Panel:
 
 
 def _weights(rule: Jury | Panel) -> Sequence[float]:
-    return (isinstance(rule, Panel) and rule.weights) or (1,) * size_of(rule)
+    return (isinstance(rule, Panel) and rule.weights) or (1,) * len(rule.members)
 
 
 def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) -> bool:

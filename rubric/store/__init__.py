@@ -4,5 +4,4 @@ from __future__ import annotations
 
 from rubric.internals.lazy_names import attach
 
-__getattr__, _homes = attach(__name__, __file__, renamed={})
-__all__ = list(_homes)
+__getattr__, __dir__ = attach(__name__, __file__)

@@ -33,7 +33,7 @@ from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.internals.secrets import is_secret, redact
 from rubric.models.api_keys import borrowed
 from rubric.models.function_judge import FunctionJudge
-from rubric.values.judges import AnyJudge, Judge, Model, judges_of
+from rubric.values.judges import AnyJudge, Judge, Model
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 
 ADDRESSES = ("api_base", "base_url", "base", "api_url", "endpoint")
@@ -75,7 +75,7 @@ def check_identity(judge: AnyJudge) -> None:
     Raises:
         DefinitionError: It has the line that works.
     """
-    for each in judges_of(judge):
+    for each in judge.single_judges():
         if each.identified_by is None:
             by_criterion = isinstance(each.model, FunctionJudge)
             call, known = "judge_function" if by_criterion else "Judge", getattr(each.model, "__name__", "")

@@ -435,9 +435,9 @@ class Store:
 
     Example:
         >>> import asyncio, tempfile
-        >>> from rubric import Candidate, Judge, Rubric, flow
+        >>> from rubric import Candidate, Judge, Rubric, Store
+        >>> from rubric.driving import flow
         >>> from rubric.engine.pipeline import Dispatcher, adrive
-        >>> from rubric.store import Store
         >>> polite = Rubric("polite").expects("Is polite")
         >>> def graded(store):
         ...     steps = flow(Candidate("Good morning!"), polite, Judge("offline"))

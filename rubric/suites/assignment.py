@@ -16,31 +16,27 @@ Where criteria have different judges, each judge grades its own, and the finding
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.pipeline import adrive
-from rubric.errors import NoJudgeError
+from rubric import Candidate, Cascade, Criterion, Grade, Judge, Jury, NoJudgeError, Panel, Rubric, Ungraded
+from rubric.driving import Usage, adrive, flow
+from rubric.embed import Check, Finding, Transport
+from rubric.engine.pipeline import side_by_side
 from rubric.grading.code_checks import applies
-from rubric.grading.flow import flow
 from rubric.models.api_keys import default_judge, missing_key
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.models.registry import EnvironmentModel
-from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, models_of
+from rubric.programs.processes import is_allowed
+from rubric.results.result import conclude, conclude_votes, models_of
 from rubric.suites.cases import Case
-from rubric.values.candidates import Candidate, why_degenerate
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Finding
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel, judges_of, members_of, name_of, unhurried
-from rubric.values.requests import Transport, Usage
-from rubric.values.rubrics import Rubric
+from rubric.values import AnyJudge
+from rubric.values.candidates import why_degenerate
 
 
 def _never_asked(_: Any) -> str:
@@ -80,8 +76,8 @@ class Assigned:
         """Return the names of the judges; if there are several, with the criteria of each."""
         groups = self.groups(rubric)
         if len(groups) == 1:
-            return name_of(groups[0][0])
-        return "; ".join(f"{name_of(judge)} ({', '.join(ids)})" for judge, ids in groups)
+            return groups[0][0].name
+        return "; ".join(f"{judge.name} ({', '.join(ids)})" for judge, ids in groups)
 
     def why_not(self, rubric: Rubric, candidate: Candidate | None) -> str:
         """Return why a judge of *candidate* cannot be asked; empty if all can, or if none has to be."""
@@ -105,7 +101,7 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
     if given is not None:
         if not is_cell_of_judges(case):
             return Assigned(given if jury is None else evolve(jury, judge=given))
-        if all(each.model == OFFLINE for each in judges_of(given)):
+        if all(each.model == OFFLINE for each in given.single_judges()):
             cure = "it is asked without a judge for the run, or under another one"
             return Assigned(NO_JUDGE, missing=f"the cell's own judge would be asked over the network: {cure}")
     if judge is None or jury is not None:
@@ -123,7 +119,7 @@ def is_cell_of_judges(case: Case) -> bool:
     if case.judge is None or not isinstance(model, str):
         return False
     named = model == repr(case.judge)  # the name of a jury or a panel
-    return named or any(_without_vendor(judge.name) == _without_vendor(model) for judge in judges_of(case.judge))
+    return named or any(_without_vendor(judge.name) == _without_vendor(model) for judge in case.judge.single_judges())
 
 
 def _without_vendor(model: str) -> str:
@@ -173,7 +169,7 @@ def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str
 
 def _may_lack_a_key(judge: AnyJudge) -> bool:
     """True if a model of *judge* is a vendor's: functions and the offline model need no key."""
-    return any(isinstance(each.model, str) and each.model != OFFLINE for each in judges_of(judge))
+    return any(isinstance(each.model, str) and each.model != OFFLINE for each in judge.single_judges())
 
 
 def _set_in_code(model: str) -> bool:
@@ -184,9 +180,6 @@ def _set_in_code(model: str) -> bool:
     return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))
 
 
-T = TypeVar("T")
-
-
 async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
     """
     Grade *candidate*, each criterion by the judge that it is *assigned* to.
@@ -194,12 +187,14 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
     Several judges grade their own criteria side by side, and all findings are scored together. In each vote of a jury
     or a panel among them, the findings of the other judges count too.
     """
+
+    def by(judge: AnyJudge, mine: Rubric) -> Coroutine[Any, Any, Grade | Ungraded]:
+        return adrive(flow(candidate, mine, judge, programs=is_allowed()), carry)
+
     groups = assigned.groups(rubric)
     if len(groups) <= 1 or (rubric.degenerate != "judge" and why_degenerate(candidate)):
-        return await adrive(flow(candidate, rubric, groups[0][0] if groups else assigned.judge), carry)
-    results = await side_by_side(
-        adrive(flow(candidate, share(rubric, ids), unhurried(judge)), carry) for judge, ids in groups
-    )
+        return await by(groups[0][0] if groups else assigned.judge, rubric)
+    results = await side_by_side([by(judge.without_early_stop(), share(rubric, ids)) for judge, ids in groups])
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     merged = merged_with(rubric, groups[0][0], results[0], others)
     return evolve(
@@ -209,20 +204,6 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
         warnings=tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
         models=models_of(results),
     )
-
-
-async def side_by_side(jobs: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """
-    Run *jobs* at once and return their results in order.
-
-    The first error cancels the others, waits for them, and is raised by itself rather than in a group.
-    """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(job) for job in jobs]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
@@ -240,7 +221,7 @@ def merged_with(
 ) -> Grade | Ungraded:
     """Score the findings of *judge* with those of *others* in their places; if it votes, in every vote."""
     if not isinstance(judge, Judge):
-        pairs = zip(members_of(judge), own.votes, strict=False)  # a cascade may not have asked its second judge
+        pairs = zip(judge.members, own.votes, strict=False)  # a cascade may not have asked its second judge
         return conclude_votes(rubric, judge, [merged_with(rubric, member, vote, others) for member, vote in pairs])
     found = {**{finding.id: finding for finding in own.findings}, **others}
     findings = [found[criterion.id] for criterion in rubric.judged]

@@ -12,16 +12,12 @@ from typing import Any
 
 from attrs import Attribute, converters, evolve, field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, count, identifier, optional, refuse, string, text
-from rubric.internals.frozen_map import FrozenMap
+from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
+from rubric.embed import FrozenMap, check_weights, fields, refuse
 from rubric.internals.guided import guided_class
 from rubric.suites.providers import Provider
-from rubric.values import candidates
-from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
-from rubric.values.judges import AnyJudge, Judge, as_judge
-from rubric.values.places import Place
-from rubric.values.rubrics import Rubric, check_weights, rubric_of
+from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates
+from rubric.values.rubrics import rubric_of
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:
@@ -29,33 +25,33 @@ def _as_rubric(value: Rubric | str) -> Rubric:
 
 
 def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
-    return FrozenMap({name: as_judge(judge) for name, judge in as_map("judges", value).items()})
+    return FrozenMap({name: as_judge(judge) for name, judge in fields.as_map("judges", value).items()})
 
 
 def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("variables", value)
+    return fields.as_map("variables", value)
 
 
 def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("cell", value)
+    return fields.as_map("cell", value)
 
 
 def as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("metadata", value)
+    return fields.as_map("metadata", value)
 
 
 def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
-    return as_tuple("providers", value, Provider, "providers")
+    return fields.as_tuple("providers", value, Provider, "providers")
 
 
 @frozen(repr=False)
-class Turn(Shown):
+class Turn(fields.Shown):
     """What the user says in one turn of a conversation, and a reference for the answer to it."""
 
     _positional = ("input",)
 
-    input: str = field(validator=text)
-    reference: str = field(default="", kw_only=True, validator=string)
+    input: str = field(validator=fields.text)
+    reference: str = field(default="", kw_only=True, validator=fields.string)
 
 
 def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ...]:
@@ -76,7 +72,7 @@ def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ..
 def _names_a_case(case: object, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, Rubric):
         raise DefinitionError("id", "expected a text, got a Rubric; the id is first: Case('refund', rubric)")
-    identifier(case, attribute, value)
+    fields.identifier(case, attribute, value)
 
 
 @frozen
@@ -97,12 +93,12 @@ class History:
 
 
 def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
-    return as_tuple("tags", value, str, "texts")
+    return fields.as_tuple("tags", value, str, "texts")
 
 
 @guided_class
 @frozen(repr=False)
-class Case(Shown):
+class Case(fields.Shown):
     """
     One row of a suite.
 
@@ -141,29 +137,29 @@ class Case(Shown):
 
     id: str = field(validator=_names_a_case)
     rubric: Rubric = field(converter=_as_rubric)
-    input: str = field(default="", kw_only=True, validator=string)
-    output: str | None = field(default=None, kw_only=True, validator=optional(string))
-    reference: str = field(default="", kw_only=True, validator=string)
+    input: str = field(default="", kw_only=True, validator=fields.string)
+    output: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.string))
+    reference: str = field(default="", kw_only=True, validator=fields.string)
     messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=candidates.as_messages)
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=candidates.as_calls)
-    file_changes: str = field(default="", kw_only=True, validator=string)
+    file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
-    context: str = field(default="", kw_only=True, validator=string)
+    context: str = field(default="", kw_only=True, validator=fields.string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=candidates.as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
-    server: str = field(default="", kw_only=True, validator=string)
+    server: str = field(default="", kw_only=True, validator=fields.string)
     turns: tuple[Turn, ...] = field(default=(), kw_only=True, converter=_as_turns)
-    runs: int = field(default=1, kw_only=True, validator=count(1))
+    runs: int = field(default=1, kw_only=True, validator=fields.count(1))
     cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
     history: History | None = field(default=None, kw_only=True, eq=False, repr=False)
-    unasked: str = field(default="", kw_only=True, validator=string, eq=False, repr=False)
+    unasked: str = field(default="", kw_only=True, validator=fields.string, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_weights(self.rubric)
@@ -182,8 +178,8 @@ class Case(Shown):
         # Raises what the candidate would raise, at the place of the case.
         _ = self.conversing([""] * len(self.turns)) if self.turns else self.responding(self.output or "")
 
-    def responding(self, output: str, **fields: Any) -> Candidate:
-        """Return the candidate with *output* for this case, and its id as key; *fields* replace the case's."""
+    def responding(self, output: str, **changes: Any) -> Candidate:
+        """Return the candidate with *output* for this case, and its id as key; *changes* replace the case's."""
         known = {
             "key": self.id,
             "input": self.input,
@@ -197,7 +193,7 @@ class Case(Shown):
             "variables": self.variables,
             "images": self.images,
         }
-        return Candidate(output, **{**known, **fields})
+        return Candidate(output, **{**known, **changes})
 
     def exchanged(self, answers: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages of the case, and its turns with their *answers* as far as there are any."""
@@ -206,11 +202,11 @@ class Case(Shown):
             said += [Message("user", turn.input), Message("assistant", answer, reference=turn.reference)]
         return (*self.messages, *said)
 
-    def conversing(self, answers: Sequence[str], **fields: Any) -> Candidate:
-        """Return the candidate of a conversation: *answers*, one for each of the turns; *fields* as in `responding`."""
+    def conversing(self, answers: Sequence[str], **changes: Any) -> Candidate:
+        """Return the candidate of a conversation: *answers*, one a turn; *changes* as in `responding`."""
         last, before = self.turns[-1], self.exchanged(answers[:-1])
         known = {"input": last.input, "messages": before, "reference": last.reference or self.reference}
-        return self.responding(answers[-1], **known, **fields)
+        return self.responding(answers[-1], **known, **changes)
 
     @property
     def candidate(self) -> Candidate | None:

@@ -7,22 +7,20 @@ no longer graded is worse.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
 
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import check_name, number, optional
-from rubric.internals.text import counted, shorten, table, visible
-from rubric.scoring.aggregation import TOLERANCE
-from rubric.scoring.combination import mean
-from rubric.scoring.paired import Drop, drop_of, power
+from rubric.embed import TOLERANCE, Listed, NoTruth, check_name, counted, fields, shorten, shown, table
+from rubric.suites.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rubric.results.rows import Entry, Row, Status
+    from rubric.results import Entry, Row
+    from rubric.results.rows import Status
     from rubric.suites.report import Deferred, Report
 
 
@@ -114,9 +112,9 @@ class Comparison(NoTruth, Listed[Change]):
 
     suite: str
     changes: tuple[Change, ...]
-    largest_drop: float | None = field(default=None, validator=optional(number(0, 1)))
+    largest_drop: float | None = field(default=None, validator=fields.optional(fields.number(0, 1)))
     deferred: Deferred = "error"
-    risk: float | None = field(default=None, validator=optional(number(1e-6, 0.5)))
+    risk: float | None = field(default=None, validator=fields.optional(fields.number(1e-6, 0.5)))
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
@@ -227,7 +225,7 @@ class Comparison(NoTruth, Listed[Change]):
         return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
 
     def __str__(self) -> str:
-        return visible("\n".join([f"{self.suite}: {self._summary()}", *self._said()]))[0]
+        return shown("\n".join([f"{self.suite}: {self._summary()}", *self._said()]))
 
     def _said(self) -> list[str]:
         """Return a sentence for each drop, the cases that are left out, and what such a comparison would find."""
@@ -253,7 +251,7 @@ class Comparison(NoTruth, Listed[Change]):
         return f"{head}\n\n{table(('case', 'change', 'before', 'after', 'score', 'criteria'), rows)}"
 
     def _repr_html_(self) -> str:
-        from rubric.rendering import html  # noqa: PLC0415 - only notebooks need it
+        from rubric.view import html  # noqa: PLC0415 - only notebooks need it
 
         kind = "passed" if self.passed else "failed"
         head = html.header(
@@ -339,7 +337,7 @@ def _less(after: float | None, before: float | None) -> float | None:
 
 def _mean(scores: Iterable[float | None]) -> float | None:
     known = [score for score in scores if score is not None]
-    return mean(known, [1] * len(known)) if known else None
+    return math.fsum(known) / len(known) if known else None
 
 
 def _criteria(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[CriterionChange]:
@@ -391,4 +389,4 @@ def _cells(change: Change) -> tuple[str, ...]:
 def _word(value: float | str | None) -> str:
     if value is None:
         return "none"
-    return value if isinstance(value, str) else f"{value:.2f}"
+    return value.replace("_", " ") if isinstance(value, str) else f"{value:.2f}"

@@ -24,17 +24,10 @@ from math import fsum
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import RubricError
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import counted, shorten
-from rubric.results.result import Grade, Ungraded
-from rubric.values.answers import Choices
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Decided, Holds
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Finding, Scored, Unjudged
-from rubric.values.requests import Failure
-from rubric.values.rubrics import Rubric
+from rubric import Candidate, Choices, Criterion, Grade, Holds, ModelError, Rubric, RubricError, Ungraded
+from rubric.driving import Failure
+from rubric.embed import Decided, Finding, FrozenMap, counted, shorten
+from rubric.results import Scored, Unjudged
 
 _CURE = (
     "it compares the outputs of several prompts or providers for one test: run the suite where two or more answer it "
@@ -102,9 +95,10 @@ class MaxScore(Comparison):
         return "max-score"
 
 
-def comparisons_of(rubric: Rubric) -> list[Criterion]:
-    """Return the criteria of *rubric* that compare outputs."""
-    return [c for c in rubric.criteria if isinstance(c.answer, Holds) and isinstance(c.answer.function, Comparison)]
+def comparisons_of(rubric: Rubric) -> list[tuple[Criterion, SelectBest | MaxScore]]:
+    """Return the criteria of *rubric* that compare outputs, each with how it does."""
+    coded = [(each, each.answer.function) for each in rubric.criteria if isinstance(each.answer, Holds)]
+    return [(each, function) for each, function in coded if isinstance(function, SelectBest | MaxScore)]
 
 
 # -- what a judge is shown -------------------------------------------------------------------------------------
@@ -160,34 +154,36 @@ def picked(result: Grade | Ungraded) -> int | Failure:
 # -- verdicts --------------------------------------------------------------------------------------------------
 
 
-def scores_of(check: MaxScore, results: Sequence[Grade | Ungraded]) -> list[float] | Failure:
-    """Return the score of each of *results* by its other criteria; the failure if one of them was not judged."""
-    found = []
-    for result in results:
-        rows: list[tuple[float, float]] = []
-        for finding in result.findings:
-            weight = check.weights.get(finding.id)
-            if weight is None:
-                continue
-            if isinstance(finding, Unjudged):
-                return evolve(finding.failure, message=f"max-score needs the others' scores: {finding.failure.message}")
-            if isinstance(finding, Scored):
-                rows.append((finding.score * weight, weight))
-        weights = fsum(weight for _, weight in rows)
-        points = fsum(score for score, _ in rows)
-        if not (rows if check.total else weights):
-            return Failure("bad_request", "max-score: this output has no other score with a weight above 0")
-        found.append(points if check.total else points / weights)
-    return found
+def highest(check: MaxScore, results: Sequence[Grade | Ungraded]) -> tuple[int | None, str]:
+    """
+    Return the place of the best of *results*, None if it is below the threshold; and what is told of it.
 
-
-def highest(check: MaxScore, scores: Sequence[float]) -> tuple[int | None, str]:
-    """Return the place of the best of *scores*, None if it is below the threshold; and what is told of it."""
+    Raises:
+        ModelError: One of them has no score, or a criterion that counts was not judged.
+    """
+    scores = [_score(check, result) for result in results]
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))
     told = f"the scores are {', '.join(f'{score:.3f}' for score in scores)}"
     if check.threshold is not None and scores[best] < check.threshold - 1e-9:
         return None, f"{told}; the highest is below {check.threshold:g}"
     return best, told
+
+
+def _score(check: MaxScore, result: Grade | Ungraded) -> float:
+    """Return the score of *result* by its other criteria."""
+    rows: list[tuple[float, float]] = []
+    for finding in result.findings:
+        if (weight := check.weights.get(finding.id)) is None:
+            continue
+        if isinstance(finding, Unjudged):
+            why = f"max-score needs the others' scores: {finding.failure.message}"
+            raise ModelError(evolve(finding.failure, message=why))
+        if isinstance(finding, Scored):
+            rows.append((finding.score * weight, weight))
+    weights, points = fsum(weight for _, weight in rows), fsum(score for score, _ in rows)
+    if not (rows if check.total else weights):
+        raise ModelError(Failure("bad_request", "max-score: this output has no other score with a weight above 0"))
+    return points if check.total else points / weights
 
 
 def incomplete(awaited: Sequence[str], count: int) -> Failure:

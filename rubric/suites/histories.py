@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import ModelError
-from rubric.internals.secrets import describe
-from rubric.internals.text import shorten
+from rubric import ModelError
+from rubric.driving import Failure
+from rubric.embed import shorten
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError
-from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -52,7 +51,7 @@ class Conversations:
         for turn in range(1, history.turn):
             found = known.get(turn)
             if found is None or isinstance(found, Exception):
-                why = "it is not in the run" if found is None else shorten(describe(found), 300)
+                why = "it is not in the run" if found is None else shorten(Failure.of(found).message, 300)
                 message = f"it continues a conversation whose turn {turn} has no response: {why}"
                 raise DeferError(message) if isinstance(found, DeferError) else ModelError(_lost(message))
             earlier.append(found)

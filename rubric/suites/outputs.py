@@ -25,19 +25,16 @@ from unicodedata import normalize
 
 from attrs import evolve, field, fields_dict, frozen
 
+from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
+from rubric.embed import Check, candidate_of_chat, is_chat, refuse, shorten, thaw
 from rubric.engine.logs import candidate_of
-from rubric.errors import DefinitionError, Problem, RubricError
-from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import thaw
+from rubric.errors import Problem
 from rubric.internals.row_files import Broken, is_report, rows_of
-from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.repetition import RUN, run_id
 from rubric.suites.row_builder import row_id
-from rubric.values.candidates import Candidate, RunMetrics
-from rubric.values.chats import at, candidate_of_chat, ends_with, is_chat, text_of
-from rubric.values.checks import Check, Holds
-from rubric.values.rubrics import Rubric
+from rubric.values import RunMetrics
+from rubric.values.chats import at, ends_with, text_of
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite

@@ -13,19 +13,18 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import as_map, check_name
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program
-from rubric.internals.programs import Executable, PythonFunction
+from rubric import DefinitionError
+from rubric.embed import FrozenMap, check_name, fields, thaw
 from rubric.internals.secrets import Settings
+from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program
+from rubric.programs.processes import Executable, PythonFunction
 from rubric.values.chats import text_of
 
 METHODS = ("GET", "POST", "PUT", "PATCH")
 
 
 def as_settings(value: Mapping[str, Any]) -> Settings:
-    return Settings(as_map("headers", value))
+    return Settings(fields.as_map("headers", value))
 
 
 def check_url(field: str, url: str) -> None:

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
 
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.text import table
-from rubric.results.rows import short
+from rubric.embed import Listed, NoTruth, table
 from rubric.suites.row_builder import row_id
 
 if TYPE_CHECKING:
-    from rubric.results.rows import Row
+    from rubric import Candidate
+    from rubric.results import Row
     from rubric.suites.cases import Case
     from rubric.suites.report import Report
-    from rubric.values.candidates import Candidate
 
 AXIS = "repeat"
 """The coordinate of a repetition in the cell of its case."""
@@ -142,7 +140,7 @@ def flips(report: Report) -> Flips:
         for row in rows:
             for entry in row.entries:
                 if entry.contribution is not None:
-                    entries[entry.id].append((not short(row, entry), entry.score))
+                    entries[entry.id].append((not row.falls_short(entry), entry.score))
         for id_, found in entries.items():
             seen[rows[0].rubric, id_].append(found)
     rates = [counted(*name, groups) for name, groups in seen.items()]

@@ -7,37 +7,26 @@ The report of a run: a `Row` for each case, as plain data with all secrets maske
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, fields, frozen, resolve_types
-from cattrs import Converter, transform_error
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import as_path, one_of
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.row_files import check_finite, read_json
-from rubric.internals.text import shorten
-from rubric.results.collection import Grades
-from rubric.results.result import Grade, Ungraded
-from rubric.results.rows import Row, Status
-from rubric.values.requests import Usage
+from rubric import DefinitionError, Grades
+from rubric.driving import Usage
+from rubric.embed import Listed, NoTruth, as_path, fields, shorten
+from rubric.internals.row_files import read_json
+from rubric.results import Row
+from rubric.results.plain import plain, read
+from rubric.results.rows import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
     from rubric.suites.compare import Comparison
-
-
-def tally(counts: Mapping[Any, int]) -> str:
-    """Return *counts* without zeros, such as `3 passed, 1 failed`."""
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no cases"
 
 
 Deferred = Literal["pass", "fail", "error"]
@@ -65,7 +54,7 @@ class Report(NoTruth, Listed[Row]):
 
     suite: str
     rows: tuple[Row, ...] = ()
-    deferred: Deferred = field(default="error", validator=one_of("pass", "fail", "error"))
+    deferred: Deferred = field(default="error", validator=fields.one_of("pass", "fail", "error"))
     warnings: tuple[str, ...] = ()
     version: str = ""
     duration: float = 0.0
@@ -116,11 +105,16 @@ class Report(NoTruth, Listed[Row]):
         """True if there are cases, and every one passed (or was deferred, if that counts as a pass)."""
         return self.exit_code == PASSED
 
+    @property
+    def tally(self) -> str:
+        """The counts without zeros, such as `3 passed, 1 failed`."""
+        return ", ".join(f"{count} {status}" for status, count in self.counts.items() if count) or "no cases"
+
     def __repr__(self) -> str:
-        return f"<Report {self.suite!r}: {tally(self.counts)}, {self.usage}>"
+        return f"<Report {self.suite!r}: {self.tally}, {self.usage}>"
 
     def _repr_html_(self) -> str:
-        from rubric.suites.reporters.html import card  # noqa: PLC0415 - only notebooks need it
+        from rubric.view.suite_page import card  # noqa: PLC0415 - only notebooks need it
 
         return card(self)
 
@@ -165,7 +159,7 @@ class Report(NoTruth, Listed[Row]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
-        return {"schema": SCHEMA, "summary": summary(self), **thaw(_converter.unstructure(self))}
+        return {"schema": SCHEMA, "summary": summary(self), **plain(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
@@ -235,10 +229,10 @@ def _report_of(baseline: Report | str | PathLike[str]) -> Report:
 
 # -- plain data ------------------------------------------------------------------------------------------
 
-SCHEMA = "rubric-report/1"
+SCHEMA = "rubric-report/2"
 """The version of the form. A number after the slash that is higher than this one is a form that readers must learn."""
 
-_MOST_PROBLEMS = 10
+_FIRST_SCHEMA = "rubric-report/1"
 
 
 def summary(report: Report) -> dict[str, Any]:
@@ -251,31 +245,27 @@ def summary(report: Report) -> dict[str, Any]:
         "exit_code": report.exit_code,
         "cases": len(report),
         "counts": dict(report.counts),
-        "usage": _converter.unstructure(report.usage),
+        "usage": plain(report.usage),
         **(found.to_dict() if len(found) else {}),
         **(rates.to_dict() if len(rates) else {}),
     }
 
 
-def row_dict(row: Row) -> dict[str, Any]:
-    """Return *row* as plain JSON-able data."""
-    data: dict[str, Any] = thaw(_converter.unstructure(row))
-    return data
-
-
 def _structured(data: Mapping[str, Any], source: str) -> Report:
     found = data.get("schema") if isinstance(data, dict) else data
-    if found != SCHEMA:
+    if found not in (SCHEMA, _FIRST_SCHEMA):
         message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
         raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
-    check_finite(source, data)
     body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
-    try:
-        return _converter.structure(body, Report)
-    except Exception as problem:  # noqa: BLE001 - cattrs raises a group of all kinds
-        wrong = transform_error(problem, "report")
-        rest = [f"and {len(wrong) - _MOST_PROBLEMS} more"] if len(wrong) > _MOST_PROBLEMS else []
-        raise DefinitionError(source, "; ".join([*wrong[:_MOST_PROBLEMS], *rest])) from None
+    return read(Report, body if found == SCHEMA else _renamed(body), source)
+
+
+def _renamed(data: Any) -> Any:
+    """Return *data* of the first schema in the words of this one: a status was `not applicable` there."""
+    if isinstance(data, dict):
+        is_old = data.get("status") == "not applicable"
+        return {key: _renamed(each) for key, each in data.items()} | ({"status": "not_applicable"} if is_old else {})
+    return [_renamed(each) for each in data] if isinstance(data, list) else data
 
 
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -285,45 +275,3 @@ def written(data: Any, *, indent: int | None = None) -> str:
     """Return *data* as JSON that any reader takes: it can be encoded, and its only line ends are those of *indent*."""
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _exactly(*kinds: type) -> Any:
-    """Return the hook that takes values of *kinds* alone; cattrs would convert others, such as 7 to `"7"`."""
-    names = " or ".join(kind.__name__ for kind in kinds)
-
-    def hook(value: Any, _: Any) -> Any:
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise TypeError(f"expected {names}, got {shorten(repr(value), 80)}")
-        return value
-
-    return hook
-
-
-def _plain(value: Any) -> Any:
-    """Return *value* as JSON can hold it; any other object becomes text."""
-    if isinstance(value, FrozenMap | dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if isinstance(value, str | int | float | None) else str(value)
-
-
-def _make_converter() -> Converter:
-    converter = Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(str, _exactly(str))
-    converter.register_structure_hook(bool, _exactly(bool))
-    converter.register_structure_hook(int, _exactly(int))
-    converter.register_structure_hook(float, _exactly(int, float))
-    converter.register_structure_hook(FrozenMap, lambda value, _: FrozenMap(_exactly(dict)(value, dict)))
-    converter.register_unstructure_hook(FrozenMap, _plain)
-    # `Row.result` is left out all the same, but cattrs resolves the types of all fields.
-    resolve_types(Row, localns={"Grade": Grade, "Ungraded": Ungraded})
-    left_out: Any = {fields(Row).result.name: override(omit=True)}
-    converter.register_structure_hook(Row, make_dict_structure_fn(Row, converter, **left_out))
-    converter.register_unstructure_hook(Row, make_dict_unstructure_fn(Row, converter, **left_out))
-    return converter
-
-
-_converter = _make_converter()

@@ -7,19 +7,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.secrets import clean
-from rubric.internals.text import shorten
-from rubric.results import row_builder
-from rubric.results.result import Grade, Ungraded
-from rubric.results.rows import Row
+from rubric import Candidate, Grade, Ungraded
+from rubric.driving import Failure, Usage
+from rubric.embed import FrozenMap, clean, shorten
+from rubric.results import Row, Unjudged, row_builder
 from rubric.scoring.aggregation import unknown
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
 from rubric.suites.scripts import skipped_of
-from rubric.values.candidates import Candidate
-from rubric.values.findings import Unjudged
-from rubric.values.requests import Failure, Usage
 
 _LONGEST_COORDINATE = 40
 
@@ -55,7 +50,7 @@ class RowBuilder(row_builder.RowBuilder):
         """
         Return the row of *case*; without a *candidate*, its own was graded, and without a *judge*, that of *result*.
 
-        The usage of the target and of scripts (*spent*) is added to that of the judges; *warnings* are the target's.
+        The usage of the target (*spent*) is added to that of the judges; *warnings* are the target's.
         """
         more: dict[str, Any] = self._of_case(case)
         if result.judge is NO_JUDGE:

@@ -8,41 +8,40 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.budget import Budget
+from rubric import Budget, Candidate, Criterion, DefinitionError, Judge, Message, ModelError, Rubric, ToolCall
+from rubric.driving import Failure, Pipeline, Usage, pipeline
+from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, check_count, check_number, clean
 from rubric.engine.grade import in_span
-from rubric.engine.pipeline import CONCURRENCY, Pipeline, StoreLike, pipeline
-from rubric.errors import DefinitionError, ModelError, StoreError
+from rubric.engine.pipeline import side_by_side
 from rubric.grading.turns import asked_parts
-from rubric.internals.fields import check_count, check_number
-from rubric.internals.programs import allowing
-from rubric.internals.secrets import clean, describe
-from rubric.results.rows import Row
+from rubric.internals.secrets import describe
+from rubric.programs import allowing, programs_in
+from rubric.programs.processes import is_allowed
+from rubric.results import Row, Scored, Unjudged
+from rubric.store import StoreError
 from rubric.store.cache_key import check_identity
 from rubric.suites import comparisons
-from rubric.suites.assignment import Assigned, assign, graded, merged_with, side_by_side
+from rubric.suites.assignment import Assigned, assign, graded, merged_with
 from rubric.suites.cases import Case
+from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.row_builder import RowBuilder, ungraded
-from rubric.suites.scripts import Decisions, can_be_judged, restored, run_scripts, scripts_in, unsupported_of
+from rubric.suites.scripts import can_be_judged, unsupported_of
 from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_comparisons, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
-from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.checks import NOTHING, Holds
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Finding, Scored, Unjudged
-from rubric.values.judges import AnyJudge, Judge, as_judge, members_of
-from rubric.values.requests import Failure, Limiter, Transport, Usage
-from rubric.values.rubrics import Rubric, is_reviewed, unreviewed
+from rubric.values import AnyJudge, as_judge
+from rubric.values.rubrics import is_reviewed, unreviewed
 
 if TYPE_CHECKING:
-    from rubric.results.result import Grade, Ungraded
+    from rubric import Grade, Ungraded
     from rubric.suites.suite import Suite
 
 OnRow = Callable[[Row], object]
@@ -86,7 +85,7 @@ async def run_suite(
         allowing(when=allow_scripts),
         pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened,
     ):
-        run = Run(suite, given, maker, allow_scripts, opened, requests, cases, repeat)
+        run = Run(suite, given, maker, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
         for one in prepared if store is not None else ():
@@ -139,7 +138,6 @@ class Half:
     prepared: Prepared
     result: Grade | Ungraded
     response: Response
-    spent: Usage
     number: int
 
 
@@ -159,7 +157,6 @@ class Run:
     suite: Suite
     judge: AnyJudge | None
     target: Target | None
-    allow_scripts: bool
     pipeline: Pipeline
     requests: Budget | None
     cases: Budget | None
@@ -184,7 +181,7 @@ class Run:
             for one in found:
                 if one.worst is None:
                     for judge, _ in one.assigned.groups(one.case.rubric):
-                        self.cases.check(judge, name="max_cost", cure="leave max_cost out")
+                        self.cases.check(judge, name="max_cost", cure="leave it out")
         return found
 
     def _prepared(self, case: Case) -> Prepared:
@@ -240,7 +237,7 @@ class Run:
                     if tell(row for cell in cells for row in cell):
                         return
 
-        await side_by_side(work() for _ in range(min(concurrency, len(prepared))))
+        await side_by_side([work() for _ in range(min(concurrency, len(prepared)))])
         return tuple(row for index in sorted(done) for row in done[index])
 
     async def _compare(self, cells: Sequence[list[Row]], lacking: Sequence[str]) -> None:
@@ -255,54 +252,43 @@ class Run:
             awaited = [*lacking, *(rows[number].id for rows in those if rows[number].status == "deferred")]
             if len(known) < 2 and not awaited:  # noqa: PLR2004 - one output is compared with none
                 continue
-            left_out = len(those) - len(known)
             halves = [half for _, half in known]
-            criteria = comparisons.comparisons_of(halves[0].prepared.case.rubric) if halves else []
+            waiting = comparisons.incomplete(awaited, len(those) + len(lacking)) if awaited else None
             found: list[list[Finding]] = [[] for _ in known]
             usage = Usage()
-            for criterion in criteria:
-                best, told, cost = (
-                    (comparisons.incomplete(awaited, len(those) + len(lacking)), "", Usage())
-                    if awaited
-                    else await self._best(criterion, halves)
-                )
-                told += f"; {len(known)} of {len(those)} outputs took part" if left_out else ""
+            for criterion, function in comparisons.comparisons_of(halves[0].prepared.case.rubric) if halves else ():
+                best, told, cost = (waiting, "", Usage()) if waiting else await self._best(criterion, function, halves)
+                told += f"; {len(known)} of {len(those)} outputs took part" if len(known) < len(those) else ""
                 usage += cost
                 for place, findings in enumerate(found):
                     findings.append(comparisons.verdict(criterion, best, place, told))
             for place, (rows, half) in enumerate(known):
-                spent = half.spent + (Usage() if place else usage)  # one request for all of them
+                spent = half.response.usage + (Usage() if place else usage)  # one request for all of them
                 rows[number] = self._compared_row(half, found[place], spent)
 
-    async def _best(self, criterion: Criterion, halves: Sequence[Half]) -> tuple[int | Failure | None, str, Usage]:
+    async def _best(
+        self, criterion: Criterion, function: SelectBest | MaxScore, halves: Sequence[Half]
+    ) -> tuple[int | Failure | None, str, Usage]:
         """Return the place of the best output by *criterion*, the reason, and what the judge took."""
-        function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
-        if isinstance(function, comparisons.MaxScore):
-            scores = comparisons.scores_of(function, [half.result for half in halves])
-            return (
-                (scores, "", Usage())
-                if isinstance(scores, Failure)
-                else (*comparisons.highest(function, scores), Usage())
-            )
-        assert isinstance(function, comparisons.SelectBest)  # noqa: S101 - there are these two
-        assigned, number = halves[0].prepared.assigned, halves[0].number
-        judge = assigned.others.get(criterion.id, assigned.judge)
-        if assigned.missing and judge is assigned.judge:
-            return Failure("auth", assigned.missing), "", Usage()
-        candidates = [half.response.candidate for half in halves]
-        if callable(criterion.on):
-            parts = [await asyncio.to_thread(asked_parts, criterion, candidate) for candidate in candidates]
-            lost = [part for part in parts if isinstance(part, Unjudged)]  # their transform failed
-            if lost:
-                return lost[0].failure, "", Usage()
-            candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
-        one = Assigned(judge)
         try:
+            if isinstance(function, MaxScore):
+                return *comparisons.highest(function, [half.result for half in halves]), Usage()
+            assigned, number = halves[0].prepared.assigned, halves[0].number
+            judge = assigned.others.get(criterion.id, assigned.judge)
+            if assigned.missing and judge is assigned.judge:
+                return Failure("auth", assigned.missing), "", Usage()
+            candidates = [half.response.candidate for half in halves]
+            if callable(criterion.on):
+                parts = [await asyncio.to_thread(asked_parts, criterion, candidate) for candidate in candidates]
+                if lost := [part for part in parts if isinstance(part, Unjudged)]:  # their transform failed
+                    return lost[0].failure, "", Usage()
+                candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
+            one = Assigned(judge)
             candidate, rubric = comparisons.question(function, candidates)
             async with AsyncExitStack() as stack:
                 commit = None
                 if self.cases is not None:
-                    cost = (await asyncio.to_thread(plan_comparison, candidates, criterion, assigned)).cost
+                    cost = (await asyncio.to_thread(plan_comparison, candidates, criterion, function, assigned)).cost
                     commit = await stack.enter_async_context(self.cases.holding(cost[1] if cost else 0.0))
                 result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
                 if commit is not None:
@@ -379,7 +365,7 @@ class Run:
             raise ModelError(prepared.failure)
         case, makes = prepared.case, self.target is not None and prepared.candidate is None
         # Another case of its conversation may continue its response.
-        if makes and case.history is None and not can_be_judged(case.rubric, allow_scripts=self.allow_scripts):
+        if makes and case.history is None and not can_be_judged(case.rubric):
             raise ModelError(Failure("unsupported", _hopeless(case.rubric)))
         if prepared.deferred:
             raise DeferError(prepared.deferred)
@@ -395,7 +381,7 @@ class Run:
         return evolve(response, candidate=named(measured(response, latency), case))
 
     def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
-        """Charge the *usage* of targets and scripts, which no budget can hold back."""
+        """Charge the *usage* of targets, which no budget can hold back."""
         for budget in budgets:
             if budget is not None:
                 budget.charge(usage)
@@ -409,18 +395,16 @@ class Run:
                 if prepared.candidate is None:  # only now is the candidate known, and so the cost
                     worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
                 commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
-            decided = await run_scripts(case, candidate) if self.allow_scripts else Decisions(case.rubric)
-            self._charge(decided.usage, self.requests)
             send = self._transport(assigned, case.rubric, number)
-            result = await in_span(case.rubric, _graded(case.rubric, candidate, decided, assigned, send))
+            with allowing(when=is_allowed(), **_told_of(case)):
+                result = await in_span(case.rubric, graded(candidate, case.rubric, assigned, send))
             if commit is not None:
-                commit(result.usage + decided.usage)
-        spent = response.usage + decided.usage
+                commit(result.usage)
         row = self.builder.row(
-            case, result, candidate, judge=assigned.name(case.rubric), spent=spent, warnings=response.warnings
+            case, result, candidate, judge=assigned.name(case.rubric), spent=response.usage, warnings=response.warnings
         )
         if comparisons.comparisons_of(case.rubric) and not result.degenerate:
-            self.halves[row.id] = Half(prepared, result, response, spent, number)
+            self.halves[row.id] = Half(prepared, result, response, number)
         return row
 
     def _transport(self, assigned: Assigned, rubric: Rubric, number: int) -> Transport:
@@ -478,13 +462,17 @@ async def _conversation(target: Target, case: Case) -> Response:
 
 def _votes(judge: AnyJudge) -> int:
     """Return how many single judges vote in *judge*, however they are nested."""
-    return 1 if isinstance(judge, Judge) else sum(map(_votes, members_of(judge)))
+    return 1 if isinstance(judge, Judge) else sum(map(_votes, judge.members))
 
 
-async def _graded(
-    rubric: Rubric, candidate: Candidate, decided: Decisions, assigned: Assigned, send: Transport
-) -> Grade | Ungraded:
-    return restored(await graded(candidate, decided.rubric, assigned, send), rubric)
+def _told_of(case: Case) -> dict[str, Any]:
+    """Return what scripts are told of *case*: they judge by a text of it (for AgentV, its criteria), if it has one."""
+    criteria = case.metadata.get("criteria")
+    return {
+        "folder": Path(case.place.source).parent if case.place is not None else Path(),
+        "criteria": criteria if isinstance(criteria, str) and criteria else case.context,
+        "metadata": case.metadata,
+    }
 
 
 def _hopeless(rubric: Rubric) -> str:
@@ -492,7 +480,7 @@ def _hopeless(rubric: Rubric) -> str:
     lacking = [*dict.fromkeys(unsupported_of(rubric))]
     cures = [f"{one.type}: {one.cure}" for one in lacking if one.cure]
     cures += ["nothing is asserted: give it an assertion or a rubric"] if NOTHING in lacking else []
-    cures += ["allow_scripts=True runs its scripts"] if scripts_in(rubric) else []
+    cures += ["allow_scripts=True runs its scripts"] if any(programs_in(rubric)) else []
     what = "graders that this library does not have, or scripts that are not allowed"
     return "; ".join([f"nothing in the rubric can be judged ({what}), so the target was not asked", *cures])
 

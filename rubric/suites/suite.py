@@ -10,32 +10,28 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from attrs import evolve, field, frozen
 from attrs.converters import optional
 
-from rubric.errors import DefinitionError, Problem
-from rubric.internals.containers import Listed
-from rubric.internals.fields import as_tuple, check_count, check_name, refuse, string
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guided import Guided, GuidedType, guided, guided_class
-from rubric.internals.text import counted, shorten
+from rubric import DefinitionError, Judge
+from rubric.embed import FrozenMap, Listed, check_count, check_name, counted, fields, guided, refuse, shorten
+from rubric.errors import Problem
+from rubric.internals.guided import Guided, GuidedType, guided_class
 from rubric.suites.cases import Case, as_metadata, cells
-from rubric.values.judges import AnyJudge, Judge, as_judge
+from rubric.values import AnyJudge, as_judge
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from attrs import Attribute
 
-    from rubric.engine.grade import JudgeLike
-    from rubric.engine.pipeline import StoreLike
+    from rubric.embed import JudgeLike, Limiter, StoreLike
     from rubric.suites.report import Deferred, Report
     from rubric.suites.runner import OnRow
     from rubric.suites.suite_plan import SuitePlan
     from rubric.suites.targets.base import TargetLike
     from rubric.values.checks import Otherwise
-    from rubric.values.requests import Limiter
 
 
 def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
-    given = as_tuple("cases", value, object, "cases")
+    given = fields.as_tuple("cases", value, object, "cases")
     for index, one in enumerate(given):
         if not isinstance(one, Case):
             raise refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")
@@ -103,7 +99,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
     _kind = "case"
     _items = "cases"
 
-    name: str = field(default="", validator=string)
+    name: str = field(default="", validator=fields.string)
     cases: tuple[Case, ...] = field(default=(), converter=_as_cases, validator=_unique)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=optional(as_judge))
     format: str = field(default="native", kw_only=True)
@@ -182,9 +178,9 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         Raises:
             DefinitionError: Two judges share a name, and so would the ids of their cells.
         """
-        given: tuple[Any, ...] = as_tuple("judges", judges, object, "judges")
+        given: tuple[Any, ...] = fields.as_tuple("judges", judges, object, "judges")
         named = [(judge.name if isinstance(judge, Judge) else repr(judge), judge) for judge in map(as_judge, given)]
-        texts = as_tuple("prompts", prompts, str, "texts")
+        texts = fields.as_tuple("prompts", prompts, str, "texts")
         if not named and not texts:
             raise DefinitionError("matrix", "expected judges, prompts or both, got neither")
         return evolve(self, cases=[cell for case in self.cases for cell in cells(case, named, texts)])

@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric.grading.planning import Plan, plan_one
-from rubric.internals.containers import Listed
-from rubric.internals.secrets import clean
-from rubric.internals.text import cell, counted, shorten, table
-from rubric.models.pricing import count_tokens, price, worst_cost
-from rubric.rendering import html
+from rubric import Candidate, Criterion, Rubric
+from rubric.embed import Listed, cell, clean, counted, describe, shorten, table
+from rubric.engine import Plan
+from rubric.engine.grade import plan_candidate
+from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.cases import Case
-from rubric.suites.comparisons import SelectBest, comparisons_of, question
+from rubric.suites.comparisons import Comparison, SelectBest, comparisons_of, question
 from rubric.suites.repetition import RUN
 from rubric.suites.row_builder import row_id
-from rubric.suites.scripts import scripts_in, unsupported_of
+from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.models import AskedModel, why_not
 from rubric.suites.targets.providers import Providers, as_target
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Holds
-from rubric.values.criteria import Criterion
-from rubric.values.judges import AnyJudge
-from rubric.values.rubrics import Rubric, describe
+from rubric.values import AnyJudge
+from rubric.view import html
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -175,12 +171,10 @@ def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
     """
     tests: dict[Any, dict[Any, dict[str, int]]] = {}
     for index, case in enumerate(cases):
-        for criterion in comparisons_of(case.rubric)[:1]:
-            assert isinstance(criterion.answer, Holds)  # noqa: S101 - as each of them
-            test = getattr(criterion.answer.function, "test", "")
+        for _, function in comparisons_of(case.rubric)[:1]:
             judge, run = case.cell.get("model") if is_cell_of_judges(case) else None, case.cell.get(RUN)
             id_ = case.id if run is None else case.id.rpartition(f" [{RUN} ")[0]
-            tests.setdefault((test, judge), {}).setdefault(run, {})[id_] = index
+            tests.setdefault((function.test, judge), {}).setdefault(run, {})[id_] = index
     found: dict[tuple[int, ...], tuple[str, ...]] = {}
     for runs in tests.values():
         ids = dict.fromkeys(id_ for run in runs.values() for id_ in run)
@@ -195,8 +189,8 @@ def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dic
         first = group[0]
         candidates = [cases[index].candidate or _stand_in(cases[index]) for index in group]
         plans = [
-            plan_comparison(candidates, criterion, assigned[first])
-            for criterion in comparisons_of(cases[first].rubric)
+            plan_comparison(candidates, criterion, function, assigned[first])
+            for criterion, function in comparisons_of(cases[first].rubric)
             if len(group) > 1 and not lacking and not assigned[first].missing
         ]
         if plans:
@@ -204,14 +198,15 @@ def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dic
     return found
 
 
-def plan_comparison(candidates: Sequence[Candidate], criterion: Criterion, assigned: Assigned) -> Plan:
+def plan_comparison(
+    candidates: Sequence[Candidate], criterion: Criterion, function: Comparison, assigned: Assigned
+) -> Plan:
     """Plan the comparison of *candidates* by *criterion*; it takes a request only where a judge decides it."""
-    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
     if not isinstance(function, SelectBest):
         return Plan.total([])
     candidate, rubric = question(function, candidates)
     judge = assigned.others.get(criterion.id, assigned.judge)
-    return plan_one(candidate, rubric, judge, count=count_tokens, price=price, worst=worst_cost)
+    return plan_candidate(candidate, rubric, judge)
 
 
 def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> CasePlan:
@@ -225,7 +220,7 @@ def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> Ca
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
         clean(lacking if case.output is None and lacking else why_deferred(case, assigned, case.candidate, target)),
-        tuple(map(clean, scripts_in(case.rubric))),
+        tuple(map(clean, dict.fromkeys(programs_in(case.rubric)))),
         tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
     )
 
@@ -247,10 +242,7 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else _stand_in(case)
-    return Plan.total(
-        plan_one(graded, share(rubric, ids), judge, count=count_tokens, price=price, worst=worst_cost)
-        for judge, ids in assigned.groups(rubric)
-    )
+    return Plan.total(plan_candidate(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
 
 
 def _stand_in(case: Case) -> Candidate:

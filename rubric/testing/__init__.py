@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rubric.testing.scripted_model import Says, ScriptedModel, reply_to
+from rubric.internals.lazy_names import attach
 
-__all__ = ["Says", "ScriptedModel", "reply_to"]
+__getattr__, __dir__ = attach(__name__, __file__)

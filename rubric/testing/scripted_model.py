@@ -10,14 +10,14 @@ from uuid import uuid4
 
 from attrs import field, frozen
 
-from rubric.errors import ModelError
-from rubric.internals.fields import as_tuple
+from rubric import ModelError
+from rubric.driving import Ask, Failure, Reply, Usage
+from rubric.embed import fields
 from rubric.values.readers import written
-from rubric.values.requests import Ask, Failure, Reply, Usage
 
 
 def _as_quotes(value: Iterable[str]) -> tuple[str, ...]:
-    return as_tuple("evidence", value, str, "texts")
+    return fields.as_tuple("evidence", value, str, "texts")
 
 
 @frozen

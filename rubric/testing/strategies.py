@@ -5,38 +5,50 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from attrs import evolve, fields
+from attrs import evolve
 from hypothesis import strategies as st
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import identifier, names_a_file
-from rubric.scoring.aggregation import EVEN
-from rubric.suites.cases import Case, Turn
-from rubric.suites.suite import Suite
-from rubric.values import checks as kinds
-from rubric.values.answers import (
-    Answer,
-    Boolean,
+from rubric import (
+    Anchor,
+    Calls,
+    Candidate,
+    Cascade,
     Choice,
     Choices,
-    Letter,
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    Criterion,
+    DecisionTree,
+    DefinitionError,
+    EndsWith,
+    Equals,
+    FitsSchema,
+    IsJSON,
+    Judge,
+    Jury,
+    Leaf,
     Levels,
     Likert,
-    Scale,
+    Matches,
+    Message,
+    Panel,
+    Rubric,
     ScoreRange,
+    StartsWith,
+    ToolCall,
+    Trajectory,
     Unit,
-    UnitScale,
+    When,
     YesNo,
-    fold,
 )
-from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall
-from rubric.values.criteria import ABSTENTIONS, POLARITIES, Anchor, Criterion, On, When
-from rubric.values.judges import Cascade, Judge, Jury, Panel
-from rubric.values.rubric_tests import RubricTest
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree, Leaf
+from rubric.embed import Answer
+from rubric.formats import schema
+from rubric.suites.cases import Case, Turn
+from rubric.suites.suite import Suite
+from rubric.values import Boolean, Letter, RubricTest, RunMetrics, Script, Similar, UnitScale, Unsupported, Within
 
 T = TypeVar("T")
 
@@ -76,15 +88,16 @@ def texts(max_size: int = 30) -> st.SearchStrategy[str]:
     return any_texts(max_size).filter(str.strip)
 
 
-def _is_id(text: str) -> bool:
+def takes(kind: Callable[..., object], *given: Any, **options: Any) -> bool:
+    """True if a *kind* can be built of these arguments."""
     try:
-        identifier(None, fields(Criterion).id, text)
-    except ValueError:
+        kind(*given, **options)
+    except DefinitionError:
         return False
     return True
 
 
-ids = texts().filter(_is_id)
+ids = texts().filter(lambda text: takes(Criterion, "Is it so?", id=text))
 
 plain_values: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), any_texts()),
@@ -113,7 +126,7 @@ def levels(draw: st.DrawFn) -> Levels:
 
 
 choice = st.builds(Choice, texts(), scores, text=st.one_of(st.just(""), any_texts()))
-choice_lists = st.lists(choice, min_size=2, max_size=4, unique_by=lambda c: fold(c.label)).map(Choices)
+choice_lists = st.lists(choice, min_size=2, max_size=4).filter(lambda found: takes(Choices, found)).map(Choices)
 leaves = st.builds(Leaf, scores, reason=st.one_of(st.just(""), any_texts()))
 trees: st.SearchStrategy[Any] = st.recursive(
     leaves, lambda branch: st.builds(DecisionTree, texts(), yes=branch, no=branch), max_leaves=8
@@ -129,27 +142,29 @@ schemas = st.fixed_dictionaries(
     },
 )
 
-_OF_A_TEXT = (kinds.Contains, kinds.StartsWith, kinds.EndsWith, kinds.Equals)
+_OF_A_TEXT = (Contains, StartsWith, EndsWith, Equals)
 text_lists = st.lists(texts(), min_size=1, max_size=3)
 checks = st.one_of(
     *(st.builds(kind, texts(), ignore_case=st.booleans()) for kind in _OF_A_TEXT),
-    *(st.builds(kind, text_lists, ignore_case=st.booleans()) for kind in (kinds.ContainsAny, kinds.ContainsAll)),
-    st.builds(kinds.Matches, patterns),
-    st.just(kinds.IsJSON()),
-    st.builds(kinds.FitsSchema, schemas),
-    st.builds(kinds.Calls, texts(), arguments=free_maps),
-    st.builds(kinds.Trajectory, text_lists, order=st.sampled_from(["any_order", "in_order", "exact"])),
-    st.builds(kinds.Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
-    st.builds(kinds.Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
-    st.builds(kinds.Script, text_lists, config=free_maps),
-    st.builds(kinds.Unsupported, texts()),
+    *(st.builds(kind, text_lists, ignore_case=st.booleans()) for kind in (ContainsAny, ContainsAll)),
+    st.builds(Matches, patterns),
+    st.just(IsJSON()),
+    st.builds(FitsSchema, schemas),
+    st.builds(Calls, texts(), arguments=free_maps),
+    st.builds(Trajectory, text_lists, order=st.sampled_from(["in_order", "exact"])),
+    st.builds(Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
+    st.builds(Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
+    st.builds(Script, text_lists, config=free_maps),
+    st.builds(Unsupported, texts()),
 )
 
 anchors = st.builds(Anchor, texts(), scores, reason=any_texts())
 whens = st.one_of(
     st.builds(When, contains=texts()), st.builds(When, regex=patterns), st.builds(When, tool_called=texts())
 )
-abstentions = st.one_of(st.sampled_from(ABSTENTIONS), scores)
+_FORMS = schema()["$defs"]
+_KEYS = _FORMS["criterion"]["anyOf"][1]["properties"]
+abstentions = st.one_of(st.sampled_from(_FORMS["abstain"]["anyOf"][0]["enum"]), scores)
 flat_answers: st.SearchStrategy[Answer] = st.one_of(
     st.just(YesNo()), st.builds(Unit, flag=st.booleans()), levels(), choice_lists, trees, checks
 )
@@ -165,7 +180,7 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
             {},
             optional={
                 "id": ids,
-                "polarity": st.sampled_from(POLARITIES),
+                "polarity": st.sampled_from(_KEYS["polarity"]["enum"]),
                 "weight": st.one_of(numbers, st.just(0)),
                 "required": st.booleans(),
                 "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
@@ -173,14 +188,14 @@ def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers)
                 "anchors": st.lists(anchors, max_size=2),
                 "evidence": st.sampled_from([None, True, False]),
                 "abstain": st.one_of(st.none(), abstentions),
-                "on": st.one_of(st.sampled_from(get_args(On)), st.integers(1, 9)),
+                "on": st.one_of(st.sampled_from(_KEYS["on"]["anyOf"][0]["enum"]), st.integers(1, 9)),
                 "tags": st.lists(any_texts(), max_size=2),
                 "metadata": free_maps,
             },
         )
     )
     is_fault = options.get("polarity") in ("guard", "penalty")  # whose anchors say whether it is there
-    shown = [evolve(a, score=a.score >= EVEN if is_fault else float(a.score)) for a in options.pop("anchors", ())]
+    shown = [evolve(a, score=bool(a.score) if is_fault else float(a.score)) for a in options.pop("anchors", ())]
     return built(Criterion, text, answer=answer, anchors=shown, **options)
 
 
@@ -198,7 +213,7 @@ def built(kind: Callable[..., T], *given: Any, **options: Any) -> T:
             options.pop(problem.field.partition("[")[0])
 
 
-scales: st.SearchStrategy[Scale] = st.one_of(
+scales: st.SearchStrategy[UnitScale | Boolean | Letter | Likert] = st.one_of(
     st.sampled_from([UnitScale(), Boolean(), Letter(), Likert(), Likert(0, 10)]),
     st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda pair: Likert(pair[0], pair[0] + pair[1])),
 )
@@ -206,7 +221,7 @@ scales: st.SearchStrategy[Scale] = st.one_of(
 
 def _words(max_size: int = 30) -> st.SearchStrategy[str]:
     """Return texts that are not refused as the path of a file."""
-    return any_texts(max_size).filter(lambda text: not names_a_file(text))
+    return any_texts(max_size).filter(lambda text: takes(Rubric, guidelines=text))
 
 
 _rubric_options = _some(

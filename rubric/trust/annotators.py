@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.internals.containers import NoTruth
-from rubric.scoring.intervals import Statistic
+from rubric.embed import NoTruth, Statistic
 from rubric.trust import coefficients as co
-from rubric.trust.inference import mean_error
-from rubric.trust.pairwise import coefficient, compact, share
+from rubric.trust.inference import Floats, compact, mean_error
+from rubric.trust.pairwise import coefficient, share
 from rubric.trust.ratings import Judged, Ratings, Scale
-
-Floats = NDArray[np.float64]
 
 _FEW, _RELIABLE = 30, 0.9
 
@@ -85,8 +81,8 @@ def votes_of(name: str, scale: Scale, table: Floats, given: Judged) -> Votes:
     reliability = Statistic("ICC1", None, reason="all votes are the same, or some are missing")
     needed = 1 if flips.value == 0 else None
     if icc is not None:
-        reliability = Statistic("ICC1", icc.value, icc.interval if groups is None else None)
-        if icc.value > 0:
+        reliability = icc if groups is None else evolve(icc, interval=None)
+        if icc.value is not None and icc.value > 0:
             needed = max(1, int(np.ceil(_RELIABLE * (1 - icc.value) / (icc.value * (1 - _RELIABLE)) - 1e-9)))
     level: co.Level = "interval" if scale.kind == "number" else "nominal"
     return Votes(name, len(votes), flips, reliability, coefficient("alpha", co.alpha(votes, level), groups), needed)
@@ -109,10 +105,7 @@ def alt_test(ratings: Ratings, epsilon: float) -> AltTest | None:
         advantages.append(float(wins.mean()))
         gap, error = mean_error(losses - wins, compact(ratings.groups[rows]) if ratings.grouped else None)
         ps.append(float(stats.norm.cdf((gap - epsilon) / error)) if error > 0 else float(gap >= epsilon))
-    steps = np.arange(1, r + 1)
-    limits = steps * 0.05 / (r * (1 / steps).sum())  # Y. Benjamini and D. Yekutieli, 2001
-    passed = np.flatnonzero(np.sort(ps) <= limits)
-    rate = float((passed[-1] + 1) / r) if len(passed) else 0.0
+    rate = float((stats.false_discovery_control(ps, method="by") <= 0.05).mean())  # Y. Benjamini, D. Yekutieli
     return AltTest(ratings.criterion, rate, float(np.mean(advantages)), epsilon, rate >= 0.5, tuple(ps))
 
 

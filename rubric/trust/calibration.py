@@ -13,26 +13,35 @@ from typing import Any, Literal
 
 import numpy as np
 from attrs import asdict, evolve, field, frozen
-from numpy.typing import NDArray
 from scipy import optimize
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import check_name
-from rubric.internals.frozen_map import FrozenMap
-from rubric.rendering.plots import altair
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.collection import Grades
-from rubric.results.result import Calibrated, Grade, Ungraded
+from rubric import DefinitionError, Grade, Grades, Ungraded
+from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, check_name
 from rubric.trust.drift import Baseline, read
+from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
+from rubric.view.plots import altair
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 How = Literal["isotonic", "platt", "linear"]
 
 FOLDS, FEWEST, COVERED = 5, 20, 0.9
+
+
+@frozen
+class Calibrated(NoTruth):
+    """
+    What people would say, learned from labels; see `calibrate`.
+
+    Args:
+        value: On the scale of the criterion; in 0..1 for the whole.
+        interval: Holds 90 % of what people say.
+    """
+
+    _truth = ".value"
+
+    value: float
+    interval: tuple[float, float]
 
 
 @frozen
@@ -230,7 +239,7 @@ def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCali
     high = float(y.max()) if scale.high is None else scale.high
     if scale.kind == "verdict":
         low, high = 0.0, 1.0
-    folds = _folds(ratings.groups[both])
+    folds = folds_of(compact(ratings.groups[both]), FOLDS)
     predicted, means = np.empty(len(y)), np.empty(len(y))
     for fold in range(FOLDS):
         out = folds == fold
@@ -255,13 +264,6 @@ def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCali
 
 def _rms(values: Floats) -> float:
     return float(np.sqrt((values**2).mean()))
-
-
-def _folds(groups: Codes) -> Codes:
-    """Return the fold of each candidate; a group is in one fold, and the folds are the same in every process."""
-    names, codes = np.unique(groups, return_inverse=True)
-    order = np.random.default_rng(0).permutation(len(names))
-    return (order % FOLDS)[codes].astype(np.intp)
 
 
 def _fit(x: Floats, y: Floats, how: How, low: float, high: float) -> list[tuple[float, float]]:

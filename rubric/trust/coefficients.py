@@ -2,9 +2,9 @@
 Coefficients of agreement between raters, with their standard errors.
 
 All take a table of units by raters; NaN is a rating that is missing. The errors come from one linearisation, which
-says how much each unit moves the coefficient (K. L. Gwet, Handbook of Inter-Rater Reliability, 2014, for raw ratings,
-where the sum is divided by n - 1; J. L. Fleiss, J. Cohen and B. S. Everitt, Psychological Bulletin 72, 1969, for two
-raters, where it is divided by n). Influences of a group add up, so the errors are by group where there are groups.
+says how much each unit moves the coefficient (K. L. Gwet, Handbook of Inter-Rater Reliability, 2014; for two raters
+J. L. Fleiss, J. Cohen and B. S. Everitt, Psychological Bulletin 72, 1969). Influences of a group add up, so the errors
+are by group where there are groups.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 from scipy import stats
 
-Floats = NDArray[np.float64]
+from rubric.embed import Statistic
+from rubric.trust.inference import UPPER, Codes, Floats
+
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
 
@@ -39,7 +40,7 @@ class Coefficient:
     reason: str = ""
     influence: Floats | None = None
 
-    def error(self, groups: NDArray[np.intp] | None = None, *, divisor: Literal["n", "n-1"] = "n-1") -> float | None:
+    def error(self, groups: Codes | None = None) -> float | None:
         """Return the standard error, by group; None where there is none."""
         if self.influence is None:
             return None
@@ -50,8 +51,7 @@ class Coefficient:
         m = n if groups is None else len(np.unique(groups))
         if m < 2:
             return None
-        correction = m / (m - 1) if divisor == "n-1" else 1.0
-        return float(np.sqrt(correction * (sums**2).sum()) / n)
+        return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / n)
 
 
 def undefined(reason: str) -> Coefficient:
@@ -130,7 +130,7 @@ def kendall(a: Floats, b: Floats) -> Coefficient:
     return Coefficient(float(value), influence=ranks.influence * scale)
 
 
-def within_groups(a: Floats, b: Floats, groups: NDArray[np.intp]) -> float | None:
+def within_groups(a: Floats, b: Floats, groups: Codes) -> float | None:
     """Return the mean of Kendall's tau-b within groups, where a group ranks at all; None if none does."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
@@ -143,6 +143,7 @@ def within_groups(a: Floats, b: Floats, groups: NDArray[np.intp]) -> float | Non
 
 
 def _small_tau(x: Floats, y: Floats) -> float:
+    """Return `kendalltau` of a few values, of which there may be very many groups: scipy takes 20 times as long."""
     s, t = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     return float((s * t).sum() / np.sqrt((s**2).sum() * (t**2).sum()))
 
@@ -150,20 +151,19 @@ def _small_tau(x: Floats, y: Floats) -> float:
 # -- many raters -------------------------------------------------------------------------------------------
 
 
-def many(ratings: Floats, name: str, weighting: Weighting = "", counts: Floats | None = None) -> Coefficient:
+def many(ratings: Floats, name: str, weighting: Weighting = "") -> Coefficient:
     """
     Return a coefficient for any number of raters.
 
     Args:
         ratings: Units by raters.
-        name: `percent`, `fleiss` (two raters: Scott's pi) or `gwet` (AC1; weighted, AC2).
+        name: `percent`, `fleiss` or `gwet` (AC1; weighted, AC2).
         weighting: How much near categories agree.
-        counts: Units by categories, in place of *ratings*.
     """
-    found = np.arange(counts.shape[1], dtype=float) if counts is not None else categories_of(ratings)
+    found = categories_of(ratings)
     if len(found) > MOST_CATEGORIES:
         return undefined(f"{len(found)} different ratings are numbers, no categories")
-    table = counts_of(ratings, found) if counts is None else counts
+    table = counts_of(ratings, found)
     table = table[table.sum(axis=1) > 0]
     rated = table.sum(axis=1)
     both = rated > 1
@@ -250,24 +250,13 @@ def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
 
 # -- intraclass correlation --------------------------------------------------------------------------------
 
-ICC_NAMES = ("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k")
 
-
-@frozen
-class Intraclass:
-    """One intraclass correlation: its value, 95 % interval (None where it has none), and F statistic."""
-
-    value: float
-    interval: tuple[float, float] | None
-    f: float
-
-
-def intraclass(ratings: Floats, confidence: float = 0.95) -> dict[str, Intraclass]:
+def intraclass(ratings: Floats) -> dict[str, Statistic]:
     """
-    Return the six intraclass correlations of units that all raters rated; empty below two units or raters.
+    Return ICC1 and ICC2 of units that all raters rated, with 95 % intervals; empty below two units or raters.
 
-    Single and average of *k* raters, one-way, two-way random and two-way mixed (P. E. Shrout and J. L. Fleiss,
-    Psychological Bulletin 86, 1979; K. O. McGraw and S. P. Wong, Psychological Methods 1, 1996).
+    One rating a unit by any rater (one-way), or by one of several raters who rate all units (two-way random, absolute
+    agreement): P. E. Shrout and J. L. Fleiss, Psychological Bulletin 86, 1979.
     """
     x = ratings[~np.isnan(ratings).any(axis=1)]
     n, k = x.shape
@@ -276,48 +265,18 @@ def intraclass(ratings: Floats, confidence: float = 0.95) -> dict[str, Intraclas
     grand, rows, columns = x.mean(), x.mean(axis=1), x.mean(axis=0)
     between = k * ((rows - grand) ** 2).sum() / (n - 1)
     raters = n * ((columns - grand) ** 2).sum() / (k - 1)
-    within = ((x - rows[:, None]) ** 2).sum() / (n * (k - 1))
-    left = ((x - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1))
-    if left < 1e-12 or within < 1e-12:
-        left, within = max(left, 1e-12), max(within, 1e-12)
-    f1, f3 = between / within, between / left
-    ends = 0.5 + confidence / 2
-    d1, d2, d3 = n - 1, n * (k - 1), (n - 1) * (k - 1)
-    low1, high1 = f1 / stats.f.ppf(ends, d1, d2), f1 * stats.f.ppf(ends, d2, d1)
-    low3, high3 = f3 / stats.f.ppf(ends, d1, d3), f3 * stats.f.ppf(ends, d3, d1)
-    two = (between - left) / (between + (k - 1) * left + k * (raters - left) / n)
-    low2, high2 = _two_way((n, k), (between, raters, left), two, ends)
-
-    def single(f: float) -> float:
-        return float((f - 1) / (f + k - 1))
-
-    def several(icc: float) -> float:
-        return float(icc * k / (1 + icc * (k - 1)))
-
-    average = (between - left) / (between + (raters - left) / n)
-    made = {
-        "ICC1": (single(f1), single(low1), single(high1), f1),
-        "ICC2": (two, low2, high2, f3),
-        "ICC3": (single(f3), single(low3), single(high3), f3),
-        "ICC1k": (1 - 1 / f1, 1 - 1 / low1, 1 - 1 / high1, f1),
-        "ICC2k": (average, several(low2), several(high2), f3),
-        "ICC3k": (1 - 1 / f3, 1 - 1 / low3, 1 - 1 / high3, f3),
-    }
-    return {  # above 1, the raters differ so much more than the units that it measures nothing
-        name: Intraclass(float(v), (float(lo), float(hi)) if lo <= v <= hi <= 1 else None, float(f))
-        for name, (v, lo, hi, f) in made.items()
-        if v <= 1
-    }
-
-
-def _two_way(size: tuple[int, int], squares: tuple[Any, Any, Any], icc: Any, ends: float) -> tuple[float, float]:
-    """Return the interval of ICC(2,1); *squares* are the mean squares between units, between raters, and left over."""
-    (n, k), (between, raters, left) = size, squares
+    within = max(((x - rows[:, None]) ** 2).sum() / (n * (k - 1)), 1e-12)
+    left = max(((x - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1)), 1e-12)
+    f = between / within
+    low, high = f / stats.f.ppf(UPPER, n - 1, n * (k - 1)), f * stats.f.ppf(UPPER, n * (k - 1), n - 1)
+    one_way = tuple(float((each - 1) / (each + k - 1)) for each in (f, low, high))
+    icc = float((between - left) / (between + (k - 1) * left + k * (raters - left) / n))
     f = raters / left
     inner = k * icc * f + n * (1 + (k - 1) * icc) - k * icc
-    freedom = (k - 1) * (n - 1) * inner**2 / ((n - 1) * k**2 * icc**2 * f**2 + (n * (1 + (k - 1) * icc) - k * icc) ** 2)
-    up, down = stats.f.ppf(ends, n - 1, freedom), stats.f.ppf(ends, freedom, n - 1)
+    freedom = (k - 1) * (n - 1) * inner**2 / ((n - 1) * k**2 * icc**2 * f**2 + (inner - k * icc * f) ** 2)
+    up, down = stats.f.ppf(UPPER, n - 1, freedom), stats.f.ppf(UPPER, freedom, n - 1)
     rest = k * raters + (k * n - k - n) * left
-    low = n * (between - up * left) / (up * rest + n * between)
-    high = n * (down * between - left) / (rest + n * down * between)
-    return float(low), float(high)
+    low = float(n * (between - up * left) / (up * rest + n * between))
+    high = float(n * (down * between - left) / (rest + n * down * between))
+    made = {"ICC1": one_way, "ICC2": (icc, low, high)}
+    return {name: Statistic(name, v, (lo, hi) if lo <= v <= hi <= 1 else None) for name, (v, lo, hi) in made.items()}

@@ -15,21 +15,13 @@ from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import check_number
-from rubric.internals.text import counted
-from rubric.rendering.plots import forest, row_of
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.collection import Grades
-from rubric.scoring.intervals import Interval, few_groups
+from rubric import DefinitionError, Grades
+from rubric.embed import Listed, NoTruth, Presented, Table, check_number, counted, few_groups
 from rubric.suites.report import Report
-from rubric.trust.inference import Contrast, contrast, holm, paired
+from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, judged, matched, together
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from rubric.trust.ratings import Judged, judged, matched
+from rubric.view.plots import forest, row_of
 
 
 @frozen
@@ -194,7 +186,7 @@ def compare(
         both = ~np.isnan(x) & ~np.isnan(z)
         people = targets.get(name)
         labelled = None if people is None else (people[0][rows_a] - people[1][rows_b])[both]
-        kept = None if groups is None else np.unique(groups[both], return_inverse=True)[1].astype(np.intp)
+        kept = None if groups is None else compact(groups[both])
         is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
         one = _difference(name, x[both], z[both], kept, labelled, is_verdict=is_verdict)
         if one is not None:
@@ -250,7 +242,7 @@ def _targets(a: Judged, b: Judged, labels: Any) -> dict[str, tuple[Floats, Float
     for name in sides[0].keys() & sides[1].keys():
         mine, theirs = (side[name] for side in sides)
         key = name or ("pass rate" if mine.scale.kind == "verdict" else "score")
-        found[key] = together(mine.people, mine.scale), together(theirs.people, theirs.scale)
+        found[key] = mine.target, theirs.target
     return found
 
 

@@ -17,14 +17,11 @@ from attrs import asdict, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError
+from rubric.embed import NoTruth, Presented, Table, check_number, replacing
 from rubric.formats.yaml import to_yaml
-from rubric.internals.atomic_write import replacing
-from rubric.internals.containers import NoTruth
-from rubric.internals.fields import check_number
-from rubric.rendering.plots import forest, row_of
-from rubric.rendering.presenting import Presented, Table
 from rubric.trust.inference import Contrast, holm, paired, unpaired
+from rubric.view.plots import forest, row_of
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""

@@ -17,19 +17,13 @@ from attrs import asdict, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import check_name, suggest
-from rubric.rendering.plots import forest, row_of
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.collection import Grades
-from rubric.scoring.intervals import Interval, Statistic, few_groups, percent
+from rubric import DefinitionError, Grades
+from rubric.embed import Presented, Statistic, Table, check_name, few_groups, percent, share_interval, suggest
 from rubric.suites.report import Report
-from rubric.trust.inference import mean_error, quantile, unit_interval
+from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from rubric.view.plots import forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
 _FEW, _NOTHING, _RISK = 30, 1e-15, 0.05
@@ -190,7 +184,7 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     span = (high - low) or 1.0
     among = None if groups is None else groups[both]
     own = unit_interval((y - low) / span, among) if not is_weighted else _weighted((y - low) / span, among, weights)
-    labels_only = Statistic("labels only", _mean(y, weights), _stretched(own, low, span))
+    labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretched(own, low, span))
     judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
     notes = _notes(ratings, y, len(more), groups, both)
@@ -231,10 +225,6 @@ def _ends(low: float | None, high: float | None, y: Floats, f: Floats) -> Interv
 
 def _stretched(interval: Interval | None, low: float, span: float) -> Interval | None:
     return None if interval is None else (low + interval[0] * span, low + interval[1] * span)
-
-
-def _mean(values: Floats, weights: Floats) -> float:
-    return float((values * weights).sum() / weights.sum())
 
 
 def _weighted(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
@@ -316,7 +306,8 @@ def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     q = quantile(sample.among, n)
     if sample.is_rate:
         value = rate
-        interval = _wilson(rate, worth, q if sample.among is not None else float(stats.norm.ppf(0.975)))
+        by = q if sample.among is not None else float(stats.norm.ppf(UPPER))
+        interval = share_interval(rate * worth, worth, by) or (low, high)
     else:
         half = q * float(np.sqrt(fit.labels_variance * n / worth))
         value = min(max(plain.value, low), high)
@@ -400,14 +391,6 @@ def _design_effect(sample: _Sample, power: float) -> float:
     return float(by_group / alone) if alone > _NOTHING else len(y) / m
 
 
-def _wilson(rate: float, n: float, q: float) -> Interval:
-    """Return Wilson's interval at *n* labels, which need not be whole (E. L. Korn and B. I. Graubard, 1998)."""
-    z2 = q * q
-    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = q / (1 + z2 / n) * float(np.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n)))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 # -- Rogan and Gladen --------------------------------------------------------------------------------------
 
 
@@ -422,7 +405,7 @@ def _rogan_gladen(y: Floats, f: Floats, others: Floats) -> tuple[float | None, I
         return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones"
     share, n = float(others.mean()), len(others)
     value = min(max((share + right_bad - 1) / informed, 0.0), 1.0)
-    z = float(stats.norm.ppf(0.975))
+    z = float(stats.norm.ppf(UPPER))
     share_, n_ = (n * share + z * z / 2) / (n + z * z), n + z * z
     b, b_ = (bad * right_bad + 1) / (bad + 2), bad + 2
     g, g_ = (good * right_good + 1) / (good + 2), good + 2

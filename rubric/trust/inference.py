@@ -7,6 +7,7 @@ quantile at groups - 1 degrees of freedom.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,13 +15,29 @@ from attrs import frozen
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.scoring.intervals import CONFIDENCE, Interval, mean_interval, share_interval
+from rubric.embed import mean_interval, share_interval
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Interval = tuple[float, float]
+
+UPPER = 0.975
+"""Where the upper end of an interval with 95 % confidence lies."""
 
 POWER = 0.8
 """The probability with which a difference is found that counts as one that can be found."""
+
+
+def compact(groups: Codes) -> Codes:
+    """Return *groups* numbered from 0 without gaps."""
+    return np.unique(groups, return_inverse=True)[1].astype(np.intp)
+
+
+def folds_of(groups: Codes, count: int) -> Codes:
+    """Return the fold of each candidate, the same in every process; a group, numbered from 0, is in one fold."""
+    order = [*range(int(groups.max()) + 1)]
+    random.Random(0).shuffle(order)  # noqa: S311 - no secret
+    return np.array(order, dtype=np.intp)[groups] % count
 
 
 def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
@@ -30,18 +47,18 @@ def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
     return mean_interval(values.tolist(), None if groups is None else groups.tolist())
 
 
-def quantile(groups: Codes | None, n: int, confidence: float = CONFIDENCE) -> float:
+def quantile(groups: Codes | None, n: int) -> float:
     """Return Student's quantile for *n* units, or for their groups."""
     freedom = (n if groups is None else len(np.unique(groups))) - 1
-    return float(stats.t.ppf(0.5 + confidence / 2, freedom)) if freedom > 0 else float("inf")
+    return float(stats.t.ppf(UPPER, freedom)) if freedom > 0 else float("inf")
 
 
 def mean_error(values: Floats, groups: Codes | None, weights: Floats | None = None) -> tuple[float, float]:
     """Return the mean of *values*, by *weights*, and its standard error by group; NaN below two groups."""
     w = np.ones(len(values)) if weights is None else weights
-    mean = float((w * values).sum() / w.sum())
+    mean = float(np.average(values, weights=w))
     moved = w * (values - mean) / w.mean()
-    sums = moved if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], weights=moved)
+    sums = moved if groups is None else np.bincount(compact(groups), weights=moved)
     m = len(sums)
     if m < 2:
         return mean, float("nan")
@@ -73,7 +90,7 @@ def paired(differences: Floats, groups: Codes | None) -> Contrast | None:
     Return the contrast of paired *differences*; None below two groups.
 
     Half a pseudo-pair at each end of what was seen, and one without a difference, keep a handful of differing pairs
-    from being certain, as in `rubric.scoring.paired`.
+    from being certain, as in `rubric.suites.paired`.
     """
     n = len(differences)
     m = n if groups is None else len(np.unique(groups))
@@ -101,7 +118,7 @@ def unpaired(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | Non
 
 def contrast(value: float, error: float, freedom: float) -> Contrast:
     """Return the contrast of a difference with a standard *error*."""
-    q = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
+    q = float(stats.t.ppf(UPPER, freedom))
     p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error else float(value == 0)
     detectable = (q + float(stats.norm.ppf(POWER))) * error
     return Contrast(value, (value - q * error, value + q * error), p, error, detectable)

@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import NoTruth
-from rubric.internals.fields import as_path, number, refuse, suggest
-from rubric.internals.row_files import rows_in
-from rubric.internals.text import counted, shorten
+from rubric import DefinitionError
+from rubric.embed import NoTruth, Wording, as_path, check_number, counted, refuse, rows_in, shorten, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +54,11 @@ class Label(NoTruth):
     value: Value
     criterion: str = ""
     rater: str = ""
-    weight: float = field(default=1.0, validator=number(0, above=True))
+    weight: float = 1.0
     place: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "weight", check_number("weight", self.weight, 0, above=True))
 
 
 def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
@@ -241,9 +241,10 @@ def _check_columns(held: Mapping[str, str], by: str, row: Mapping[str, Any], sou
             field = "key" if name == "index" else name
             there = ", ".join(map(str, row))
             free = [str(column) for column in row if column not in held.values()]
-            likely = next((column for column in free if column.lower() in _CALLED[field]), next(iter(free), "..."))
-            cure = f"name it: columns={{{field!r}: {likely!r}}} (there are: {there})"
-            raise DefinitionError(source, f"expected a column {what}, and there is none; {cure}")
+            likely = next((column for column in free if column.lower() in _CALLED[field]), next(iter(free), ...))
+            cures = (Wording("name it: ", columns={field: likely}), f"call it {field} in the file")
+            why = f"expected a column {what}, and there is none; "
+            raise DefinitionError(source, Wording(why, cures, f" (there are: {there})"))
 
 
 def _plain(value: Any) -> str:

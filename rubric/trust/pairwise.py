@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
-from rubric.internals.containers import NoTruth
-from rubric.scoring.intervals import Statistic, few_groups, percent
+from rubric.embed import NoTruth, Statistic, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import mean_error, quantile, unit_interval
+from rubric.trust.inference import Codes, Floats, compact, mean_error, quantile, unit_interval
 from rubric.trust.ratings import Ratings, Scale, together
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 _FEW, _UNEVEN = 30, 0.9
 
@@ -128,11 +123,6 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     )
 
 
-def compact(groups: Codes) -> Codes:
-    """Return *groups* numbered from 0 without gaps."""
-    return np.unique(groups, return_inverse=True)[1].astype(np.intp)
-
-
 def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
     """Return how close two raters are, not corrected for chance."""
     found = [share("agreement", (a == b).astype(float), groups)]
@@ -162,7 +152,7 @@ def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Stat
             )
         return [*found, *_intraclass(both, groups)]
     plain += [("phi", co.pearson(a, b))] if scale.kind == "verdict" else []
-    plain += [("alpha", co.alpha(both)), ("fleiss", co.many(both, "fleiss"))]
+    plain += [("alpha", co.alpha(both))]
     found += [coefficient(name, c, groups) for name, c in plain]
     if scale.kind == "verdict" and min((b == 0).sum(), (b == 1).sum()) < _RARE:
         found = _hedged(found, a, b, groups)
@@ -178,12 +168,7 @@ def _hedged(found: list[Statistic], a: Floats, b: Floats, groups: Codes | None) 
     a, b = np.append(a, [0.0, 0.0, 1.0, 1.0]), np.append(b, [0.0, 1.0, 0.0, 1.0])
     groups = None if groups is None else np.append(groups, groups.max() + 1 + np.arange(4))
     both = np.stack([a, b], axis=1)
-    more = {
-        "kappa": co.cohen(a, b),
-        "phi": co.pearson(a, b),
-        "alpha": co.alpha(both),
-        "fleiss": co.many(both, "fleiss"),
-    }
+    more = {"kappa": co.cohen(a, b), "phi": co.pearson(a, b), "alpha": co.alpha(both)}
     out = []
     for one in found:
         other = coefficient(one.name, more[one.name], groups).interval if one.name in more else None
@@ -218,10 +203,10 @@ def _intraclass(both: Floats, groups: Codes | None) -> list[Statistic]:
     found = co.intraclass(both)
     if not found:
         return [Statistic("ICC1", None, reason="all ratings are the same, or there are fewer than two")]
-    why = "" if groups is None else "its analytic interval takes candidates as independent"
-    return [
-        Statistic(name, icc.value, None if groups is not None else icc.interval, why) for name, icc in found.items()
-    ]
+    if groups is None:
+        return [*found.values()]
+    why = "its analytic interval takes candidates as independent"
+    return [evolve(icc, interval=None, reason=why) for icc in found.values()]
 
 
 def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
@@ -284,10 +269,10 @@ def _ceiling(ratings: Ratings) -> list[Statistic]:
     if scale.kind != "number":
         rated = ~np.isnan(people).all(axis=1)
         groups = None if groups_of(ratings) is None else ratings.groups[rated]
-        plain = {"fleiss": "fleiss", "AC1": "gwet"}
+        plain = {"fleiss": "fleiss", "AC1": "gwet"} if people.shape[1] > 2 else {"AC1": "gwet"}  # of two, see kappa
         found += [coefficient(name, co.many(people[rated], kind), groups) for name, kind in plain.items()]
         return found
-    return found + [Statistic(name, icc.value, icc.interval) for name, icc in co.intraclass(people).items()]
+    return [*found, *co.intraclass(people).values()]
 
 
 def groups_of(ratings: Ratings) -> Codes | None:

@@ -13,39 +13,53 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
-from rubric.engine.budget import Budget
-from rubric.engine.grade import CandidateLike, JudgeLike, as_rubric, check_loop, judge_or_default, remarked, traced
-from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike
+from rubric import (
+    Budget,
+    Candidate,
+    Choice,
+    Choices,
+    Criterion,
+    DecisionTree,
+    DefinitionError,
+    Grade,
+    Levels,
+    Rubric,
+    Ungraded,
+)
+from rubric.driving import Usage
+from rubric.embed import (
+    CONCURRENCY,
+    CandidateLike,
+    Check,
+    JudgeLike,
+    Limiter,
+    Listed,
+    NoTruth,
+    Options,
+    Presented,
+    StoreLike,
+    Table,
+    Wording,
+    guided,
+    judge_or_default,
+    refuse,
+    rows_in,
+    run,
+)
+from rubric.engine.bulk import session
 from rubric.engine.sources import one_candidate
-from rubric.engine.worker_pool import WorkerPool, reader_of
-from rubric.errors import DefinitionError
 from rubric.grading.code_checks import settled
-from rubric.grading.prompting import level_lines, shared_prompt
-from rubric.internals import background_loop
-from rubric.internals.containers import Listed, NoTruth
-from rubric.internals.fields import refuse
-from rubric.internals.guided import guided
-from rubric.internals.row_files import rows_in
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.result import Grade, Ungraded
+from rubric.grading.prompting import text_of_candidate
+from rubric.results import NotApplicable, Scored
 from rubric.trust.win_rates import Preferences, Side
-from rubric.values.answers import Choice, Choices, Levels
-from rubric.values.candidates import Candidate, of_text
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.findings import NotApplicable, Scored
-from rubric.values.judges import AnyJudge, name_of, unhurried
-from rubric.values.requests import Limiter, Usage
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
 
 Outcome = Literal["a", "b", "tie", "inconsistent", "unjudged"]
 
@@ -82,6 +96,12 @@ class CriterionPreference(NoTruth):
     orders: tuple[Side | None, ...] = ()
     reasons: tuple[str, ...] = ()
     weight: float = 1.0
+
+    def swapped(self) -> CriterionPreference:
+        """Return the same with `a` and `b` exchanged."""
+        other: dict[Any, Any] = {"a": "b", "b": "a"}
+        orders = tuple(other.get(side, side) for side in reversed(self.orders))
+        return evolve(self, outcome=other.get(self.outcome, self.outcome), orders=orders, reasons=self.reasons[::-1])
 
 
 @frozen(repr=False)
@@ -153,8 +173,12 @@ class Preference(Presented, Listed[CriterionPreference]):
         said = [(c.weight, c.orders[min(order, len(c.orders) - 1)]) for c in self.criteria if c.orders]
         if None in [side for _, side in said]:
             return None
-        margin = sum(weight * VALUES[side or "tie"] for weight, side in said)
-        return "a" if margin > _TOLERANCE else "b" if margin < -_TOLERANCE else "tie"
+        return _better(sum(weight * VALUES[side or "tie"] for weight, side in said))
+
+    def swapped(self) -> Preference:
+        """Return the same with `a` and `b` exchanged."""
+        turned: dict[str, Any] = {name: getattr(self, name)[::-1] for name in ("names", "lengths", "results")}
+        return evolve(self, criteria=tuple(c.swapped() for c in self.criteria), **turned)
 
     @property
     def sentence(self) -> str:
@@ -190,10 +214,6 @@ class Preference(Presented, Listed[CriterionPreference]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        criteria = [
-            {"id": c.id, "outcome": c.outcome, "orders": [*c.orders], "reasons": [*c.reasons], "weight": c.weight}
-            for c in self.criteria
-        ]
         return {
             "kind": "preference",
             "sentence": self.sentence,
@@ -201,7 +221,7 @@ class Preference(Presented, Listed[CriterionPreference]):
             "margin": self.margin,
             "bounds": [*self.bounds],
             "orders": [*self.orders],
-            "criteria": criteria,
+            "criteria": [asdict(c) for c in self.criteria],
             "key": self.key,
             "group": self.group,
             "names": [*self.names],
@@ -265,7 +285,7 @@ def prefer(
     """
     pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
     options = Options(concurrency, store, budget, limits, keep)
-    return background_loop.run(_Asking(rubric, judge, options, both_orders).one(pair))
+    return run(_preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
 
 
 @guided
@@ -288,7 +308,7 @@ async def aprefer(
     """Say which is better like `prefer`, without holding up the event loop."""
     pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
     options = Options(concurrency, store, budget, limits, keep)
-    return await _Asking(rubric, judge, options, both_orders).one(pair)
+    return (await _preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
 
 
 @guided
@@ -326,8 +346,8 @@ def prefer_many(
         DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
     """
     options = Options(concurrency, store, budget, limits, keep)
-    asking = _Asking(rubric, judge, options, both_orders)
-    return Preferences(background_loop.run(asking.all(pairs_of(pairs, columns))))
+    asking = _preferred(pairs_of(pairs, columns), rubric, judge, options, both_orders=both_orders)
+    return Preferences(run(asking))
 
 
 @guided
@@ -347,7 +367,7 @@ async def aprefer_many(
     """Say which is better of many pairs like `prefer_many`, without holding up the event loop."""
     options = Options(concurrency, store, budget, limits, keep)
     given = await asyncio.to_thread(pairs_of, pairs, columns)
-    return Preferences(await _Asking(rubric, judge, options, both_orders).all(given))
+    return Preferences(await _preferred(given, rubric, judge, options, both_orders=both_orders))
 
 
 @frozen
@@ -372,11 +392,7 @@ class Pair:
 
 
 def _given(candidate: CandidateLike, name: str, input: str, reference: str, context: str) -> Candidate:
-    try:
-        one = of_text(name, candidate) if isinstance(candidate, str) else one_candidate(candidate)
-    except DefinitionError as problem:
-        field = problem.field if problem.field.startswith(name) else problem.field.replace("candidate", name, 1)
-        raise DefinitionError(field, problem.message) from None
+    one = one_candidate(candidate, name)
     if input == reference == context == "":
         return one
     if not isinstance(candidate, str | Path):
@@ -407,8 +423,9 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
             if row[side] is None:
                 if columns.get(side, side) in item:
                     raise DefinitionError(side, "expected an output, got nothing; leave out the row, or fill the cell")
-                cure = f'name it: columns={{"{side}": ...}}'
-                raise DefinitionError(side, f"there is no column {columns.get(side, side)!r}; {cure}")
+                free = next((name for name in item if name not in (*_ROW, *columns.values())), ...)
+                why = f"there is no column {columns.get(side, side)!r}; name it: "
+                raise DefinitionError(side, Wording(why, columns={**columns, side: free}))
         shared = [str(row[name] or "") for name in ("input", "reference", "context")]
         a, b = (_given(row[side], side, *shared) for side in "ab")
         key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
@@ -419,62 +436,34 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
     return Pair(a, b, a.key or b.key, a.group or b.group)
 
 
-@frozen
-class _Asking:
-    """How pairs are asked about."""
+async def _preferred(
+    pairs: Sequence[Pair], given: Rubric | str | Path, by: JudgeLike | None, options: Options, *, both_orders: bool
+) -> tuple[Preference, ...]:
+    """Ask about *pairs*, and return what is preferred in each, in order."""
+    judge = judge_or_default(by).without_early_stop()  # an early stop spares votes that the mean needs
+    async with session(given, judge, options) as opened:
+        rubric = _checked(opened.rubric)
 
-    rubric: Rubric | str | Path
-    judge: JudgeLike | None
-    options: Options
-    both_orders: bool
+        async def work(_: int, pair: Any) -> Preference:
+            return await _of_pair(pair, rubric, judge.name, opened.grade, both_orders=both_orders)
 
-    async def one(self, pair: Pair) -> Preference:
-        (found,) = await self.all([pair])
-        return found
+        return tuple(await opened.work(pairs, work))
 
-    async def all(self, pairs: list[Pair]) -> tuple[Preference, ...]:
-        check_loop()
-        rubric = _checked(await asyncio.to_thread(as_rubric, self.rubric))
-        judge = unhurried(judge_or_default(self.judge))  # an early stop spares votes that the mean needs
-        with await asyncio.to_thread(self.options.pipeline, judge) as opened:
 
-            async def work(_: int, pair: Any) -> Preference:
-                return await self._preferred(pair, rubric, judge, opened)
-
-            concurrency = self.options.concurrency
-            pool = WorkerPool(reader_of(pairs, is_held=True), work, concurrency, concurrency)
-            found: list[Preference] = []
-            try:
-                while due := await pool.take():
-                    found += due
-            finally:
-                await pool.aclose()
-        return tuple(found)
-
-    async def _preferred(self, pair: Pair, rubric: Rubric, judge: AnyJudge, opened: Pipeline) -> Preference:
-        coded = {c.id: (settled(c, pair.a), settled(c, pair.b)) for c in rubric.judged if _is_coded(c)}
-        applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
-        asked = [c for c in applies if not isinstance(c.answer, Check)]
-        results: list[Grade | Ungraded] = []
-        if asked:
-            ids = tuple(c.id for c in asked)
-            of_two = rubric.derive(("preference", ids), partial(_of_two, rubric, asked))
-            a, b = (_side(one, rubric) for one in (pair.a, pair.b))
-            shown = [_together(pair, a, b), *([_together(pair, b, a)] if self.both_orders else [])]
-            keep = self.options.store is not None if self.options.keep is None else self.options.keep
-            grading = (traced(one, of_two, judge, opened.send, keep=keep) for one in shown)
-            results = [remarked(result, opened.dispatcher) for result in await asyncio.gather(*grading)]
-        found = [_by_code(c, *coded[c.id]) if isinstance(c.answer, Check) else _by_judge(c, results) for c in applies]
-        return Preference(
-            tuple(found),
-            pair.key,
-            pair.group,
-            pair.names,
-            name_of(judge),
-            (len(pair.a.output), len(pair.b.output)),
-            Usage.total([result.usage for result in results]),
-            tuple(results),
-        )
+async def _of_pair(
+    pair: Pair, rubric: Rubric, judge: str, graded: Callable[..., Awaitable[Grade | Ungraded]], *, both_orders: bool
+) -> Preference:
+    coded = {c.id: (settled(c, pair.a), settled(c, pair.b)) for c in rubric.judged if _is_coded(c)}
+    applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
+    results: list[Grade | Ungraded] = []
+    if asked := [c for c in applies if not isinstance(c.answer, Check)]:
+        of_two = rubric.derive(("preference", tuple(c.id for c in asked)), partial(_of_two, rubric, asked))
+        a, b = (text_of_response(one) for one in (pair.a, pair.b))
+        shown = [_together(pair, a, b), *([_together(pair, b, a)] if both_orders else [])]
+        results = await asyncio.gather(*(graded(one, of_two) for one in shown))
+    found = [_by_code(c, *coded[c.id]) if isinstance(c.answer, Check) else _by_judge(c, results) for c in applies]
+    lengths, usage = (len(pair.a.output), len(pair.b.output)), Usage.total(result.usage for result in results)
+    return Preference(tuple(found), pair.key, pair.group, pair.names, judge, lengths, usage, tuple(results))
 
 
 def _checked(rubric: Rubric) -> Rubric:
@@ -509,7 +498,7 @@ def _of_two(rubric: Rubric, criteria: Sequence[Criterion]) -> Rubric:
 def _choice(criterion: Criterion) -> Criterion:
     lines = [criterion.text.strip()]
     if isinstance(criterion.answer, Levels):
-        lines += level_lines(criterion.answer)
+        lines += [f"- {band}: {band.text}" for band in criterion.answer.ranges if band.text]
     elif isinstance(criterion.answer, Choices):
         lines += [f"- {c.label} counts {c.score:g}{f': {c.text}' if c.text else ''}" for c in criterion.answer.choices]
     elif isinstance(criterion.answer, Rubric):
@@ -525,13 +514,11 @@ def _choice(criterion: Criterion) -> Criterion:
     return Criterion("\n".join(lines), id=criterion.id, answer=answer, evidence=False, abstain="forbid")
 
 
-def _side(candidate: Candidate, rubric: Rubric) -> str:
+def text_of_response(candidate: Candidate) -> str:
     """Return the text of a response, with its conversation, tool calls and file changes, if it has any."""
     if not (candidate.messages or candidate.tool_calls or candidate.file_changes):
         return candidate.output
-    bare = evolve(candidate, input="", reference="", context="", variables={}, images=())
-    sections = shared_prompt(bare, rubric).sections
-    return "\n\n".join(f"{'output' if title == 'candidate' else title}:\n{text}" for title, text in sections.items())
+    return text_of_candidate(evolve(candidate, input="", reference="", context="", variables={}, images=()))
 
 
 def _together(pair: Pair, first: str, second: str) -> Candidate:
@@ -546,31 +533,31 @@ def _together(pair: Pair, first: str, second: str) -> Candidate:
 
 def _by_code(criterion: Criterion, a: Any, b: Any) -> CriterionPreference:
     """Return what the findings of a check say; a text that it does not apply to is no better and no worse."""
-    reasons = tuple(getattr(found, "reason", "") for found in (a, b))
+    side: Side | None = None
     if NotApplicable in (type(a), type(b)):
-        return CriterionPreference(criterion.id, "tie", ("tie",), reasons, abs(criterion.weight))
-    if not (isinstance(a, Scored) and isinstance(b, Scored)):
-        return CriterionPreference(criterion.id, "unjudged", (None,), reasons, abs(criterion.weight))
-    more = (a.score - b.score) * (-1 if criterion.is_unwanted else 1)
-    side: Side = "tie" if abs(more) <= _TOLERANCE else "a" if more > 0 else "b"
-    return CriterionPreference(criterion.id, side, (side,), reasons, abs(criterion.weight))
+        side = "tie"
+    elif isinstance(a, Scored) and isinstance(b, Scored):
+        side = _better((a.score - b.score) * (-1 if criterion.is_unwanted else 1))
+    return _preference(criterion, (a, b), [side])
 
 
 def _by_judge(criterion: Criterion, results: Sequence[Grade | Ungraded]) -> CriterionPreference:
     """Return what the orders say; the second one is shown with `b` first."""
     found = [result[criterion.id] for result in results]
-    sides: list[Side | None] = []
-    for order, finding in enumerate(found):
-        if not isinstance(finding, Scored):
-            sides.append(None)
-            continue
-        more = (finding.score - _EVEN) * (-1 if order else 1)
-        sides.append("tie" if abs(more) <= _TOLERANCE else "a" if more > 0 else "b")
-    first = sides[0]
-    outcome: Outcome = "inconsistent" if len({*sides}) > 1 else "unjudged"
-    if None in sides:
-        outcome = "unjudged"
-    elif first is not None and len({*sides}) == 1:
-        outcome = first
+    sides: list[Side | None] = [
+        _better((finding.score - _EVEN) * sign) if isinstance(finding, Scored) else None
+        for finding, sign in zip(found, (1, -1), strict=False)
+    ]
+    return _preference(criterion, found, sides)
+
+
+def _better(more: float) -> Side:
+    """Return which is better where `a` has *more* than `b`."""
+    return "tie" if abs(more) <= _TOLERANCE else "a" if more > 0 else "b"
+
+
+def _preference(criterion: Criterion, found: Sequence[Any], sides: Sequence[Side | None]) -> CriterionPreference:
+    """Return what all orders say together, with the reasons of their findings."""
+    outcome: Outcome = "unjudged" if None in sides else "inconsistent" if len({*sides}) > 1 else sides[0] or "tie"
     reasons = tuple(getattr(finding, "reason", "") for finding in found)
     return CriterionPreference(criterion.id, outcome, tuple(sides), reasons, abs(criterion.weight))

@@ -16,22 +16,13 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import refuse
-from rubric.internals.text import shorten
+from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
+from rubric.embed import Check, Finding, refuse, shorten
+from rubric.results import Scored
 from rubric.results.restoring import result_lines
-from rubric.results.result import Grade, Ungraded
-from rubric.results.summary import cluster_of
 from rubric.suites.report import Report
+from rubric.trust.inference import Codes, Floats
 from rubric.trust.labels import Label, Labels, Value
-from rubric.values.answers import Choices, Levels, YesNo
-from rubric.values.checks import Check
-from rubric.values.criteria import Criterion
-from rubric.values.findings import Finding, Scored
-from rubric.values.judges import Judge
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 Kind = Literal["verdict", "number", "option"]
 
@@ -205,7 +196,7 @@ def judged(grades: object, field: str = "grades") -> Judged:
         scale = scale_of(criterion)
         said = [said_of(each[id_], scale) if id_ in each else np.nan for each in found]
         columns[id_] = scale, np.array(said, dtype=float)
-    clusters = [cluster_of(result) for result in results]
+    clusters = [result.cluster for result in results]
     groups, count = _numbered(clusters)
     return Judged(
         tuple(result.key for result in results),

@@ -13,21 +13,15 @@ from typing import Any
 
 import numpy as np
 from attrs import asdict, field, frozen
-from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import check_number
-from rubric.rendering.plots import altair
-from rubric.rendering.presenting import Presented, Table
-from rubric.results.collection import Grades
-from rubric.results.result import Grade, Ungraded
-from rubric.scoring.intervals import percent
+from rubric import DefinitionError, Grade, Grades, Ungraded
+from rubric.embed import Presented, Table, check_number, percent
+from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import matched
-
-Floats = NDArray[np.float64]
+from rubric.view.plots import altair
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""

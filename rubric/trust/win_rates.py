@@ -6,33 +6,31 @@ A tie, and a pair that the judge decides by the order alone, is half a win for e
 
 The strengths are those of R. A. Bradley and M. E. Terry (Biometrika 39, 1952), with one tie more for each two systems
 that met, so that a system that always wins has a finite strength. The rate at equal length is the intercept of a
-logistic regression on the difference in length (Y. Dubois et al., arXiv 2404.04475). The errors of both are sandwich
-errors by group (K.-Y. Liang and S. Zeger, Biometrika 73, 1986) with Student's quantile at groups - 1.
+logistic regression on the difference in length (Y. Dubois et al., arXiv 2404.04475). Both take numpy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from statistics import pstdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.containers import Listed
-from rubric.rendering.plots import altair
-from rubric.rendering.presenting import Presented, Table
-from rubric.scoring.intervals import Interval, few_groups, mean_interval, t_quantile
+from rubric import DefinitionError
+from rubric.embed import Listed, Presented, Table, few_groups, mean_interval, percent
+from rubric.view.plots import altair, row_of
 
 if TYPE_CHECKING:
+    from rubric.trust.logistic import Logistic
     from rubric.trust.preference import Preference
 
 Side = Literal["a", "b", "tie"]
 
 _WINS = {"a": 1.0, "b": 0.0, "tie": 0.5, "inconsistent": 0.5}
 _EVEN = 0.5
-_ROUNDS, _STEP, _ENOUGH = 100, 4.0, 1e-10
 _FEWEST = 5
 """Pairs from which there is a rate at equal length."""
 
@@ -52,12 +50,12 @@ class Rate:
 
     name: str
     value: float | None
-    interval: Interval | None
+    interval: tuple[float, float] | None
     n: int
-    bounds: Interval | None = None
+    bounds: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        return "none" if self.value is None else _percent(self.value, self.interval)
+        return "none" if self.value is None else percent(self.value, self.interval)
 
 
 @frozen
@@ -75,7 +73,7 @@ class Strength:
 
     name: str
     value: float
-    interval: Interval | None
+    interval: tuple[float, float] | None
     wins: float
     n: int
 
@@ -101,27 +99,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     def swapped(self) -> Preferences:
         """Return the same preferences with `a` and `b` exchanged."""
-        other: dict[Any, Any] = {"a": "b", "b": "a"}
-
-        def exchanged(one: Preference) -> Preference:
-            criteria = tuple(
-                evolve(
-                    c,
-                    outcome=other.get(c.outcome, c.outcome),
-                    orders=tuple(other.get(side, side) for side in reversed(c.orders)),
-                    reasons=c.reasons[::-1],
-                )
-                for c in one.criteria
-            )
-            return evolve(
-                one,
-                criteria=criteria,
-                names=one.names[::-1],
-                lengths=one.lengths[::-1],
-                results=one.results[::-1],
-            )
-
-        return Preferences(tuple(map(exchanged, self.preferences)))
+        return Preferences(tuple(one.swapped() for one in self.preferences))
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -166,7 +144,7 @@ class Preferences(Presented, Listed["Preference"]):
     @property
     def consistency(self) -> Rate:
         """How often both orders come to the same verdict, of the pairs that were asked about in both."""
-        return _rate("consistent", [(one, float(x == y)) for one, (x, y) in self._both()])
+        return _rate("consistent", [(one, float(x == y)) for one, x, y in self._both()])
 
     @property
     def position(self) -> Rate:
@@ -175,16 +153,21 @@ class Preferences(Presented, Listed["Preference"]):
 
         A judge without a position bias has one half, since each response is shown first once.
         """
-        first = {"a": 1.0, "tie": _EVEN, "b": 0.0}
-        return _rate("shown first", [(one, (first[x] + 1 - first[y]) / 2) for one, (x, y) in self._both()])
+        return _rate("shown first", [(one, (_WINS[x] + 1 - _WINS[y]) / 2) for one, x, y in self._both()])
 
-    def _both(self) -> list[tuple[Preference, tuple[Side, Side]]]:
-        found = []
+    def _both(self) -> Iterator[tuple[Preference, Side, Side]]:
         for one in self.preferences:
-            orders = one.orders
-            if len(orders) > 1 and orders[0] is not None and orders[1] is not None:
-                found.append((one, (orders[0], orders[1])))
-        return found
+            first, second, *_ = *one.orders, None, None
+            if first is not None and second is not None:
+                yield one, first, second
+
+    def _decided(self, systems: Sequence[str]) -> list[tuple[Preference, float, str]]:
+        """Return each pair of two *systems* that has a verdict, what its first system won, and the pair's group."""
+        return [
+            (one, _WINS[one.outcome], one.group or str(index))
+            for index, one in enumerate(self.preferences)
+            if one.outcome in _WINS and one.names[0] != one.names[1] and {*one.names} <= {*systems}
+        ]
 
     @property
     def length_controlled(self) -> Rate | None:
@@ -192,56 +175,56 @@ class Preferences(Presented, Listed["Preference"]):
         How often the first system would win if both responses were of one length; None for fewer than five pairs.
 
         It is of pairs between the first two systems.
+
+        Raises:
+            ImportError: numpy is missing (extra `stats`).
         """
         rows, wins, units = [], [], []
-        a, *others = self.systems
-        for index, one in enumerate(self.preferences):
-            won = _WINS.get(one.outcome)
-            if won is None or {*one.names} != {a, *others[:1]}:
-                continue
-            sign = 1 if one.names[0] == a else -1
-            rows.append(float(sign * (one.lengths[0] - one.lengths[1])))
+        for one, won, unit in self._decided(self.systems[:2]):
+            sign = 1 if one.names[0] == self.systems[0] else -1
+            rows.append(sign * (one.lengths[0] - one.lengths[1]))
             wins.append(won if sign > 0 else 1 - won)
-            units.append(one.group or str(index))
+            units.append(unit)
         spread = pstdev(rows) if len(rows) >= _FEWEST else 0.0
         if not spread:
             return None
-        points = [{0: 1.0, 1: math.tanh(row / spread)} for row in rows]
-        fitted = _logistic(points, wins, units, 2, [({0: 1.0}, _EVEN)])
-        middle, error = fitted.values[0], fitted.error({0: 1.0})
-        interval = None if error is None else (_sigmoid(middle - error), _sigmoid(middle + error))
-        return Rate("at equal length", _sigmoid(middle), interval, len(rows))
+        shown = [(1.0, math.tanh(row / spread)) for row in rows]
+        value, interval = _logistic("length_controlled")(shown, wins, units, [(1.0, 0.0)]).estimate((1.0, 0.0))
+        ends = None if interval is None else (_sigmoid(interval[0]), _sigmoid(interval[1]))
+        return Rate("at equal length", _sigmoid(value), ends, len(rows))
 
     @property
     def strengths(self) -> tuple[Strength, ...]:
         """
         The systems by strength, the strongest first; none where no chain of pairs joins all of them.
+
+        Raises:
+            ImportError: numpy is missing (extra `stats`).
         """
-        names = self.systems
-        place = {name: n for n, name in enumerate(names)}
-        rows: list[dict[int, float]] = []
-        wins: list[float] = []
-        units: list[str] = []
-        for index, one in enumerate(self.preferences):
-            won = _WINS.get(one.outcome)
-            if won is not None and one.names[0] != one.names[1]:
-                rows.append({place[one.names[0]]: 1.0, place[one.names[1]]: -1.0})
-                wins.append(won)
-                units.append(one.group or str(index))
-        met = {tuple(sorted(row)) for row in rows}
-        if _apart(len(names), met):
+        names, decided = self.systems, self._decided(self.systems)
+        met = sorted({tuple(sorted(one.names)) for one, _, _ in decided})
+        if not decided or not _is_joined(names, met):
             return ()
-        fitted = _logistic(rows, wins, units, len(names), [({x: 1.0, y: -1.0}, _EVEN) for x, y in sorted(met)])
-        mean = fmean(fitted.values)
+
+        @cache  # a row for each two systems, whatever the number of pairs
+        def between(a: str, b: str) -> list[float]:
+            return [float(name == a) - float(name == b) for name in names]
+
+        rows, wins, units = zip(*((between(*one.names), won, unit) for one, won, unit in decided), strict=True)
+        fitted = _logistic("strengths")(rows, wins, units, [between(*pair) for pair in met])
         found = []
-        for name, n in place.items():
-            contrast = {other: float(other == n) - 1 / len(names) for other in range(len(names))}
-            value, error = fitted.values[n] - mean, fitted.error(contrast)
-            mine = [(row[n], won) for row, won in zip(rows, wins, strict=True) if n in row]
-            total = math.fsum(won if sign > 0 else 1 - won for sign, won in mine)
-            interval = None if error is None else (value - error, value + error)
-            found.append(Strength(name, value, interval, total, len(mine)))
+        for name in names:
+            value, interval = fitted.estimate([float(name == other) - 1 / len(names) for other in names])
+            mine = [won if one.names[0] == name else 1 - won for one, won, _ in decided if name in one.names]
+            found.append(Strength(name, value, interval, math.fsum(mine), len(mine)))
         return tuple(sorted(found, key=lambda one: -one.value))
+
+    def _fitted(self) -> tuple[Rate | None, tuple[Strength, ...], bool]:
+        """Return the rate at equal length, the strengths, and whether numpy is there; nothing without it."""
+        try:
+            return self.length_controlled, self.strengths, True
+        except ImportError:
+            return None, (), False
 
     # -- shown -----------------------------------------------------------------------------------------------
 
@@ -257,7 +240,7 @@ class Preferences(Presented, Listed["Preference"]):
         same = self.consistency
         if same.value is None:
             return f"{said}."
-        return f"{said}; swapping the order changes {_percent(1 - same.value, None)} of the verdicts."
+        return f"{said}; swapping the order changes {percent(1 - same.value)} of the verdicts."
 
     def remarks(self) -> list[str]:
         """What to know before a figure is trusted."""
@@ -270,11 +253,13 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"The judge prefers the response that is shown {order}: the first one wins in {first}.")
         if not first.n:
             lines.append("Each pair was asked about in one order, so a position bias is part of the rates.")
-        controlled = self.length_controlled
+        controlled, strengths, has_numpy = self._fitted()
         low, high = rate.interval or (0.0, 1.0)
         if controlled is not None and controlled.value is not None and not low <= controlled.value <= high:
             lines.append(f"At equal length the rate would be {controlled}: length is part of what wins.")
-        if len(self.systems) > 2 and not self.strengths:
+        if not has_numpy:
+            lines.append("The rate at equal length and strengths take numpy: pip install rubric-grade[stats].")
+        elif len(self.systems) > 2 and not strengths:
             lines.append("Some systems never met, not even by others in between, so strengths cannot be compared.")
         if few := few_groups(len({one.group for one in self.preferences if one.group})):
             lines.append(f"{few}.")
@@ -283,22 +268,23 @@ class Preferences(Presented, Listed["Preference"]):
     def tables(self) -> list[Table]:
         """Win rates; criteria; strengths of more than two systems."""
         head = ("", "rate", "95 % interval", "pairs")
-        rates = [self.win_rate(), self.length_controlled, self.position, self.consistency]
+        controlled, strengths, _ = self._fitted()
+        rates = [self.win_rate(), controlled, self.position, self.consistency]
         shown: list[Table] = [("", head, [_row(one) for one in rates if one is not None and one.n])]
         if len(self.criteria) > 1:
             rows = [_row(self.win_rate(criterion=id_)) for id_ in self.criteria]
             shown.append((f"Win rate of {self.systems[0]} by criterion", head, rows))
-        if len(self.systems) > 2 and self.strengths:
+        if len(self.systems) > 2 and strengths:
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
             shown.append(("Strengths", top, [
                 (s.name, s.value, _range(s.interval, "{:+.2f}"), f"{s.wins:g}", s.n, str(self.win_rate(s.name)))
-                for s in self.strengths
+                for s in strengths
             ]))  # fmt: skip
         return shown
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        controlled = self.length_controlled
+        controlled, strengths, _ = self._fitted()
         return {
             "kind": "preferences",
             "sentence": self.sentence,
@@ -309,7 +295,7 @@ class Preferences(Presented, Listed["Preference"]):
             "position": asdict(self.position),
             "consistency": asdict(self.consistency),
             "length_controlled": None if controlled is None else asdict(controlled),
-            "strengths": [asdict(one) for one in self.strengths],
+            "strengths": [asdict(one) for one in strengths],
             "preferences": [one.to_dict() for one in self.preferences],
             "remarks": self.remarks(),
         }
@@ -319,13 +305,8 @@ class Preferences(Presented, Listed["Preference"]):
         alt = altair()
         rates = [self.win_rate(name) for name in self.systems[: None if len(self.systems) > 2 else 1]]
         rates += [self.win_rate(criterion=id_) for id_ in self.criteria] if len(self.criteria) > 1 else []
-        rates += [one for one in (self.length_controlled, self.position) if one is not None]
-        rows = [
-            {"name": one.name, "value": one.value, "low": low, "high": high}
-            for one in rates
-            if one.value is not None
-            for low, high in [one.interval or (one.value, one.value)]
-        ]
+        rates += [one for one in (self._fitted()[0], self.position) if one is not None]
+        rows = [row_of(one.name, one.value, one.interval) for one in rates if one.value is not None]
         base = alt.Chart(alt.Data(values=rows), title=self.sentence).encode(y=alt.Y("name:N", sort=None, title=None))
         whole = alt.Scale(domain=[0, 1])
         lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="win rate", scale=whole), x2="high:Q")
@@ -352,102 +333,32 @@ def _row(rate: Rate) -> tuple[object, ...]:
     return (rate.name, "none" if rate.value is None else rate.value, _range(rate.interval, "{:.3f}"), rate.n)
 
 
-def _range(interval: Interval | None, form: str) -> str:
+def _range(interval: tuple[float, float] | None, form: str) -> str:
     return "-" if interval is None else " to ".join(form.format(end) for end in interval)
 
 
-def _percent(value: float, interval: Interval | None) -> str:
-    said = f"{value:.0%}".replace("%", " %")
-    return said if interval is None else f"{said} ({interval[0] * 100:.0f} to {interval[1] * 100:.0f})"
+# -- strengths -----------------------------------------------------------------------------------------------
 
 
-# -- logistic regression -------------------------------------------------------------------------------------
-
-_Row = Mapping[int, float]
-
-
-@frozen
-class _Fitted:
-    """Coefficients, and half the width of the interval of a sum of them."""
-
-    values: list[float]
-    error: Callable[[_Row], float | None]
+def _logistic(name: str) -> type[Logistic]:
+    """Return the regression that the attribute *name* takes; without numpy, say how to install it."""
+    try:
+        from rubric.trust.logistic import Logistic
+    except ImportError as error:
+        message = f"Preferences.{name} takes numpy: pip install rubric-grade[stats]"
+        raise ImportError(message, name=error.name) from error
+    return Logistic
 
 
 def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+    return (1 + math.tanh(x / 2)) / 2
 
 
-def _logistic(
-    rows: Sequence[_Row], wins: Sequence[float], units: Sequence[str], k: int, pseudo: Sequence[tuple[_Row, float]]
-) -> _Fitted:
-    """
-    Fit the log odds of *wins*, values in 0..1, as sums over *rows*, by Newton's method.
-
-    Args:
-        units: The group of each row.
-        k: The number of coefficients.
-        pseudo: Observations more, which keep coefficients finite and are no part of the errors.
-    """
-    values, slight = [0.0] * k, 1e-6
-    observed = [*zip(rows, wins, strict=True), *pseudo]
-    information = [[0.0] * k for _ in range(k)]
-    for _ in range(_ROUNDS):
-        slope = [-slight * value for value in values]
-        information = [[slight * (i == j) for j in range(k)] for i in range(k)]
-        for row, won in observed:
-            p = _sigmoid(math.fsum(values[i] * x for i, x in row.items()))
-            for i, x in row.items():
-                slope[i] += (won - p) * x
-                for j, y in row.items():
-                    information[i][j] += p * (1 - p) * x * y
-        step = _solve(information, slope)
-        largest = max(map(abs, step), default=0.0)
-        values = [value + s * min(1.0, _STEP / (largest or 1.0)) for value, s in zip(values, step, strict=True)]
-        if largest < _ENOUGH:
-            break
-    scores: dict[str, list[float]] = {}
-    for row, won, unit in zip(rows, wins, units, strict=True):
-        p = _sigmoid(math.fsum(values[i] * x for i, x in row.items()))
-        mine = scores.setdefault(unit, [0.0] * k)
-        for i, x in row.items():
-            mine[i] += (won - p) * x
-    m = len(scores)
-
-    def error(contrast: _Row) -> float | None:
-        if m < 2:
-            return None
-        weights = _solve(information, [contrast.get(i, 0.0) for i in range(k)])
-        moved = [math.fsum(w * s for w, s in zip(weights, mine, strict=True)) for mine in scores.values()]
-        model = math.fsum(w * contrast.get(i, 0.0) for i, w in enumerate(weights))  # without variance between groups
-        variance = max(math.fsum(x * x for x in moved) * m / (m - 1), model if m == len(rows) else 0.0)
-        return t_quantile(m - 1) * math.sqrt(variance)
-
-    return _Fitted(values, error)
-
-
-def _solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """Return the solution of a positive definite system, by Cholesky's decomposition."""
-    k = len(right)
-    lower = [[0.0] * k for _ in range(k)]
-    for i in range(k):
-        for j in range(i + 1):
-            rest = matrix[i][j] - math.fsum(lower[i][n] * lower[j][n] for n in range(j))
-            lower[i][j] = math.sqrt(max(rest, 1e-12)) if i == j else rest / lower[j][j]
-    out = [0.0] * k
-    for i in range(k):
-        out[i] = (right[i] - math.fsum(lower[i][n] * out[n] for n in range(i))) / lower[i][i]
-    for i in reversed(range(k)):
-        out[i] = (out[i] - math.fsum(lower[n][i] * out[n] for n in range(i + 1, k))) / lower[i][i]
-    return out
-
-
-def _apart(k: int, met: Iterable[tuple[int, ...]]) -> set[int]:
-    """Return the systems that no chain of pairs joins with the first."""
-    joined, pairs = {0}, [*met]
-    grown = True
+def _is_joined(names: Sequence[str], met: Sequence[tuple[str, ...]]) -> bool:
+    """True if chains of pairs that *met* join all *names*."""
+    joined, grown = {*names[:1]}, True
     while grown:
-        more = {n for pair in pairs if joined & {*pair} for n in pair} - joined
+        more = {name for pair in met if joined & {*pair} for name in pair} - joined
         joined |= more
         grown = bool(more)
-    return {*range(k)} - joined
+    return joined == {*names}

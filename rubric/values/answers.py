@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, ClassVar, assert_never, cast
+from typing import Any, ClassVar, cast
 
 from attrs import field, frozen
 
@@ -55,6 +55,10 @@ class YesNo(Answer, Shown):
         """Return the place in 0..1 of *value*."""
         return float(value)
 
+    def nearest(self, score: float) -> bool:
+        """Return what a judge would say for a *score* in 0..1."""
+        return score >= 0.5  # noqa: PLR2004 - where yes begins
+
 
 @frozen(repr=False)
 class Unit(Answer, Shown):
@@ -74,6 +78,10 @@ class Unit(Answer, Shown):
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*, which is *value*."""
         return float(value)
+
+    def nearest(self, score: float) -> float:
+        """Return what a judge would say for a *score* in 0..1."""
+        return score
 
 
 @guided_class
@@ -246,6 +254,10 @@ class Levels(Answer, Shown):
         """Return the place in 0..1 of *value*."""
         return (int(value) - self.low) / (self.high - self.low)
 
+    def nearest(self, score: float) -> int:
+        """Return what a judge would say for a *score* in 0..1."""
+        return round(self.low + score * (self.high - self.low))
+
     @property
     def words(self) -> str:
         """The answers there are, and which of them have a text for themselves (anchors) or together (bands)."""
@@ -323,6 +335,11 @@ class Choices(Answer, Shown):
     def __repr__(self) -> str:
         return super().__repr__() if self.is_scored else f"Choices({[choice.label for choice in self.choices]})"
 
+    @classmethod
+    def in_steps(cls, labels: Sequence[str]) -> Choices:
+        """Return the choices *labels*, from the worst to the best, with scores in equal steps from 0 to 1."""
+        return cls(in_steps(labels))
+
     def check_scores(self) -> None:
         """Refuse labels alone, with what to write in both orders."""
         if self.is_scored:
@@ -346,6 +363,10 @@ class Choices(Answer, Shown):
         if (choice := self.get(str(value))) is None:
             raise refuse("value", value, f"one of {self.words}")
         return choice.score
+
+    def nearest(self, score: float) -> str:
+        """Return what a judge would say for a *score* in 0..1."""
+        return min(self.choices, key=lambda choice: abs(choice.score - score)).label
 
     def get(self, label: str) -> Choice | None:
         """Return the choice that *label* names; upper and lower case do not matter."""
@@ -380,21 +401,6 @@ def as_answer(value: object) -> object:
 
 JudgeAnswer = YesNo | Unit | Levels | Choices
 """What a judge is asked for in one reply: a closed union, so that a type checker names where a new one is missing."""
-
-
-def nearest(answer: JudgeAnswer, score: float) -> bool | int | float | str:
-    """Return what a judge would say to *answer* for a *score* in 0..1."""
-    match answer:
-        case YesNo():
-            return score >= 0.5  # noqa: PLR2004 - where yes begins
-        case Levels(low=low, high=high):
-            return round(low + score * (high - low))
-        case Choices(choices=choices):
-            return min(choices, key=lambda choice: abs(choice.score - score)).label
-        case Unit():
-            return score
-        case never:
-            assert_never(never)
 
 
 @frozen(repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
@@ -20,6 +20,27 @@ from rubric.values.matching import check_schema, matches, pattern
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
+
+
+class Launcher:
+    """
+    What starts programs: a `Script`, or a function of a candidate for `Holds` or `Criterion.on`.
+
+    `flow` does not call such a function, which would block its thread: it asks for it to be run, as for a `Script`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def scripts(self) -> Sequence[str]:
+        """The names of the programs that it starts: its own, or those that a function says; empty for none."""
+        return (str(self),)
+
+
+def launcher_of(value: object) -> Launcher | None:
+    """Return what starts programs in *value*, an answer or what a criterion is asked of; None if nothing does."""
+    found = value.function if isinstance(value, Holds) else value
+    return found if isinstance(found, Launcher) and found.scripts else None
 
 
 class Check(Answer):
@@ -125,6 +146,10 @@ class Matches(Check, Shown):
     def __str__(self) -> str:
         return f"matches {_described(self.pattern)}"
 
+    def found_in(self, text: str) -> bool:
+        """True if the pattern is found in *text*, which takes time linear in it."""
+        return matches(self.pattern, text)
+
 
 @guided_class
 @frozen(repr=False)
@@ -174,7 +199,7 @@ class Calls(Check, Shown):
         return f"calls {self.name}{with_}"
 
 
-Order = Literal["any_order", "in_order", "exact"]
+Order = Literal["in_order", "exact"]
 
 
 def _as_tools(value: Iterable[str]) -> tuple[str, ...]:
@@ -202,8 +227,7 @@ class Trajectory(Check, Shown):
 
     Args:
         tools: Their names, in which `*` and `?` match other letters, and case does not matter.
-        order: `any_order`: each was called, as often as it is named; `in_order`: in this order, with other calls
-            between them; `exact`: in this order, and no others.
+        order: `in_order`: in this order, with other calls between them; `exact`: in this order, and no others.
     """
 
     tools: tuple[str, ...] = field(converter=_as_tools)
@@ -217,10 +241,8 @@ class Trajectory(Check, Shown):
         names = [*called]
         if self.order == "exact":
             return len(names) == len(self.tools) and all(map(matches_name, self.tools, names))
-        if self.order == "in_order":
-            rest = iter(names)
-            return all(any(matches_name(tool, name) for name in rest) for tool in self.tools)
-        return all(sum(matches_name(tool, name) for name in names) >= self.tools.count(tool) for tool in {*self.tools})
+        rest = iter(names)
+        return all(any(matches_name(tool, name) for name in rest) for tool in self.tools)
 
 
 LIMITS = ("latency", "cost", "tokens", "calls", "tool_calls", "perplexity")
@@ -352,11 +374,12 @@ def _as_config(value: Mapping[str, Any]) -> FrozenMap:
 
 @guided_class
 @frozen(repr=False)
-class Script(Check, Shown):
+class Script(Check, Launcher, Shown):
     """
     A program decides, given the candidate as JSON on standard input (AgentV's `script` graders).
 
-    It runs only in a suite that allows scripts; everywhere else the criterion stays unjudged.
+    It runs only where programs are allowed: in a suite's run with `allow_scripts=True`, or within
+    `rubric.programs.allowing()`. Everywhere else the criterion stays unjudged.
 
     Args:
         command: The program and its arguments. They pass through no shell.

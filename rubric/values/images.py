@@ -30,13 +30,6 @@ def is_address(image: str) -> bool:
     return _DATA.match(image) is not None and all(map(_ENDS.fullmatch, ends))
 
 
-def named_image(kind: str, data: str, name: str) -> str:
-    """Return the image of *kind*, with *data* in base 64, as a `data:` URL called *name*."""
-    from urllib.parse import quote  # noqa: PLC0415 - few images have names
-
-    return f"data:{kind};name={quote(name, safe='')};base64,{data}"
-
-
 def sent_image(image: str) -> str:
     """Return *image* without its name, as it is sent."""
     return _NAME.sub(r"\1", image, count=1) if ";name=" in image[:2_100] else image

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 from attrs import Attribute, evolve, field, frozen
 from attrs import fields as attrs_fields
@@ -320,6 +320,14 @@ class Judge(Shown, metaclass=GuidedType):
         named = getattr(self.model, "__name__", None) or client_model_name(self.model)
         return str(named or type(self.model).__name__)
 
+    def single_judges(self) -> tuple[Judge, ...]:
+        """Return the judge itself; of a jury, a panel or a cascade, every single judge in it."""
+        return (self,)
+
+    def without_early_stop(self) -> Judge:
+        """Return the judge itself; of a jury, a panel or a cascade, one that asks for every vote."""
+        return self
+
     @property
     def is_function(self) -> bool:
         """Whether a plain function answers, which is given the messages and nothing else."""
@@ -371,9 +379,22 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Any
     return Judge(cast("str | Function | Model", value))
 
 
+class _Rule(Shown):
+    """What a jury, a panel and a cascade have in common: they grade by the votes of their members."""
+
+    @property
+    def members(self) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+        """The judges that cast the votes, in order; a cascade's second is asked only where its first leaves a doubt."""
+        raise NotImplementedError
+
+    def single_judges(self) -> tuple[Judge, ...]:
+        """Return every single judge within, in order; that of a jury once."""
+        return tuple(single for member in self.members for single in member.single_judges())
+
+
 @guided_class
 @frozen(repr=False)
-class Jury(Shown):
+class Jury(_Rule):
     """
     The same judge several times: the whole rubric is graded *size* times.
 
@@ -407,6 +428,24 @@ class Jury(Shown):
     def needed(self) -> int:
         """How many passing votes meet the consensus, of *size* votes."""
         return passes_needed(self.consensus, self.size)
+
+    @property
+    def name(self) -> str:
+        """The jury in a few words."""
+        return f"jury of {self.size}: {self.judge.name}"
+
+    @property
+    def members(self) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+        """The judge, as often as it votes."""
+        return (self.judge,) * self.size
+
+    def single_judges(self) -> tuple[Judge, ...]:
+        """Return every single judge within, in order, once."""
+        return self.judge.single_judges()
+
+    def without_early_stop(self) -> Jury:
+        """Return one that asks for every vote."""
+        return evolve(self, judge=self.judge.without_early_stop(), early_stop=False)
 
     def _repr_markdown_(self) -> str:
         return f"jury of {self.size}, consensus {self.consensus:g}: {cell(repr(self.judge))}"
@@ -449,7 +488,7 @@ def _as_weights(value: Iterable[float] | None) -> tuple[float, ...] | None:
 
 @guided_class
 @frozen(repr=False, init=False)
-class Panel(Shown):
+class Panel(_Rule):
     """
     Several different judges; each grades the whole rubric. The reported score is the panel's mean.
 
@@ -523,6 +562,20 @@ class Panel(Shown):
         if self.tie_break != "fail":
             raise DefinitionError("tie_break", "a consensus says how many must pass, so there are no ties; keep one")
 
+    @property
+    def name(self) -> str:
+        """The panel in a few words."""
+        return f"panel: {', '.join(member.name for member in self.judges)}"
+
+    @property
+    def members(self) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+        """The judges."""
+        return self.judges
+
+    def without_early_stop(self) -> Panel:
+        """Return one that asks for every vote."""
+        return evolve(self, judges=[member.without_early_stop() for member in self.judges], early_stop=False)
+
     def _repr_markdown_(self) -> str:
         weights = self.weights or (1,) * len(self.judges)
         rows = [(repr(judge), f"{weight:g}") for judge, weight in zip(self.judges, weights, strict=True)]
@@ -557,7 +610,7 @@ def _occasion(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 @guided_class
 @frozen(repr=False)
-class Cascade(Shown):
+class Cascade(_Rule):
     """
     A cheap judge first; another, only where the first leaves a doubt.
 
@@ -585,6 +638,20 @@ class Cascade(Shown):
         if self.when == "disagrees" and isinstance(self.first, Judge):
             raise DefinitionError("when", "one judge cannot disagree with itself; give a jury or a panel as the first")
 
+    @property
+    def name(self) -> str:
+        """The cascade in a few words."""
+        return f"cascade: {self.first.name}, then {self.then.name}"
+
+    @property
+    def members(self) -> tuple[Judge | Jury | Panel | Cascade, ...]:
+        """The first judge, and the one that is asked where it leaves a doubt."""
+        return self.first, self.then
+
+    def without_early_stop(self) -> Cascade:
+        """Return one whose judges ask for every vote."""
+        return evolve(self, first=self.first.without_early_stop(), then=self.then.without_early_stop())
+
     def _repr_markdown_(self) -> str:
         when = self.when if isinstance(self.when, str | tuple) else getattr(self.when, "__name__", repr(self.when))
         return f"cascade: {cell(repr(self.first))}, then ({cell(str(when))}) {cell(repr(self.then))}"
@@ -592,58 +659,3 @@ class Cascade(Shown):
 
 AnyJudge = Judge | Jury | Panel | Cascade
 """Anything that can grade a rubric: one judge, a jury, a panel or a cascade."""
-
-
-def size_of(rule: Jury | Panel | Cascade) -> int:
-    """Return the number of votes of *rule*; those of a cascade are its first judge's, and its second's if asked."""
-    return len(members_of(rule))
-
-
-def members_of(rule: Jury | Panel | Cascade) -> Sequence[AnyJudge]:
-    """Return the judges that cast the votes of *rule*, in order."""
-    match rule:
-        case Jury():
-            return (rule.judge,) * rule.size
-        case Panel():
-            return rule.judges
-        case Cascade():
-            return (rule.first, rule.then)
-        case never:
-            assert_never(never)
-
-
-def name_of(judge: AnyJudge) -> str:
-    """Describe *judge* in a few words."""
-    match judge:
-        case Judge():
-            return judge.name
-        case Jury():
-            return f"jury of {judge.size}: {name_of(judge.judge)}"
-        case Panel():
-            return f"panel: {', '.join(name_of(member) for member in judge.judges)}"
-        case Cascade():
-            return f"cascade: {name_of(judge.first)}, then {name_of(judge.then)}"
-
-
-def judges_of(judge: AnyJudge) -> Iterator[Judge]:
-    """Yield every single judge in *judge*, in order; that of a jury once."""
-    if isinstance(judge, Judge):
-        yield judge
-    else:
-        for member in (judge.judge,) if isinstance(judge, Jury) else members_of(judge):
-            yield from judges_of(member)
-
-
-def unhurried(judge: AnyJudge) -> AnyJudge:
-    """Return *judge* without early stops."""
-    match judge:
-        case Judge():
-            return judge
-        case Jury():
-            return evolve(judge, judge=unhurried(judge.judge), early_stop=False)
-        case Panel():
-            return evolve(judge, judges=[unhurried(member) for member in judge.judges], early_stop=False)
-        case Cascade():
-            return evolve(judge, first=unhurried(judge.first), then=unhurried(judge.then))
-        case never:
-            assert_never(never)

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
-from rubric.internals.secrets import MASK, redact_reply
+from rubric.internals.secrets import MASK, describe, redact_reply
 from rubric.internals.text import counted, visible
 from rubric.values.images import sent_image
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
+    from rubric.values.checks import Launcher
     from rubric.values.criteria import Criterion
     from rubric.values.judges import Judge
 
@@ -116,7 +118,9 @@ class Ask:
         steps: How many times the judge may still call tools; with 0 it has to answer.
         exact: The JSON Schema of this one reply, as text with an empty nonce, for servers that compile it for each
             request; see `exact_schema`.
-        about: The candidate itself, for judges that are functions of it; the messages have all that a model sees.
+        about: The candidate itself, for judges that are functions of it and for programs; the messages have all that a
+            model sees.
+        program: What answers in the place of a model, `made` of the candidate: such an ask has no messages.
     """
 
     judge: Judge
@@ -143,6 +147,7 @@ class Ask:
     steps: int = 0
     exact: str = field(default="", eq=False, repr=False)
     about: Candidate | None = field(default=None, eq=False, repr=False)
+    program: Launcher | None = None
 
     @property
     def retries_left(self) -> int:
@@ -256,6 +261,7 @@ class Reply:
             without text is an empty one.
         remarks: Remarks for people on how it was sent, such as a key that went over plain HTTP.
         wanted: The message that asks for tools, as JSON, to be sent back with their results; empty in an answer.
+        made: What a program made: a `Decided`, or the candidate that is judged.
     """
 
     text: str | None = field(converter=_redacted)
@@ -268,6 +274,7 @@ class Reply:
     choices: tuple[str, ...] = field(default=(), converter=_redacted, repr=False)
     remarks: tuple[str, ...] = ()
     wanted: str = field(default="", converter=_redacted, repr=False)
+    made: Any = None
 
     def __attrs_post_init__(self) -> None:
         if self.logprobs and self.text and MASK in self.text:  # its tokens spell out what is masked
@@ -301,6 +308,11 @@ class Failure:
     status: int | None = None
     in_doubt: bool = False
     again: bool = False
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Return the failure that *error* is: its type and its text, without secrets."""
+        return cls("exception", describe(error))
 
     def __str__(self) -> str:
         where = [f"criterion {self.criterion!r}"] if self.criterion else []
@@ -364,3 +376,6 @@ def commit_nothing(_: Reply | Failure | None) -> None:
 
 Transport = Callable[[Ask], Awaitable[Reply | Failure]]
 """Sends an ask and returns the reply or the failure; it raises nothing but cancellations and interrupts."""
+
+PROGRAMS: ContextVar[Transport | None] = ContextVar("rubric_programs", default=None)
+"""What runs the program of an ask, where programs are allowed; None where they are not. `rubric.programs` sets it."""

@@ -162,6 +162,34 @@ class RubricTest(Shown):
         """The ids of criteria that are not to be met."""
         return self.fails if isinstance(self.fails, tuple) else ()
 
+    def check(self, rubric: Rubric, field: str = "tests") -> None:
+        """
+        Refuse a test, which stands at *field*, that names no criterion of *rubric*, or an answer that it cannot have.
+
+        A rubric may pass through such a state while it is built; it cannot be checked or written in it.
+        """
+        known = rubric.ids
+        for name, ids in (("passes", self.met), ("fails", self.unmet), ("expects", self.expects)):
+            for id_ in ids:
+                if id_ not in known:
+                    raise DefinitionError(f"{field}.{name}", f"no criterion {id_!r}{fields.suggest(id_, known)}")
+        for id_, value in self.expects.items():
+            _expected(f"{field}.expects.{id_}", rubric[id_], value)
+
+    def fits(self, criterion: Criterion, finding: Scored) -> bool:
+        """True if *finding* is the answer to *criterion* that the test expects."""
+        match _expected("expects", criterion, self.expects[criterion.id]), criterion.answer:
+            case bool() as said, _:
+                return (finding.score >= _EVEN) is said
+            case str() as label, Choices() as choices:
+                return isinstance(finding.value, str) and choices.get(finding.value) == choices.get(label)
+            case (float() as low, float() as high), answer:
+                at = finding.score
+                if isinstance(answer, Levels):
+                    at = answer.low + at * (answer.high - answer.low)
+                return low - _ROUNDING <= at <= high + _ROUNDING
+        raise AssertionError(criterion)  # pragma: no cover
+
 
 def as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTest, ...]:
     """Return *value*, tests or mappings of their fields, as tests."""
@@ -176,22 +204,6 @@ def as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTes
                 raise DefinitionError(f"tests[{index}]", f"RubricTest: {problem}") from None
         value = tests
     return fields.as_tuple("tests", value, RubricTest, "RubricTest")
-
-
-def check_tests(rubric: Rubric) -> None:
-    """
-    Refuse tests that name no criterion of *rubric*, or an answer that it cannot have.
-
-    A rubric may pass through such a state while it is built; it cannot be checked or written in it.
-    """
-    known = rubric.ids
-    for index, test in enumerate(rubric.tests):
-        for name, ids in (("passes", test.met), ("fails", test.unmet), ("expects", test.expects)):
-            for id_ in ids:
-                if id_ not in known:
-                    raise DefinitionError(f"tests[{index}].{name}", f"no criterion {id_!r}{fields.suggest(id_, known)}")
-        for id_, value in test.expects.items():
-            _expected(f"tests[{index}].expects.{id_}", rubric[id_], value)
 
 
 def _expected(field: str, criterion: Criterion, value: Any) -> bool | str | Range:
@@ -211,21 +223,6 @@ def _expected(field: str, criterion: Criterion, value: Any) -> bool | str | Rang
             for end in found:
                 fields.check_number(field, end, low, high)
             return found
-
-
-def fits(criterion: Criterion, value: Any, finding: Scored) -> bool:
-    """True if *finding* is the answer that a test expects, *value*."""
-    match _expected("expects", criterion, value), criterion.answer:
-        case bool() as said, _:
-            return (finding.score >= _EVEN) is said
-        case str() as label, Choices() as choices:
-            return isinstance(finding.value, str) and choices.get(finding.value) == choices.get(label)
-        case (float() as low, float() as high), answer:
-            at = finding.score
-            if isinstance(answer, Levels):
-                at = answer.low + at * (answer.high - answer.low)
-            return low - _ROUNDING <= at <= high + _ROUNDING
-    raise AssertionError(criterion)  # pragma: no cover
 
 
 _ROUNDING = 1e-9

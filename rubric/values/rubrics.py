@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
@@ -16,10 +16,11 @@ from rubric.internals.containers import Listed
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
+from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
-from rubric.values.checks import AnyCheck, Check
+from rubric.values.checks import AnyCheck, Check, launcher_of
 from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
 from rubric.values.trees import DecisionTree
 
@@ -239,6 +240,10 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
             return (Criterion(self.tree.question, id=WHOLE, answer=self.tree),)
         return self.criteria
 
+    def policy(self, criterion: Criterion) -> str | float:
+        """Return what becomes of an abstention on *criterion*, one of its own."""
+        return self.abstain if criterion.abstain is None else criterion.abstain
+
     @cached_property
     def digest(self) -> str:
         """16 hexadecimal digits of what is asked and how it is scored; equal after a round trip through a file."""
@@ -434,21 +439,12 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
     # -- showing -----------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return f"<Rubric {self.name!r}: {self._summary()}>"
+        return f"<Rubric {self.name!r}: {summarize(self)}>"
 
-    def _summary(self) -> str:
-        what = counted(len(self.criteria), "criterion") if self.criteria else "one text" if self.text else "one tree"
-        what = what if self.judged else "nothing yet"
-        return f"{what}, {'the judge decides' if self.threshold is None else f'pass at {self.threshold:g}'}"
-
-    def _repr_html_(self) -> str:
-        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks need these
-        from rubric.values.cards import rubric_card  # noqa: PLC0415
-
-        return fragment(rubric_card(self, self._summary(), describe))
+    _repr_html_ = as_html
 
     def _repr_markdown_(self) -> str:
-        head = f"**{cell(self.name) or 'rubric'}** ({self._summary()})"
+        head = f"**{cell(self.name) or 'rubric'}** ({summarize(self)})"
         counts = "points" if self.aggregation == "points" else "weight"
         rows = [
             (c.id, shorten(c.text, 300), describe(c), f"{'-' if c.polarity == 'penalty' else ''}{c.weight:g}")
@@ -517,16 +513,20 @@ def check_weights(rubric: Rubric) -> None:
                 raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
 
-def averaged(rubric: Rubric) -> Rubric:
-    """Return *rubric* for files that know no points: without penalties, points are the weighted average."""
-    return evolve(rubric, aggregation="weighted_average") if rubric.aggregation == "points" else rubric
-
-
 def check_options(given: Mapping[str, Any]) -> None:
     """Refuse names in *given* that no criterion has."""
     if "points" in given:
         raise DefinitionError("points", "the points of a criterion are its weight; give weight=...")
     fields.check_fields(Criterion, "a criterion", (name for name in given if name not in ANSWER_KEYS))
+
+
+def programs_in(rubric: Rubric) -> Iterator[str]:
+    """Yield the names of the programs that grading by *rubric* starts, where they are allowed."""
+    for criterion in rubric.judged:
+        for program in filter(None, map(launcher_of, (criterion.on, criterion.answer))):
+            yield from program.scripts
+        if isinstance(criterion.answer, Rubric):
+            yield from programs_in(criterion.answer)
 
 
 def is_reviewed(rubric: Rubric) -> bool:
@@ -545,6 +545,13 @@ def unreviewed(names: Sequence[str]) -> str:
 def _on(on: object) -> str:
     """Describe what a criterion is asked of, other than the whole conversation."""
     return f"turn {on}" if isinstance(on, int) else on if isinstance(on, str) else getattr(on, "__name__", "a part")
+
+
+def summarize(rubric: Rubric) -> str:
+    """Describe in a few words what *rubric* holds and when it passes."""
+    what = counted(len(rubric.criteria), "criterion") if rubric.criteria else "one text" if rubric.text else "one tree"
+    what = what if rubric.judged else "nothing yet"
+    return f"{what}, {'the judge decides' if rubric.threshold is None else f'pass at {rubric.threshold:g}'}"
 
 
 def describe(criterion: Criterion) -> str:

@@ -14,6 +14,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.fields import Shown, number, plain_number, refuse, string, text
 from rubric.internals.guided import guided, guided_class
+from rubric.internals.notebooks import as_html
 from rubric.values.answers import Answer
 
 _DEEPEST = 64
@@ -80,11 +81,7 @@ class DecisionTree(Answer, Shown):
         """The number of questions on the shortest walk."""
         return 1 + min(b.shortest if isinstance(b, DecisionTree) else 0 for b in (self.yes, self.no))
 
-    def _repr_html_(self) -> str:
-        from rubric.rendering.html import fragment  # noqa: PLC0415 - only notebooks need these
-        from rubric.values.cards import tree_card  # noqa: PLC0415
-
-        return fragment(tree_card(self))
+    _repr_html_ = as_html
 
     def nodes(self) -> Iterator[DecisionTree]:
         """Yield this node and those below it, the yes branch first."""

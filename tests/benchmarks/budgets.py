@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from rubric import Candidate, Judge, Rubric, Ungraded, flow
+from rubric import Candidate, Judge, Rubric, Ungraded
+from rubric.driving import flow
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import grade_many
 from rubric.errors import DefinitionError

@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rubric import Judge, Reply, Rubric, Usage
+from rubric import Judge, Rubric
+from rubric.driving import Reply, Usage
 from rubric.engine.bulk import grade_many
 from rubric.values.requests import Ask
 from tests.benchmarks.sampling import sampling

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import field, frozen
 
-from rubric import Grade, Judge, Rubric, Scored, Ungraded, Unjudged
+from rubric import Grade, Judge, Rubric, Ungraded
 from rubric.engine.bulk import grade_many
+from rubric.results import Scored, Unjudged
 from rubric.store.audit import stats, verify
 from rubric.store.store import Store
 from rubric.values.requests import FailureKind

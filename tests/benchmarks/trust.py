@@ -9,7 +9,8 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from rubric import Grades, Labels, Rubric, agreement, compare, estimate
+from rubric import Grades, Rubric
+from rubric.trust import Labels, agreement, compare, estimate
 from tests.recorded import grades
 
 GRADES, GROUPS = 10_000, 1_000

@@ -170,7 +170,8 @@ async def ours(work: Work, **options: Any) -> Run:
 
 async def our_calls(work: Work, **options: Any) -> Run:
     """Single judge calls of ours, typed reply and all, with the messages of the bare clients."""
-    from rubric import Criterion, Reply
+    from rubric import Criterion
+    from rubric.driving import Reply
     from rubric.internals.frozen_map import FrozenMap
     from rubric.models.registry import model_of
     from rubric.models.retry import attempt

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rubric import Report, dump, grade, load, plan, schema
+from rubric import dump, grade, load, plan
+from rubric.formats import schema
+from rubric.suites import Report
 from tests.command_line import EXAMPLES, REPLY, RUBRIC, run
 from tests.places import ROOT
 from tests.servers import Server
@@ -82,7 +84,7 @@ def test_a_threshold_outside_its_range_exits_with_2() -> None:
     """The message names the field and what is allowed."""
     result = run("grade", RUBRIC, REPLY, "-j", "offline", "--threshold", "nan")
     assert result.exit_code == 2
-    assert result.stderr == "threshold: expected a finite number from 0 to 1, got nan\n"
+    assert result.stderr == "--threshold: expected a finite number from 0 to 1, got nan\n"
 
 
 def test_input_and_reference_reach_the_judge() -> None:
@@ -579,6 +581,7 @@ def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
 def test_a_file_of_many_candidates_is_not_graded_as_one_text(
     command: str, name: str, text: str, tmp_path: Path
 ) -> None:
+    """`grade` and `plan` refuse a table and name `grade-many`; standard input is one text."""
     (tmp_path / name).write_text(text)
     done = run(command, RUBRIC, str(tmp_path / name), "-j", "offline")
     assert done.exit_code == 2
@@ -587,6 +590,7 @@ def test_a_file_of_many_candidates_is_not_graded_as_one_text(
 
 
 def test_a_plan_of_a_suite_heads_a_rubric_without_a_name_by_its_first_case(tmp_path: Path) -> None:
+    """The heading is the id of the first case that uses the rubric."""
     file = tmp_path / "suite.yaml"
     file.write_text("cases: [{id: a, rubric: Is warm, output: x}, {id: b, rubric: Is short, output: x}]\n")
     shown = run("plan", str(file), "-j", "offline").stdout

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Budget, DefinitionError, Grades, Judge, Jury, grade_many
+from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
 from rubric.commands.grade_many import Counts
-from rubric.commands.output import as_options
 from rubric.store.audit import stats
 from tests.places import ROOT
 
@@ -67,6 +66,7 @@ def load(folder: Path) -> Any:
 
 
 def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
+    """`--report` writes one HTML page with every result, and refuses any other ending."""
     done = graded(folder, "--report", folder / "page.html")
     assert done.exit_code == 0
     page = (folder / "page.html").read_text("utf-8")
@@ -176,9 +176,9 @@ def test_a_budget_ends_it_and_another_run_goes_on(folder: Path) -> None:
 def test_a_cost_is_held_where_the_price_is_known(folder: Path) -> None:
     """Where it is not, the refusal speaks in terms of the command line."""
     assert graded(folder, "--max-cost", 1).exit_code == 0
-    with pytest.raises(DefinitionError) as refused:
-        Budget(cost=1).check(Judge(lambda _: "yes"))
-    assert as_options(str(refused.value)).endswith("limit the calls instead: --max-calls")
+    refused = graded(folder, "--max-cost", 1, judge="nobody/knows-this")
+    assert refused.exit_code == 2
+    assert "give --max-calls N or leave out the cost" in " ".join(refused.stderr.split())
 
 
 def test_calls_in_doubt_are_held_or_sent_again(folder: Path) -> None:

@@ -15,8 +15,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Case, Criterion, Judge, Jury, Report, Rubric, Store, Suite, flips
+from rubric import Case, Criterion, Judge, Jury, Rubric, Store, Suite
 from rubric.errors import DefinitionError
+from rubric.suites import Report, flips
 from rubric.suites.reporters import github
 from rubric.suites.suite import fits
 from rubric.testing.scripted_model import ScriptedModel
@@ -59,6 +60,7 @@ def ids(result: Any) -> list[str]:
     ],
 )
 def test_a_filter_takes_cases_by_id_or_tag(suite: str, patterns: list[str], expected: list[str] | None) -> None:
+    """A pattern matches a whole id or tag, in any letter case; no match is an error that lists the ids."""
     options = [text for pattern in patterns for text in ("--filter", pattern)]
     result = run("grade", suite, "-j", "offline", "--format", "json", *options)
     if expected is None:
@@ -69,17 +71,20 @@ def test_a_filter_takes_cases_by_id_or_tag(suite: str, patterns: list[str], expe
 
 
 def test_a_plan_counts_the_filtered_cases_alone(suite: str) -> None:
+    """`plan --filter` counts no call of the cases that the filter leaves out."""
     planned = json.loads(run("plan", suite, "-j", "offline", "--filter", "curt", "--format", "json").stdout)
     assert planned["calls"]["most"] == 2
 
 
 def test_a_file_without_a_fitting_case_is_left_out(suite: str, tmp_path: Path) -> None:
+    """Among several files, the filter runs the matching case and reports no error for the others."""
     other = tmp_path / "other.yaml"
     other.write_text("suite: x\ncases: [{id: last, output: Hi, rubric: [Hi]}]\n")
     assert ids(run("grade", suite, str(other), "-j", "offline", "--filter", "last", "--format", "json")) == ["last"]
 
 
 def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> None:
+    """Cases of the baseline that the filter leaves out are not reported as missing."""
     before = tmp_path / "before.json"
     run("grade", suite, "-j", "offline", "--out", str(before))
     result = run("grade", suite, "-j", "offline", "--filter", "polite", "--baseline", str(before))
@@ -89,6 +94,7 @@ def test_a_filter_is_that_of_the_baseline_too(suite: str, tmp_path: Path) -> Non
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_an_id_fits_each_part_of_it_and_a_star(part: str, before: str, after: str) -> None:
+    """A pattern without wildcards matches every id that contains it; `*` matches all."""
     id_ = before + part + after
     assert fits(["*"], id_)
     if "*" not in part and "?" not in part:
@@ -97,6 +103,7 @@ def test_an_id_fits_each_part_of_it_and_a_star(part: str, before: str, after: st
 
 
 def test_a_suite_in_code_is_filtered_alike() -> None:
+    """`Suite.filter` follows the rules of `--filter`, with the same error."""
     suite = Suite("s", [Case("a", "Is polite", output="x"), Case("b", "Is polite", output="x", tags=["t"])])
     assert [case.id for case in suite.filter("t")] == ["b"]
     with pytest.raises(DefinitionError, match="no case fits 'z'; the cases are a, b"):
@@ -120,6 +127,7 @@ CASES = Suite("s", [Case("a", Rubric("r", criteria=["Is polite"]), output="Thank
     [((True, True, True, True), 0.0, 0), ((True, False, True, False), 4 / 6, 1), ((True, True, True, False), 0.5, 1)],
 )
 def test_the_flip_rate_is_the_share_of_pairs_that_differ(verdicts: tuple[bool, ...], rate: float, flipped: int) -> None:
+    """Four repetitions are six pairs; the rate is the share of pairs with two different verdicts."""
     report = CASES.run(flipping(*verdicts), repeat=4)
     whole, only = flips(report)
     assert (whole.id, only.id) == ("(verdict)", "is-polite")
@@ -129,16 +137,19 @@ def test_the_flip_rate_is_the_share_of_pairs_that_differ(verdicts: tuple[bool, .
 
 
 def test_flip_rates_survive_a_file(tmp_path: Path) -> None:
+    """A report that is read back from its file gives the same flip rates."""
     report = CASES.run(flipping(True, False), repeat=2)
     assert flips(Report.load(report.write(tmp_path / "r.json"))) == flips(report)
     assert flips(report).to_dict()["flips"][0]["rate"] == 1
 
 
 def test_a_report_without_repetitions_has_no_flip_rates() -> None:
+    """One run of a case makes no pair."""
     assert len(flips(CASES.run(flipping(True)))) == 0
 
 
 def test_a_repetition_that_was_not_judged_is_in_no_pair() -> None:
+    """An ungraded repetition is left out; the two others make the only pair."""
     lines: list[Any] = [{"reason": "r", "verdict": True}, "none", "again", {"reason": "r", "verdict": False}]
     report = CASES.run(Judge(ScriptedModel(lines), sealed=False), repeat=3)
     assert [row.status for row in report] == ["passed", "ungraded", "failed"]
@@ -156,6 +167,7 @@ def alternating(_: Any) -> str:
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_the_store_keeps_each_repetition_and_serves_all_of_them(tmp_path: Path, size: int) -> None:
+    """Each repetition has its own reply in the store, and the second run sends no request."""
     one = Judge(alternating, sealed=False, identity="v1")
     judge = one if size == 1 else Jury(one, size, early_stop=False)
     ASKED.clear()
@@ -169,6 +181,7 @@ def test_the_store_keeps_each_repetition_and_serves_all_of_them(tmp_path: Path, 
 
 
 def test_a_target_is_asked_once_a_case() -> None:
+    """Repetitions grade one output again; they do not ask the target for a new one."""
     asked = []
 
     def target(case: Case) -> str:
@@ -181,6 +194,7 @@ def test_a_target_is_asked_once_a_case() -> None:
 
 
 def test_the_flip_rates_are_printed_below_the_report(suite: str) -> None:
+    """People read them on standard output; with `--format json` they go to standard error."""
     result = run("grade", suite, "-j", "offline", "--repeat", "2")
     assert "polite [repeat 2]" in result.stdout
     assert "flip rate" in result.stdout
@@ -193,6 +207,7 @@ def test_the_flip_rates_are_printed_below_the_report(suite: str) -> None:
 
 
 def test_fail_fast_starts_no_case_after_the_first_that_fails(suite: str) -> None:
+    """The report holds the cases up to the failure, with a warning that counts the others."""
     result = run("grade", suite, "-j", "offline", "--fail-fast", "--concurrency", "1", "--format", "json")
     assert result.exit_code == 1
     assert ids(result) == ["polite", "rude"]
@@ -200,6 +215,7 @@ def test_fail_fast_starts_no_case_after_the_first_that_fails(suite: str) -> None
 
 
 def test_fail_fast_starts_no_further_file(suite: str, tmp_path: Path) -> None:
+    """A failure in the first file stops the second, and the report says so."""
     other = tmp_path / "other.yaml"
     other.write_text("suite: x\ncases: [{id: last, output: Hi, rubric: [Hi]}]\n")
     result = run("grade", suite, str(other), "-j", "offline", "--fail-fast", "--concurrency", "1", "--format", "json")
@@ -208,6 +224,7 @@ def test_fail_fast_starts_no_further_file(suite: str, tmp_path: Path) -> None:
 
 
 def test_a_run_without_failures_is_whole_with_fail_fast(suite: str) -> None:
+    """`--fail-fast` changes nothing when every case passes."""
     assert len(ids(run("grade", suite, "-j", "offline", "-t", "0", "--fail-fast", "--format", "json"))) == 3
 
 
@@ -215,6 +232,7 @@ def test_a_run_without_failures_is_whole_with_fail_fast(suite: str) -> None:
 
 
 def test_each_out_is_written_in_the_form_of_its_ending(suite: str, tmp_path: Path) -> None:
+    """Three `--out` files become JSON, JUnit XML and HTML."""
     outs = [tmp_path / name for name in ("r.json", "r.xml", "r.html")]
     run("grade", suite, "-j", "offline", *(text for out in outs for text in ("--out", str(out))))
     assert [out.read_text()[:1] for out in outs] == ["{", "<", "<"]
@@ -222,18 +240,21 @@ def test_each_out_is_written_in_the_form_of_its_ending(suite: str, tmp_path: Pat
 
 
 def test_the_quiet_report_is_the_totals_alone(suite: str) -> None:
+    """`--quiet` prints one line with the counts, and nothing to standard error."""
     result = run("grade", suite, "-j", "offline", "--quiet")
     assert (result.stderr, len(result.stdout.splitlines())) == ("", 1)
     assert result.stdout.startswith("1 passed, 2 failed")
 
 
 def test_the_verbose_report_has_the_criteria_that_are_met_too(suite: str) -> None:
+    """`--verbose` adds the criteria that were met, and the texts of the criteria."""
     usual, verbose = (run("grade", suite, "-j", "offline", *more).stdout for more in ((), ("--verbose",)))
     assert (usual.count("good-morning"), verbose.count("good-morning")) == (2, 3)
     assert "Says a name" in verbose
 
 
 def test_a_quiet_grade_is_one_line() -> None:
+    """`grade --quiet` of one candidate prints its verdict in one line."""
     (line,) = run("grade", RUBRIC, REPLY, "-j", "offline", "--quiet").stdout.splitlines()
     assert line.startswith("pass")
 
@@ -252,6 +273,7 @@ def test_a_quiet_grade_is_one_line() -> None:
     ],
 )
 def test_options_that_contradict_each_other_are_refused(suite: str, arguments: tuple[str, ...], message: str) -> None:
+    """Each contradiction is one line on standard error with exit code 2, before anything runs."""
     result = run("grade", suite, "-j", "offline", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
@@ -260,6 +282,7 @@ def test_options_that_contradict_each_other_are_refused(suite: str, arguments: t
 
 @pytest.mark.parametrize("option", [("--filter", "a"), ("--repeat", "2"), ("--fail-fast",), ("--verbose",)])
 def test_options_of_suites_are_refused_for_one_candidate(option: tuple[str, ...]) -> None:
+    """The error names the option and says that it is for suites."""
     for command in ("grade", "plan") if option[0] == "--filter" else ("grade",):
         result = run(command, RUBRIC, REPLY, "-j", "offline", *option)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -267,6 +290,7 @@ def test_options_of_suites_are_refused_for_one_candidate(option: tuple[str, ...]
 
 
 def test_nothing_is_wrapped_or_coloured_in_a_pipe(tmp_path: Path) -> None:
+    """A long line stays whole whatever `COLUMNS` says, without escape codes or trailing spaces."""
     long = " ".join(f"word{n}" for n in range(60))
     file = tmp_path / "s.yaml"
     file.write_text(f"suite: s\ncases: [{{id: a, output: x, rubric: [{{id: long, text: {long}}}]}}]\n")
@@ -294,6 +318,7 @@ def test_nothing_is_wrapped_or_coloured_in_a_pipe(tmp_path: Path) -> None:
 
 
 def test_colour_is_always_there_where_it_is_asked_for(suite: str) -> None:
+    """`--color always` colours output that is no terminal; `never` does not."""
     assert "\x1b[" in run("grade", suite, "-j", "offline", "--color", "always").stdout
     assert "\x1b[" not in run("grade", suite, "-j", "offline", "--color", "never").stdout
 
@@ -302,6 +327,7 @@ def test_colour_is_always_there_where_it_is_asked_for(suite: str) -> None:
 
 
 def test_the_head_says_what_the_run_will_take_before_it_begins(suite: str, tmp_path: Path) -> None:
+    """Standard error gets cases, repetitions, calls, cost and judge, and later the store's replies."""
     store = str(tmp_path / "r.db")
     result = run("grade", suite, "-j", "offline", "--repeat", "2", "--store", store)
     assert result.stderr == "replies: 3 cases 2 times, 8 calls, free of charge, judged by offline\n"
@@ -310,6 +336,7 @@ def test_the_head_says_what_the_run_will_take_before_it_begins(suite: str, tmp_p
 
 
 def test_the_head_of_a_large_suite_is_projected_from_a_part_of_it(tmp_path: Path) -> None:
+    """Above the limit the number of calls is an estimate, marked with "about"."""
     cases = [{"id": f"c{n}", "output": "Hi", "rubric": ["Is polite", "Is short"]} for n in range(451)]
     file = tmp_path / "s.json"
     file.write_text(json.dumps({"suite": "s", "cases": cases}))
@@ -318,12 +345,14 @@ def test_the_head_of_a_large_suite_is_projected_from_a_part_of_it(tmp_path: Path
 
 
 def test_the_head_counts_what_waits(tmp_path: Path) -> None:
+    """A case without an output counts as deferred and adds no calls."""
     file = tmp_path / "s.yaml"
     file.write_text("suite: s\ncases: [{id: a, input: Hi, rubric: [Is polite]}]\n")
     assert run("grade", str(file), "-j", "offline").stderr == "s: 1 case, 1 deferred, no calls, judged by offline\n"
 
 
 def test_a_plan_shows_the_rubric_with_its_criteria_and_its_threshold(suite: str) -> None:
+    """Each rubric of a suite is shown with its criteria's texts and its passing score."""
     shown = run("plan", RUBRIC, "-j", "offline").stdout
     assert "support reply: passes from a score of 0.8" in shown
     assert "Links the help-centre article on refunds" in shown
@@ -331,6 +360,7 @@ def test_a_plan_shows_the_rubric_with_its_criteria_and_its_threshold(suite: str)
 
 
 def test_a_plan_shows_the_rules_the_conditions_and_each_question_of_a_tree(tmp_path: Path) -> None:
+    """The plan spells out every branch, the evidence rule, the aggregation, the scale and `when`."""
     file = tmp_path / "e.yml"
     file.write_text(
         "evals:\n- name: a\n  prompt: P\n  rubric: {tree: {ask: Was it called?, yes: {ask: Is it cited?, yes: {score: 1},"
@@ -349,12 +379,14 @@ def test_a_plan_shows_the_rules_the_conditions_and_each_question_of_a_tree(tmp_p
 
 
 def test_a_failure_that_several_criteria_share_is_told_once() -> None:
+    """One line names all four criteria and the judge that failed."""
     result = run("grade", RUBRIC, REPLY, "-j", "no-vendor/no-model")
     assert "4 criteria (answers, cites, clarity, gift), judge 'no-vendor/no-model'" in result.stderr
     assert len(result.stderr.splitlines()) == 2
 
 
 def test_a_reason_that_several_cases_share_is_told_once(suite: str) -> None:
+    """The missing judge is reported once, with the number of cases."""
     result = run("grade", suite)
     assert result.stdout.count("OPENAI_API_KEY") == 1
     assert "3 cases: no judge was given" in result.stdout
@@ -362,6 +394,7 @@ def test_a_reason_that_several_cases_share_is_told_once(suite: str) -> None:
 
 @pytest.mark.parametrize("arguments", [("--x",), ("nothing",), ("grade", "--bogus"), ("store", "stats", "--x")])
 def test_a_wrong_call_is_told_in_one_line_that_names_the_help(arguments: tuple[str, ...]) -> None:
+    """Unknown options and commands print one line that ends with the `--help` to read."""
     (line,) = run(*arguments).stderr.splitlines()
     assert line.endswith("--help")
 
@@ -372,6 +405,7 @@ def test_a_wrong_call_is_told_in_one_line_that_names_the_help(arguments: tuple[s
 def test_github_gets_annotations_and_the_summary_of_the_step(
     suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The reporter prints `::error` lines and appends the report to the step's summary file."""
     summary, html = tmp_path / "summary", tmp_path / "r.html"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -388,6 +422,7 @@ HOSTILE = "x\n::error::owned\r\n##[add-mask]100% , : done"
 
 
 def test_no_text_of_a_candidate_becomes_a_command() -> None:
+    """Newlines, commas, colons and percent signs are escaped, so no text starts an annotation."""
     judge = Judge(ScriptedModel(lambda _: {"reason": HOSTILE, "verdict": False}), sealed=False)
     suite = Suite(HOSTILE, [Case("::error::a", Rubric("r,:%", criteria=[Criterion(HOSTILE, id="c")]), output=HOSTILE)])
     lines = github.render(suite.run(judge)).splitlines()
@@ -399,6 +434,7 @@ def test_no_text_of_a_candidate_becomes_a_command() -> None:
 
 
 def test_a_summary_that_github_would_not_show_is_cut_to_the_counts() -> None:
+    """A summary stays below GitHub's limit of one megabyte."""
     report = CASES.run(flipping(True))
     row = report.rows[0]
     many = evolve(
@@ -422,6 +458,7 @@ def test_a_summary_that_github_would_not_show_is_cut_to_the_counts() -> None:
     ],
 )
 def test_the_head_of_many_projects_from_the_first(tmp_path: Path, count: int, head: str) -> None:
+    """A few candidates are counted; for forty the number of calls is an estimate."""
     file = tmp_path / "c.jsonl"
     file.write_text('{"output": "The refund arrives."}\n' * count)
     result = run("grade-many", RUBRIC, str(file), "-j", "offline")
@@ -429,6 +466,7 @@ def test_the_head_of_many_projects_from_the_first(tmp_path: Path, count: int, he
 
 
 def test_a_quiet_run_of_many_prints_one_line(tmp_path: Path) -> None:
+    """`grade-many --quiet` prints its totals alone."""
     file = tmp_path / "c.jsonl"
     file.write_text('{"output": "The refund arrives."}\n' * 3)
     result = run("grade-many", RUBRIC, str(file), "-j", "offline", "--quiet")

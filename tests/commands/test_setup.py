@@ -23,6 +23,7 @@ from tests.places import ROOT
 
 
 def test_the_starters_are_valid_and_run_without_a_key(tmp_path: Path) -> None:
+    """The files that `init` writes validate and grade with the offline judge, as its own text says."""
     folder = tmp_path / "evals"
     made = run("init", str(folder))
     assert made.exit_code == 0
@@ -34,6 +35,7 @@ def test_the_starters_are_valid_and_run_without_a_key(tmp_path: Path) -> None:
 
 
 def test_a_starter_never_overwrites_a_file(tmp_path: Path) -> None:
+    """`init` refuses a folder that holds one of its files, and writes none of the others."""
     (tmp_path / "suite.yaml").write_text("mine")
     refused = run("init", str(tmp_path))
     assert (refused.exit_code, refused.stdout) == (2, "")
@@ -90,6 +92,7 @@ def typed(command: list[str], lines: list[str], env: dict[str, str], until: str,
 
 
 def test_bash_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
+    """A tab after `valid` and one after `--summ` complete both in a real bash."""
     lines = [
         'eval "$(rubric completion bash)"; echo READY"0"\n',
         "rubric valid\t",
@@ -103,6 +106,7 @@ def test_bash_completes_a_command_and_an_option(path: str, tmp_path: Path) -> No
 
 
 def test_zsh_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
+    """A tab after `valid` and one after `--summ` complete both in a real zsh."""
     setup = 'autoload -Uz compinit && compinit -u -D; eval "$(rubric completion zsh)"; echo READY"0"\n'
     shell = [needs("zsh"), "-f", "-i"]
     shown = typed(shell, [setup, "rubric valid\t--summ\t\n"], environ(path, tmp_path), "--summary", tmp_path)
@@ -110,6 +114,7 @@ def test_zsh_completes_a_command_and_an_option(path: str, tmp_path: Path) -> Non
 
 
 def test_fish_completes_commands_options_and_choices(path: str, tmp_path: Path) -> None:
+    """Fish completes `gra`, `--fil` and the reporters that begin with `ju`."""
     fish = needs("fish")
     script = (
         "rubric completion fish | source\n"
@@ -126,6 +131,7 @@ def test_fish_completes_commands_options_and_choices(path: str, tmp_path: Path) 
 
 
 def test_completion_is_for_the_name_that_was_called() -> None:
+    """The script is for the program's own name; an unknown shell is a usage error."""
     assert "_RUBRIC_COMPLETE" in run("completion", "zsh").stdout
     wrong = run("completion", "tcsh")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
@@ -145,6 +151,7 @@ BEFORE = "rubric: tone\ncriteria: [{id: a, text: Is polite}, {id: b, text: Is sh
     ],
 )
 def test_two_files_are_compared(tmp_path: Path, after: str, code: int, *, needs_calls: bool) -> None:
+    """`diff` ends with 1 if the files differ, and says if the difference needs new calls."""
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text(BEFORE)
     second.write_text(after)
@@ -155,4 +162,5 @@ def test_two_files_are_compared(tmp_path: Path, after: str, code: int, *, needs_
 
 
 def test_a_file_that_is_no_rubric_cannot_be_compared(tmp_path: Path) -> None:
+    """A file that does not exist is a usage error, never "no difference"."""
     assert run("diff", str(tmp_path / "none.yaml"), str(tmp_path / "none.yaml")).exit_code == 2

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rubric import Candidate, Failure, Judge, Rubric, evaluate, grade_many
+from rubric import Candidate, Judge, Rubric, evaluate, grade_many
 from rubric.__main__ import main
 from rubric.commands.local_server import LocalServer
 from rubric.commands.view import page_of
+from rubric.driving import Failure
 from rubric.formats.suites import dump_suite
-from rubric.store.page import SIZE
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
+from rubric.view.store_page import SIZE
 from tests.browsers import Seen, seen_at
 from tests.reports import PAYLOADS, REPORT
 
@@ -62,6 +63,7 @@ def asked(port: int, path: str, method: str = "GET", **headers: str) -> tuple[in
 
 
 def test_a_browser_shows_each_call_of_a_store_with_messages_and_raw_replies(store: Path, tmp_path: Path) -> None:
+    """Every call has a card with its messages, its raw reply or failure, and its state."""
     with served(store) as (address, _, _):
         page = seen_at(address, tmp_path)
     assert page.title.startswith("replies.store: 4 calls")
@@ -71,6 +73,7 @@ def test_a_browser_shows_each_call_of_a_store_with_messages_and_raw_replies(stor
 
 
 def test_a_store_is_searched_by_words_and_state(store: Path, tmp_path: Path) -> None:
+    """A search matches words in any letter case; bad parameters give a page and no error."""
     with served(store) as (address, port, token):
         page = seen_at(f"{address}?q=oslo+ARTICLE", tmp_path)
         assert len(page.named("card")) == 1
@@ -85,6 +88,7 @@ def test_a_store_is_searched_by_words_and_state(store: Path, tmp_path: Path) -> 
 
 
 def test_a_long_store_is_turned_by_pages(tmp_path: Path) -> None:
+    """The first page links to older calls and the last page to newer ones."""
     rubric = Rubric(criteria=[f"Criterion number {n}" for n in range(SIZE + 5)])
     evaluate("x y", rubric, Judge(ScriptedModel(lambda _: True)), store=tmp_path / "s")
     with served(tmp_path / "s") as (_, port, token):
@@ -94,6 +98,7 @@ def test_a_long_store_is_turned_by_pages(tmp_path: Path) -> None:
 
 
 def test_a_report_is_shown_and_searched(tmp_path: Path) -> None:
+    """A saved report shows all its cases, and a search shows the matching ones alone."""
     REPORT.write(tmp_path / "report.json")
     with served(tmp_path / "report.json") as (address, port, token):
         assert len(seen_at(address, tmp_path).named("case")) == 4
@@ -112,6 +117,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_lines_of_results_are_shown_under_their_rubric_and_searched(results: Path, tmp_path: Path) -> None:
+    """The page names the criteria's texts, and its totals stay those of the whole file in a search."""
     with served(results, results.with_name("rubric.yaml")) as (address, port, token):
         page = seen_at(address, tmp_path)
         assert len(page.named("case")) == 3
@@ -124,6 +130,7 @@ def test_lines_of_results_are_shown_under_their_rubric_and_searched(results: Pat
 
 
 def test_lines_that_do_not_hold_their_usage_show_no_calls_and_no_cost(results: Path, tmp_path: Path) -> None:
+    """Without `usage` the page shows neither a number of calls nor a cost."""
     lines = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
     bare = [{name: value for name, value in line.items() if name != "usage"} for line in lines]
     (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bare), "utf-8")
@@ -136,6 +143,7 @@ def test_lines_that_do_not_hold_their_usage_show_no_calls_and_no_cost(results: P
 
 
 def test_results_of_suites_are_shown_under_the_rubrics_of_their_cases(tmp_path: Path) -> None:
+    """Results with two rubrics need only the suite's file to be shown."""
     other = Rubric("other").expects("Is short", id="short")
     suite = Suite("s", [Case("a", RUBRIC, output="x y"), Case("b", other, output="z")])
     dump_suite(suite, tmp_path / "s.yaml")
@@ -153,6 +161,7 @@ def test_results_of_suites_are_shown_under_the_rubrics_of_their_cases(tmp_path: 
     ],
 )
 def test_results_without_their_rubric_or_judge_are_refused(results: Path, options: list[str], said: str) -> None:
+    """A missing rubric, another rubric and another judge each have an error with the cure."""
     Rubric("other").expects("Is short").save(results.with_name("other.yaml"))
     paths = [str(results.with_name(each)) if each.endswith(".yaml") else each for each in options]
     done = CliRunner().invoke(main, ["view", str(results), *paths, "--no-browser"])
@@ -160,11 +169,13 @@ def test_results_without_their_rubric_or_judge_are_refused(results: Path, option
 
 
 def test_a_rubric_beside_a_store_is_refused(store: Path) -> None:
+    """Options for lines of results are errors when the file is a store."""
     done = CliRunner().invoke(main, ["view", str(store), "--judge", "gpt-4o"])
     assert (done.exit_code, "are for lines of results" in done.stderr) == (2, True)
 
 
 def test_attacks_in_results_run_nothing(tmp_path: Path) -> None:
+    """Markup in names, criteria and outputs is shown as text: the page has no script or image element."""
     rubric = Rubric(PAYLOADS[0]).expects(PAYLOADS[1], id="a")
     rubric.save(tmp_path / "r.yaml")
     rows = [Candidate(words, key=words) for words in PAYLOADS]
@@ -176,6 +187,7 @@ def test_attacks_in_results_run_nothing(tmp_path: Path) -> None:
 
 
 def test_only_the_own_host_and_the_token_are_answered(store: Path) -> None:
+    """A foreign `Host` gets 403 and a wrong token 404, without any content of the store."""
     with served(store) as (_, port, token):
         assert asked(port, f"/{token}/", Host="evil.example")[0] == 403
         assert asked(port, f"/{token}/", Host=f"evil.example:{port}")[0] == 403
@@ -188,6 +200,7 @@ def test_only_the_own_host_and_the_token_are_answered(store: Path) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_nothing_but_reading_is_answered(store: Path, method: str) -> None:
+    """Every method but GET gets 501, and the file of the store stays as it was."""
     before = store.read_bytes()
     with served(store) as (_, port, token):
         assert asked(port, f"/{token}/", method)[0] == 501
@@ -196,6 +209,7 @@ def test_nothing_but_reading_is_answered(store: Path, method: str) -> None:
 
 
 def test_pages_allow_no_script_no_frame_and_no_cache(store: Path) -> None:
+    """The headers and the content policy forbid scripts, frames, caches and referrers."""
     with served(store) as (_, port, token):
         status, text, headers = asked(port, f"/{token}/")
     assert status == 200
@@ -210,6 +224,7 @@ def test_pages_allow_no_script_no_frame_and_no_cache(store: Path) -> None:
 
 
 def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
+    """Markup in prompts, replies and the search field is shown as text in a real browser."""
     for words in PAYLOADS:
         rubric = Rubric(words).expects(f"x {words}", id="a")
         evaluate(Candidate(words, input=words), rubric, Judge(ScriptedModel([words]), repairs=0), store=tmp_path / "s")
@@ -220,8 +235,9 @@ def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
         assert not [tag for tag, _ in seen_at(address, tmp_path).tags if tag in ("script", "img")]
 
 
-@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/1")])
+@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/2")])
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    """A file that is no store and no report has an error that says what was expected."""
     (tmp_path / "x").write_text(content)
     done = CliRunner().invoke(main, ["view", str(tmp_path / "x")])
     assert (done.exit_code, said in done.stderr) == (2, True)
@@ -229,6 +245,7 @@ def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: s
 
 
 def test_the_command_prints_its_address_and_ends_at_an_interrupt(store: Path, tmp_path: Path) -> None:
+    """Ctrl-C ends the server with exit code 0 and no traceback."""
     import signal
 
     (tmp_path / "report.json").write_text(json.dumps(REPORT.to_dict()))

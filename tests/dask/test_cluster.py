@@ -19,21 +19,12 @@ import dask
 import pytest
 from distributed import Client
 
-from rubric import (
-    Budget,
-    Candidate,
-    ClusterError,
-    DefinitionError,
-    Grades,
-    Judge,
-    Limits,
-    Rubric,
-    StoreError,
-    Usage,
-    grade_many,
-)
+from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Limits, Rubric, grade_many
+from rubric.dask import ClusterError
 from rubric.dask.cluster import grade_on_cluster
-from rubric.dask.limits import RunSettings
+from rubric.driving import Usage
+from rubric.engine.shares import Share
+from rubric.store import StoreError
 from tests.benchmarks.cluster import POLITE, cluster_of, failings, killed_run, server_of
 
 TEXTS = [f"Text number {number}: thank you." for number in range(40)]
@@ -262,13 +253,13 @@ def test_what_cannot_be_sent_to_a_worker_is_refused(
 def test_limits_by_model_go_to_the_scheduler() -> None:
     """Each with what it does not say itself, as for one process; tokens are counted where that matters."""
     limits = Limits(concurrency=8, rpm=100, window=2.0, by_model={"a/b": Limits(rpm=5, tpm=700)})
-    settings = RunSettings.of("run", limits, Budget(calls=3).left, {})
-    assert {name: Limits(**given) for name, given in settings.limits.items()} == {
+    share = Share.of(limits, Budget(calls=3).left, {})
+    assert {name: Limits(**given) for name, given in share.limits.items()} == {
         "": Limits(concurrency=8, rpm=100, window=2.0),
         "a/b": Limits(concurrency=8, rpm=5, tpm=700, window=2.0),
     }
-    assert (settings.calls, settings.counts_tokens) == (3, True)
-    assert not RunSettings.of("run", Limits(rpm=5), Budget().left, {}).counts_tokens
+    assert (share.left.calls, share.counts_tokens) == (3, True)
+    assert not Share.of(Limits(rpm=5), Budget().left, {}).counts_tokens
 
 
 async def _no_texts() -> Any:

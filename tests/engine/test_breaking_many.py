@@ -17,8 +17,11 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from rubric import DefinitionError, Failure, Grade, Judge, Reply, Rubric, Scored, StoreError, Ungraded
+from rubric import DefinitionError, Grade, Judge, Rubric, Ungraded
+from rubric.driving import Failure, Reply
 from rubric.engine.bulk import agrade_many, grade_many
+from rubric.results import Scored
+from rubric.store import StoreError
 from rubric.store.cache_key import Request, request_of
 from rubric.store.database import Busy, Claim, Database, Yours
 from rubric.store.schema import connect
@@ -167,8 +170,8 @@ def test_a_setting_that_only_looks_like_an_address_is_part_of_the_key() -> None:
 _IN_BATCHES = """
 import sys
 from rubric import Judge, Rubric
-from rubric.engine.vendor_batches import grade_in_batches
-from rubric.store import Store
+from rubric.batches.grading import grade_in_batches
+from rubric import Store
 
 folder, base = sys.argv[1:]
 judge = Judge("openai/gpt-4o-mini", params={"api_base": base, "api_key": "none"})
@@ -389,7 +392,7 @@ _CLOSING_A_LOOP = """
 import asyncio, sys
 from rubric import Rubric, agrade_many
 from rubric import Judge
-from rubric.store import Store
+from rubric import Store
 
 polite, answers = Rubric().expects("Is polite"), asyncio.Event()
 

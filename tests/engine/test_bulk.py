@@ -18,20 +18,10 @@ from attrs import define
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Candidate,
-    DefinitionError,
-    Failure,
-    Grade,
-    Judge,
-    Jury,
-    ModelError,
-    Reply,
-    Rubric,
-    Ungraded,
-    Unjudged,
-)
+from rubric import Candidate, DefinitionError, Grade, Judge, Jury, ModelError, Rubric, Ungraded
+from rubric.driving import Failure, Reply
 from rubric.engine.bulk import agrade_many, grade_many
+from rubric.results import Unjudged
 from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.requests import RETRIED, Ask, Usage
 from tests.examples import examples

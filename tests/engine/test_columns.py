@@ -14,7 +14,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rubric import Candidate, DefinitionError, Grade, Judge, Rubric, Shard, Ungraded, agrade_many, grade_many, plan
+from rubric import Candidate, DefinitionError, Grade, Judge, Rubric, Ungraded, agrade_many, grade_many, plan
+from rubric.engine import Shard
 from rubric.engine.columns import Columns
 from rubric.testing.scripted_model import ScriptedModel
 
@@ -170,7 +171,7 @@ def test_a_column_is_passed_over(ignored: str) -> None:
     [
         (
             {"answer": "output"},
-            "columns.answer: is no field of a candidate; it is the other way round: {'output': 'answer'}",
+            "columns.answer: is no field of a candidate; it is the other way round: columns={'output': 'answer'}",
         ),
         ({"ouput": "a"}, "columns.ouput: is no field of a candidate; did you mean 'output'?"),
         ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),

@@ -23,7 +23,6 @@ from rubric import (
     Panel,
     Rubric,
     Store,
-    StoreError,
     Suite,
     Ungraded,
     agrade,
@@ -34,6 +33,7 @@ from rubric import (
     plan,
 )
 from rubric.engine.pipeline import Leads
+from rubric.store import StoreError
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, Reply
 from tests.storing import PAID, POLITE, Counted

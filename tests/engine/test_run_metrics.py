@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Case, Criterion, DefinitionError, Grade, Rubric, RunMetrics, Suite, Within, dumps, loads
+from rubric import Candidate, Case, Criterion, DefinitionError, Grade, Rubric, Suite, dumps, loads
 from rubric.engine.grade import evaluate
 from rubric.formats.suites import loads_suite
 from rubric.suites.targets.base import Response
+from rubric.values import RunMetrics, Within
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.requests import Usage
 

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Judge, Message, RunMetrics, ToolCall, agrade_many, grade_many, plan
-from rubric.engine.shards import Shard, merge_results, number_of
+from rubric import Candidate, Judge, Message, ToolCall, agrade_many, grade_many, plan
+from rubric.engine.shards import Shard, merge_results
 from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
+from rubric.values import RunMetrics
 from tests.examples import examples
 
 ROWS: st.SearchStrategy[Any] = st.one_of(
@@ -48,25 +49,25 @@ def test_the_same_content_is_in_the_same_shard(text: str, said: str, one: int, o
     """Wherever it stands, and whether it is written as a candidate or as a row with more columns."""
     candidate = Candidate(text, input=said)
     row = {"id": one, "input": said, "output": text, "reference": None}
-    assert number_of(one, candidate, count) == number_of(other, row, count)
-    assert number_of(one, text, count) == number_of(other, {"output": text}, count)
+    assert Shard.holding(one, candidate, count).number == Shard.holding(other, row, count).number
+    assert Shard.holding(one, text, count).number == Shard.holding(other, {"output": text}, count).number
 
 
 def test_what_is_no_candidate_goes_by_its_place() -> None:
     """So that it too is told once."""
-    assert [number_of(index, None, 3) for index in range(4)] == [1, 2, 3, 1]
+    assert [Shard.holding(index, None, 3).number for index in range(4)] == [1, 2, 3, 1]
 
 
 def test_a_value_that_json_has_no_form_for_says_the_same_every_time() -> None:
     """The name of its type stands for it, not its address."""
-    assert len({number_of(0, Candidate("a", variables={"it": object()}), 10**6) for _ in range(9)}) == 1
+    assert len({Shard.holding(0, Candidate("a", variables={"it": object()}), 10**6).number for _ in range(9)}) == 1
 
 
 def test_shards_stay_as_they_are() -> None:
     """Another version that put candidates elsewhere would pay for them again."""
     tools = Candidate("b", tool_calls=[ToolCall("find", arguments={"x": [1, None]})], messages=[Message("user", "Hi")])
     items = ["", "a", Candidate("a", input="q"), tools, "\ud800 é", Candidate("b", metrics=RunMetrics(latency=1.5))]
-    assert [number_of(0, item, 1000) for item in items] == NUMBERS
+    assert [Shard.holding(0, item, 1000).number for item in items] == NUMBERS
 
 
 NUMBERS = [188, 950, 820, 439, 213, 689]

@@ -61,7 +61,7 @@ def test_a_text_column_that_no_field_takes_is_named_once_in_the_summary(name: st
         summary = grade_many(given, POLITE, "offline").collect().summary()
         said = (
             f"the column {name!r} holds texts that no judge sees; name its field, columns={{'input': {name!r}}}, "
-            f"or pass it over: {{{name!r}: None}}"
+            f"or pass it over: columns={{{name!r}: None}}"
         )
         assert list(summary.warnings) == [said], form
         assert str(summary).count(f"column {name!r}") == 1

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
-from rubric.formats.benchmarks import autorubric, healthbench, paperbench
-from rubric.formats.benchmarks.autorubric import llm_data_score
+from rubric.contrib import autorubric, healthbench, paperbench
+from rubric.contrib.autorubric import llm_data_score
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.suites.suite import Suite

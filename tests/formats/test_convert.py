@@ -9,15 +9,15 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from rubric import Criterion, Judge, Message, Rubric, Script
+from rubric import Criterion, Judge, Message, Rubric, Store
 from rubric.__main__ import main
+from rubric.contrib.healthbench import GUIDELINES
 from rubric.errors import DefinitionError, DumpError
-from rubric.formats.benchmarks.healthbench import GUIDELINES
-from rubric.formats.proof import prove
 from rubric.formats.suites import convert, dump_suite, load_suite, loads_suite
-from rubric.store import Store
 from rubric.suites.cases import Case
+from rubric.suites.proof import prove
 from rubric.suites.suite import Suite
+from rubric.values import Script
 from rubric.values.answers import Choices
 from rubric.values.criteria import slug
 from tests.suite_help import GOOD, TWO, one
@@ -131,6 +131,7 @@ def test_a_case_that_is_asked_in_other_words_is_no_proof(tmp_path: Path) -> None
 
 
 def test_a_case_with_images_is_proven_with_them(tmp_path: Path) -> None:
+    """A replay finds the stored replies of a case with images."""
     suite = Suite("one", [evolve(case, images=["data:image/png;base64,AAAA"]) for case in one()])
     file = stored(tmp_path, suite)
     with Store(file, mode="replay") as store:
@@ -138,6 +139,7 @@ def test_a_case_with_images_is_proven_with_them(tmp_path: Path) -> None:
 
 
 def test_a_case_that_is_never_graded_is_not_proven(tmp_path: Path) -> None:
+    """A case whose script may not run counts as unproven, not as the same."""
     suite = one(Rubric(criteria=[Criterion("It agrees", answer=Script(["true"]))]))
     file = stored(tmp_path, suite)
     with Store(file, mode="replay") as store:

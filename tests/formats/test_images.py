@@ -19,10 +19,8 @@ from jsonschema import Draft202012Validator
 from rubric import (
     Candidate,
     Case,
-    DumpError,
     Judge,
     LoadError,
-    ModelTarget,
     Rubric,
     Suite,
     convert,
@@ -32,10 +30,11 @@ from rubric import (
     load_suite,
     loads_suite,
 )
-from rubric.formats import images
+from rubric.formats import DumpError, images
 from rubric.formats import pdf as pdf_pages
-from rubric.formats.suites import suite_schema
+from rubric.formats.rubrics import schema
 from rubric.grading.prompting import shared_prompt
+from rubric.suites import ModelTarget
 from rubric.suites.targets.http import prompt_of
 from rubric.suites.targets.models import opening
 from rubric.testing.scripted_model import ScriptedModel
@@ -82,11 +81,13 @@ def problem(folder: Path, *named: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_becomes_the_data_url_of_what_its_first_bytes_say(folder: Path, kind: str) -> None:
+    """The type comes from the content, whatever the file's name; an address stays an address."""
     (folder / "any.name").write_bytes(KINDS[kind])
     assert native(folder, "file://any.name", ADDRESS)["a"].images == (data_url(kind), ADDRESS)
 
 
 def test_an_image_above_the_folder_and_within_the_project_is_read(folder: Path) -> None:
+    """`../` is allowed up to the project's folder."""
     (folder.parent / "cat.png").write_bytes(PNG)
     assert native(folder, "file://../cat.png")["a"].images == (data_url(),)
 
@@ -110,6 +111,7 @@ def test_an_image_above_the_folder_and_within_the_project_is_read(folder: Path) 
     ],
 )
 def test_what_is_no_image_within_the_base_is_refused_at_its_place(folder: Path, name: str, why: str) -> None:
+    """Paths that leave the project, patterns, secrets and other file types each have their own error."""
     (folder / ".env").write_bytes(PNG)
     (folder / "link.png").symlink_to(folder.parent.parent / "outside.png")
     assert why in problem(folder, f'"{name}"')
@@ -117,16 +119,19 @@ def test_what_is_no_image_within_the_base_is_refused_at_its_place(folder: Path, 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are a matter of POSIX")
 def test_a_pipe_does_not_hang(folder: Path) -> None:
+    """A named pipe is refused unopened."""
     os.mkfifo(folder / "cat.png")
     assert "this is no file" in problem(folder, "file://cat.png")
 
 
 def test_an_image_beyond_the_limit_is_refused(folder: Path) -> None:
+    """The error names the limit of 10 MB."""
     (folder / "cat.png").write_bytes(PNG + bytes(images.LARGEST))
     assert "at most 10 MB" in problem(folder, "file://cat.png")
 
 
 def test_the_images_of_a_load_are_bounded_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file named twice counts once; a second file passes the common limit and is refused."""
     monkeypatch.setattr(images, "MOST_BYTES", len(PNG) + 1)
     same = native(folder, "file://images/cat.png", "file://images/cat.png")["a"].images
     assert same[0] is same[1]
@@ -136,17 +141,20 @@ def test_the_images_of_a_load_are_bounded_together(folder: Path, monkeypatch: py
 
 
 def test_all_problems_of_a_suite_with_images_are_told_at_once(folder: Path) -> None:
+    """Three bad images are three problems of one error, each with its path."""
     with pytest.raises(LoadError) as caught:
         native(folder, "file://none.png", "cat.png", "file://s.yaml")
     assert [found.path for found in caught.value.problems] == [f"cases[0].images[{n}]" for n in range(3)]
 
 
 def test_a_text_without_a_file_names_no_image() -> None:
+    """A suite that is loaded from text has no folder, so `file://` is refused."""
     with pytest.raises(LoadError, match="stands in no file"):
         loads_suite(NATIVE % "file://cat.png")
 
 
 def test_images_are_written_as_data_urls_and_read_again(folder: Path) -> None:
+    """YAML and JSON both keep the images, also above the size that a plain text may have."""
     (folder / "cat.png").write_bytes(PNG + bytes(300_000))
     suite = native(folder, "file://cat.png", ADDRESS)
     dump_suite(suite, folder / "again.yaml")
@@ -155,6 +163,7 @@ def test_images_are_written_as_data_urls_and_read_again(folder: Path) -> None:
 
 
 def test_a_suite_too_large_for_a_file_says_that_images_stay_in_theirs(folder: Path) -> None:
+    """The error of writing names `file://` as the cure."""
     (folder / "cat.png").write_bytes(PNG + bytes(4_000_000))
     with pytest.raises(DumpError, match="keep large images in files, named as file://"):
         dumps_suite(native(folder, "file://cat.png"))
@@ -162,16 +171,18 @@ def test_a_suite_too_large_for_a_file_says_that_images_stay_in_theirs(folder: Pa
 
 @pytest.mark.parametrize("image", [ADDRESS, "data:image/png;base64,AA==", "file://cat.png"])
 def test_the_schema_takes_what_is_read(image: str) -> None:
+    """The JSON Schema accepts addresses, data URLs and `file://`, and refuses bare paths."""
     case = {"id": "a", "rubric": "x", "images": [image]}
-    schema = Draft202012Validator(suite_schema())
-    assert schema.is_valid({"suite": "s", "cases": [case]})
-    assert not schema.is_valid({"suite": "s", "cases": [{**case, "images": ["cat.png"]}]})
+    validator = Draft202012Validator(schema("suite"))
+    assert validator.is_valid({"suite": "s", "cases": [case]})
+    assert not validator.is_valid({"suite": "s", "cases": [{**case, "images": ["cat.png"]}]})
 
 
 # -- judges and targets ------------------------------------------------------------------------------------
 
 
 def test_a_judge_and_a_target_are_sent_the_images(folder: Path) -> None:
+    """Both requests carry the file's data URL and the address, in order."""
     suite = native(folder, "file://images/cat.png", ADDRESS)
     asked = Suite("s", [Case("a", "Is right", input="What is it?", images=suite["a"].images)])
     with Server() as server:
@@ -186,6 +197,7 @@ def test_a_judge_and_a_target_are_sent_the_images(folder: Path) -> None:
 
 
 def test_images_go_with_the_last_message_of_the_user() -> None:
+    """The user's last message gets the image blocks, even if an assistant's message follows."""
     chat = [("system", "Be brief."), ("user", "Look."), ("assistant", "Yes?")]
     case = Case("a", "x", messages=[{"role": r, "content": c} for r, c in chat], images=[ADDRESS])
     system, user, assistant = opening(case)
@@ -215,6 +227,7 @@ def promptfoo(folder: Path, block: object, *values: object) -> Suite:
 
 @pytest.mark.parametrize("block", [OPENAI, WRAPPED, RESPONSES, ANTHROPIC, BY_URL])
 def test_the_images_of_a_promptfoo_chat_are_the_cases(folder: Path, block: object) -> None:
+    """Five forms of image blocks give the same images and leave the text in the messages."""
     suite = promptfoo(folder, block, "file://images/cat.png", ADDRESS, data_url("jpeg"))
     assert [case.images for case in suite] == [(data_url(),), (ADDRESS,), (data_url("jpeg"),)]
     assert [(m.role, m.content) for m in suite.cases[0].messages] == [("system", "Be brief."), ("user", "What is it?")]
@@ -222,6 +235,7 @@ def test_the_images_of_a_promptfoo_chat_are_the_cases(folder: Path, block: objec
 
 
 def test_an_image_that_cannot_be_read_leaves_its_promptfoo_case_ungraded(folder: Path) -> None:
+    """Only the cases with bad images are ungraded; the warnings carry their paths."""
     suite = promptfoo(folder, OPENAI, *(f"file://{name}" for name in ("no.png", "../../outside.png", "s.png")), ADDRESS)
     rows = [*suite.run("offline")]
     assert [row.status == "ungraded" for row in rows] == [True, True, True, False]
@@ -232,22 +246,26 @@ def test_an_image_that_cannot_be_read_leaves_its_promptfoo_case_ungraded(folder:
 
 
 def test_an_image_is_never_looked_for_by_a_hostile_name(folder: Path) -> None:
+    """A path into a home folder is a load error."""
     with pytest.raises(LoadError, match=r"tests\[0\].vars.image.*home folders are not read"):
         promptfoo(folder, OPENAI, "file://~/cat.png")
 
 
 def test_an_image_that_no_prompt_attaches_stays_a_name(folder: Path) -> None:
+    """A variable that is used as text stays text, with a warning."""
     suite = promptfoo(folder, {"type": "text", "text": "{{image}}"}, "file://images/cat.png")
     assert suite.cases[0].images == ()
     assert [warning.path for warning in suite.warnings] == ["tests[0].vars.image"]
 
 
 def test_other_content_of_a_promptfoo_chat_is_told(folder: Path) -> None:
+    """A block that is neither text nor image causes a warning that names its type."""
     suite = promptfoo(folder, {"type": "input_audio", "input_audio": {}}, "x")
     assert "'input_audio' in a prompt is not attached" in suite.warnings[0].message
 
 
 def test_a_case_with_images_is_written_for_promptfoo() -> None:
+    """The messages and the images come back from the converted file."""
     chat = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "Yes?"}]
     rubric = Rubric.of("Is right", threshold=None)
     suite = Suite("s", [Case("a", rubric, output="A cat.", messages=chat, images=[ADDRESS, data_url()])])
@@ -265,6 +283,7 @@ def agentv(folder: Path, content: object, **fields: object) -> Suite:
 
 
 def test_the_content_blocks_of_agentv_are_attached(folder: Path) -> None:
+    """Images of input and output are attached in order, also by a variable and as `file` blocks."""
     blocks = [
         {"type": "text", "value": "What is it?"},
         {"type": "image", "value": "./images/cat.png"},
@@ -280,12 +299,14 @@ def test_the_content_blocks_of_agentv_are_attached(folder: Path) -> None:
 
 
 def test_an_image_of_agentv_is_looked_for_up_to_the_project(folder: Path) -> None:
+    """A path with a leading slash starts at the project's folder."""
     (folder.parent / "shared.png").write_bytes(PNG)
     assert agentv(folder, [{"type": "image", "value": "/shared.png"}])["a"].images == (data_url(),)
 
 
 @pytest.mark.parametrize("name", ["none.png", "../../outside.png", "a.eval.yaml"])
 def test_an_image_that_cannot_be_read_leaves_its_agentv_case_ungraded(folder: Path, name: str) -> None:
+    """The reason names the file, and the warning has the block's path."""
     suite = agentv(folder, [{"type": "image", "value": name}], output="A cat.")
     (row,) = suite.run("offline")
     assert row.status == "ungraded"
@@ -294,12 +315,14 @@ def test_an_image_that_cannot_be_read_leaves_its_agentv_case_ungraded(folder: Pa
 
 
 def test_an_image_of_a_reference_is_told_and_not_shown(folder: Path) -> None:
+    """An image in `expected_output` is left out with a warning."""
     suite = agentv(folder, "Hi", expected_output=[{"type": "image", "value": "images/cat.png"}])
     assert suite["a"].images == ()
     assert "'image' is not shown to the judge" in suite.warnings[0].message
 
 
 def test_a_case_with_images_is_written_for_agentv() -> None:
+    """Messages, inputs and images come back from the converted file."""
     chat = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "Yes?"}]
     alone = Case("b", "Is right", images=[ADDRESS])
     suite = Suite("s", [Case("a", "Is right", messages=chat, images=[ADDRESS, data_url()]), alone])
@@ -308,6 +331,7 @@ def test_a_case_with_images_is_written_for_agentv() -> None:
 
 
 def test_a_case_may_ask_by_an_image_alone() -> None:
+    """The opening message then holds the image block first."""
     assert opening(Case("b", "Is right", images=[ADDRESS]))[0]["content"][0]["type"] == "image_url"
 
 
@@ -353,6 +377,7 @@ def first_pixel(image: str) -> tuple[tuple[int, int], bytes]:
     ],
 )
 def test_pages_of_a_pdf_are_images_that_name_them(folder: Path, pages: str, drawn: dict[int, bytes]) -> None:
+    """All pages, or those of `#page=` in the order given, are drawn and named by file and page."""
     (folder / "a, b.pdf").write_bytes(pdf(RED, GREEN, BLUE))
     found = native(folder, f'"file://a, b.pdf{pages}"')["a"].images
     assert [name_of(image) for image in found] == [f"a, b.pdf, page {n}" for n in drawn]
@@ -391,6 +416,7 @@ def test_a_judge_is_sent_the_pages_and_shown_their_names(folder: Path, tmp_path:
     ],
 )
 def test_pages_that_are_not_there_are_refused(folder: Path, data: bytes, name: str, why: str) -> None:
+    """Each error says which pages exist or what a page number looks like."""
     (folder / "x.pdf").write_bytes(data)
     assert why in problem(folder, f'"file://{name}"')
 
@@ -405,6 +431,7 @@ def test_a_pdf_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_without_pypdfium2_the_cure_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the command that installs the extra; an AgentV case is ungraded."""
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     (folder / "x.pdf").write_bytes(pdf(RED))
     assert "pip install rubric-grade[pdf]" in problem(folder, '"file://x.pdf"')
@@ -413,6 +440,7 @@ def test_without_pypdfium2_the_cure_is_named(folder: Path, monkeypatch: pytest.M
 
 
 def test_pages_are_attached_in_agentvs_and_promptfoos_blocks_and_written_without_names(folder: Path) -> None:
+    """The name of a page is kept in our own files and in no converted one."""
     (folder / "x.pdf").write_bytes(pdf(RED, GREEN))
     block = {"type": "image_url", "image_url": {"url": "file://x.pdf#page=2"}}
     for suite in (agentv(folder, [{"type": "file", "value": "x.pdf#page=2"}]), promptfoo(folder, block, "x")):

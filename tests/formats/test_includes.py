@@ -12,13 +12,11 @@ import pytest
 from rubric.errors import LoadError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.document import Document
-from rubric.formats.files import parse
+from rubric.formats.files import TABLES, parse, parse_table
 from rubric.formats.includes import (
     DEEPEST,
-    TABLES,
     expand_at,
     is_reference,
-    parse_table,
     read_document_at,
     read_text_at,
 )
@@ -381,7 +379,7 @@ def test_patterns(folder: Path) -> None:
     noted = notes()
 
     def found(reference: str) -> list[str]:
-        return expand_at(reference, at(loading(folder), noted))
+        return [one.value for one in expand_at(at(loading(folder), noted).holding(reference))]
 
     assert found("file://a.yaml") == ["file://a.yaml"]
     assert found("file://*.yaml") == ["file://a.yaml"]
@@ -410,7 +408,7 @@ def test_hostile_patterns(reference: str, folder: Path) -> None:
     if os.name == "posix":
         (folder / "evals" / "out").symlink_to(folder.parent)
     noted = notes()
-    assert expand_at(reference, at(loading(folder), noted)) == []
+    assert expand_at(at(loading(folder), noted).holding(reference)) == []
     assert len(noted.errors) == 1
     assert "secret" not in str(noted.errors[0])
 
@@ -419,8 +417,8 @@ def test_hostile_patterns(reference: str, folder: Path) -> None:
 def test_pattern_over_a_link(folder: Path) -> None:
     """A file that a pattern matches is held to the same rules as one that is named."""
     (folder / "evals" / "l.yaml").symlink_to("../../secret.yaml")
-    (found,) = expand_at("file://l*.yaml", at(loading(folder)))
-    assert "outside" in refused(found, loading(folder))
+    (found,) = expand_at(at(loading(folder)).holding("file://l*.yaml"))
+    assert "outside" in refused(found.value, loading(folder))
 
 
 def test_pattern_over_too_much(folder: Path) -> None:
@@ -428,7 +426,7 @@ def test_pattern_over_too_much(folder: Path) -> None:
     for n in range(300):
         (folder / "evals" / f"{n}.md").touch()
     noted = notes()
-    assert expand_at("*.md", at(loading(folder), noted)) == []
+    assert expand_at(at(loading(folder), noted).holding("*.md")) == []
     assert "more than 256 files" in noted.errors[0].message
 
 

@@ -16,8 +16,8 @@ from rubric import Candidate, Judge, Rubric, ToolCall
 from rubric.engine.grade import evaluate
 from rubric.formats.javascript import inline
 from rubric.formats.suites import convert, load_suite, loads_suite
-from rubric.internals import javascript
-from rubric.internals.javascript import JavaScriptError, Program, ThrownError
+from rubric.programs import javascript
+from rubric.programs.javascript import JavaScriptError, Program, ThrownError
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.suite import Suite
 from rubric.values.checks import Similar, Unsupported
@@ -243,6 +243,7 @@ def test_a_judge_is_shown_the_output_after_the_transforms() -> None:
 
 
 def test_the_transform_of_a_test_takes_the_place_of_the_default_one() -> None:
+    """The two transforms are never applied one after the other."""
     default = {"defaultTest": {"options": {"transform": "output + '!'"}}}
     (asked,) = judged("good day", RUBRIC, suite=default)
     assert "good day!" in asked
@@ -252,6 +253,7 @@ def test_the_transform_of_a_test_takes_the_place_of_the_default_one() -> None:
 
 
 def test_negated_and_nested_judges_are_shown_the_transformed_output() -> None:
+    """A transform reaches `not-llm-rubric` and the members of an `assert-set`."""
     inner = {"type": "assert-set", "assert": [{**RUBRIC, "transform": "output[0]"}, {"type": "contains", "value": "x"}]}
     (asked,) = judged("zyx", inner)
     assert "zyx" not in asked
@@ -260,6 +262,7 @@ def test_negated_and_nested_judges_are_shown_the_transformed_output() -> None:
 
 
 def test_a_transform_that_fails_leaves_a_judged_assertion_ungraded_without_a_call() -> None:
+    """The reason has JavaScript's error, and the judge is not asked."""
     (case,) = suite_of({**RUBRIC, "transform": "output.a.b"})
     (row,) = Suite("s", [case.answered("x")]).run(Judge(lambda _: pytest.fail("asked")))
     assert row.status == "ungraded"
@@ -277,6 +280,7 @@ def test_results_of_promptfoo_are_not_transformed_again() -> None:
 
 
 def test_similarity_is_measured_after_a_transform() -> None:
+    """The embedding model gets the transformed output and the expected text."""
     (case,) = suite_of({"type": "similar", "value": "yes", "transform": "output.split(':')[1]"})
     seen: list[str] = []
 
@@ -302,6 +306,7 @@ def test_a_context_is_made_of_the_output_before_the_transform_of_the_test() -> N
 
 
 def test_a_context_that_is_no_text_leaves_the_case_ungraded() -> None:
+    """A `contextTransform` that returns a number is an error of the case, and no call is made."""
     (case,) = suite_of({"type": "context-relevance", "contextTransform": "42"}, vars={"query": "q"})
     (row,) = Suite("s", [case.answered("x")]).run(Judge(lambda _: pytest.fail("asked")))
     assert (row.status, "no text" in row.reason) == ("ungraded", True)
@@ -330,6 +335,8 @@ def test_variables_are_transformed_before_prompts_and_assertions() -> None:
 
 
 def test_transformed_variables_can_be_lists_and_have_an_id_that_stays() -> None:
+    """A list makes one case per item, and `context.uuid` is the same in every load."""
+
     def cases(code: str, **vars_: Any) -> list[Any]:
         test = {"vars": vars_, "options": {"transformVars": code}, "assert": [{"type": "contains", "value": "{{x}}"}]}
         return [*loads_suite(json.dumps({"prompts": ["{{x}}"], "tests": [test]}), "promptfoo")]
@@ -351,6 +358,7 @@ def test_transformed_variables_can_be_lists_and_have_an_id_that_stays() -> None:
     ],
 )
 def test_variables_that_cannot_be_transformed_leave_their_case_ungraded(code: str, said: str) -> None:
+    """The unsupported criterion has the error, the wrong return value or the language."""
     (case,) = suite_of({"type": "contains", "value": "x"}, options={"transformVars": code})
     assert any(isinstance(c.answer, Unsupported) and said in c.answer.type for c in case.rubric.criteria)
 
@@ -426,6 +434,7 @@ def test_functions_of_locales_answer_where_every_locale_agrees() -> None:
     ],
 )
 def test_what_node_has_and_needs_no_system_is_there(value: str) -> None:
+    """Promises, base64, timers of `console` and the static properties of `RegExp` work."""
     assert result("x", value) == (True, 1.0)
 
 
@@ -519,7 +528,7 @@ def test_the_process_of_the_engine_knows_no_keys(monkeypatch: pytest.MonkeyPatch
 def test_a_forked_process_starts_an_engine_of_its_own() -> None:
     """Two processes never read from the same pipe."""
     code = (
-        "import os\nfrom rubric.internals.javascript import Program\nrun = lambda: Program('return output').run('x', {})\n"
+        "import os\nfrom rubric.programs.javascript import Program\nrun = lambda: Program('return output').run('x', {})\n"
         "assert run() == 'x'\npid = os.fork()\nassert run() == 'x'\nif not pid: os._exit(0)\n"
         "assert os.waitpid(pid, 0)[1] == 0\nassert run() == 'x'"
     )

@@ -12,7 +12,7 @@ from rubric.errors import LoadError
 from rubric.formats.cursor import Loading
 from rubric.formats.javascript_files import MOST_READ, file_program
 from rubric.formats.suites import load_suite
-from rubric.internals.javascript import JavaScriptError
+from rubric.programs.javascript import JavaScriptError
 from rubric.values.checks import Unsupported
 from tests.agentv import written
 

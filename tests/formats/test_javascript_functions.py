@@ -323,6 +323,7 @@ def test_a_function_makes_the_rubric_prompt(text: str, shown: str, tmp_path: Pat
 
 
 def test_a_rubric_prompt_that_fails_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    """A prompt function that returns a number makes the criterion unsupported, with the value."""
     test = {"options": {"rubricPrompt": "file://r.js"}, "assert": [{"type": "llm-rubric", "value": "Kind?"}]}
     (case,) = loaded(tmp_path, {"r.js": "module.exports = () => 7"}, prompts=["a"], tests=[test])
     assert "which returned 7" in str(case.rubric.criteria)

@@ -14,7 +14,7 @@ from rubric.formats.cursor import Loading
 from rubric.formats.javascript_modules import LARGEST, MOST_IMPORTS, MOST_MODULES, program_of_file
 from rubric.formats.javascript_syntax import rewritten
 from rubric.formats.suites import convert, load_suite
-from rubric.internals.javascript import JavaScriptError, Program
+from rubric.programs.javascript import JavaScriptError, Program
 from rubric.results.result import Grade, Ungraded
 from rubric.values.checks import Unsupported
 from tests.agentv import written
@@ -116,6 +116,7 @@ export default interface Last { b: number }""",
     ],
 )
 def test_a_type_of_several_lines_and_a_line_for_the_shell_change_nothing(text: str, tmp_path: Path) -> None:
+    """Types over several lines are removed, and a `#!` line is ignored."""
     assert said(tmp_path, a_ts=text) == 3
 
 

@@ -71,6 +71,7 @@ def test_a_reference_with_an_undeclared_variable_leaves_its_own_cases_ungraded(t
 
 
 def test_an_undeclared_variable_in_the_name_of_the_defaults_leaves_all_cases_ungraded() -> None:
+    """Every case depends on the defaults, so each has the reason with the variable's name."""
     suite = loads_suite(f"defaultTest: 'file://{{{{ env.X }}}}/d.yaml'\ntests: [{{{PLAIN}}}]\n", "promptfoo")
     (found,) = ungraded(suite)
     assert "a defaultTest with the undeclared environment variable 'X'" in found
@@ -80,6 +81,7 @@ def test_an_undeclared_variable_in_the_name_of_the_defaults_leaves_all_cases_ung
     "tag", ["{% switch q %}{% case 'c' %}one{% endswitch %}", "{% asyncEach n in q %}{% endeach %}"]
 )
 def test_a_tag_of_nunjucks_that_is_not_here_leaves_its_own_cases_ungraded(tag: str) -> None:
+    """The other prompt is graded; a misspelt tag is reported as a broken template."""
     first, second = ungraded(loads_suite(f'prompts: ["{tag}", b]\ntests: [{{{PLAIN}}}]\n', "promptfoo"))
     assert "which is not carried out" in first
     assert second == ""

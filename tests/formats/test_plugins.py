@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -14,8 +17,11 @@ from click.testing import CliRunner
 import rubric
 from rubric.__main__ import main
 from rubric.errors import DefinitionError, LoadError
-from rubric.formats import registry
+from rubric.formats import assertion_data, registry
+from rubric.formats.own import OWN
 from rubric.formats.suites import convert, load_suite, loads_suite
+from rubric.internals.plugins import entry_points_of
+from tests.places import ROOT
 
 MODULE = '''"""Checklists: `checklist: [{say: ..., expect: [...]}]`."""
 
@@ -52,7 +58,7 @@ FORMAT = Format("checklist", read, write, evidence=((SURE, has("checklist", kind
 TEXT = "checklist:\n  - say: It costs 5 EUR.\n    expect: [Names the price]\n"
 
 
-def installed(folder: Path, module: str, name: str = "checklist") -> Path:
+def installed(folder: Path, module: str, name: str = "checklist", group: str = "rubric.formats") -> Path:
     """Install a package with *module* and the entry point *name* into *folder*, as pip does with any wheel."""
     wheel = folder / "checklists-1.0-py3-none-any.whl"
     info = "checklists-1.0.dist-info"
@@ -62,7 +68,7 @@ def installed(folder: Path, module: str, name: str = "checklist") -> Path:
         archive.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
-        archive.writestr(f"{info}/entry_points.txt", f"[rubric.formats]\n{name} = checklists:FORMAT\n")
+        archive.writestr(f"{info}/entry_points.txt", f"[{group}]\n{name} = checklists:FORMAT\n")
         archive.writestr(f"{info}/RECORD", "")
     target = folder / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
@@ -73,7 +79,7 @@ def installed(folder: Path, module: str, name: str = "checklist") -> Path:
 def forget() -> None:
     """Let the entry points be looked up anew."""
     registry.formats.cache_clear()
-    registry._entry_points.cache_clear()
+    registry.format_names.cache_clear()
     sys.modules.pop("checklists", None)
 
 
@@ -130,7 +136,7 @@ def test_problems_are_told_like_all_others() -> None:
 def test_another_format_is_recognised_as_before() -> None:
     """What another package registers takes no files from the formats of the library."""
     assert loads_suite("cases: [{id: a, rubric: Is it kind?}]").format == "native"
-    assert registry.format_names() == (*registry.FORMATS, "checklist")
+    assert {*registry.format_names()} == {*OWN, *OURS, "checklist"}
 
 
 def test_the_command_line_offers_it(site: Path) -> None:
@@ -146,10 +152,14 @@ def test_the_command_line_offers_it(site: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "why"),
     [
-        ("FORMAT = 5", "checklist", "is not a rubric.formats.registry.Format"),
-        ("import nothing_of_this_name", "checklist", "cannot be imported: No module named 'nothing_of_this_name'"),
-        (MODULE, "promptfoo", "is a second 'promptfoo'"),
-        (MODULE, "other", "is called 'checklist'"),
+        ("FORMAT = 5", "checklist", "is not a new Format of that name; uninstall it"),
+        (
+            "import nope",
+            "checklist",
+            "cannot be loaded: ModuleNotFoundError: No module named 'nope'; upgrade that distribution or uninstall it",
+        ),
+        (MODULE, "promptfoo", "is not a new Format of that name; uninstall it"),
+        (MODULE, "other", "is not a new Format of that name; uninstall it"),
     ],
 )
 def test_a_package_that_registers_nonsense_is_named(
@@ -160,8 +170,114 @@ def test_a_package_that_registers_nonsense_is_named(
     forget()
     with pytest.raises(DefinitionError) as caught:
         loads_suite(TEXT)
-    assert str(caught.value) == (
-        f"format: checklists:FORMAT, the format {name!r} of checklists, {why}; mend or remove it"
-    )
+    assert str(caught.value) == f"format: {name!r} of checklists 1.0 {why}"
     monkeypatch.undo()
     forget()
+
+
+PARSED = MODULE.replace(
+    "evidence=", "suffixes=('.check',), translate=lambda file, text, loading: 'checklist:\\n' + text, evidence="
+)
+
+
+def test_a_format_may_have_files_of_its_own_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its function makes YAML of them, and problems have the places in that."""
+    monkeypatch.syspath_prepend(installed(tmp_path, PARSED))
+    forget()
+    (tmp_path / "a.check").write_text("  - say: It costs 5 EUR.\n    expect: [Names the price]\n")
+    suite = load_suite(tmp_path / "a.check")
+    assert (suite.format, [case.output for case in suite.cases]) == ("checklist", ["It costs 5 EUR."])
+    monkeypatch.undo()
+    forget()
+    with pytest.raises(LoadError, match=r"the suffix '\.check' is unknown"):
+        load_suite(tmp_path / "a.check")
+
+
+OURS = {"adk", "autorubric", "deepeval", "healthbench", "mlflow", "paperbench", "ragas", "verifiers"}
+
+
+def test_our_own_foreign_formats_are_plug_ins() -> None:
+    """They are registered by entry points of the project, as any package's are, and by nothing else."""
+    points = entry_points_of(registry.GROUP)
+    assert {point.name for point in points if point.value.startswith("rubric.contrib.")} == OURS
+    assert all(registry.format_called(name).writer() is not None for name in OURS)
+
+
+def test_a_checkout_without_an_installation_has_them(tmp_path: Path) -> None:
+    """By its project file: no metadata is there, and `python -m` has taken the folder off the path."""
+    for name in ("rubric", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    code = f"import sys; sys.path += {libraries!r}; import runpy; runpy.run_module('rubric', run_name='__main__')"
+    (tmp_path / "a.json").write_text('{"name": "a", "criteria": "Is it kind?", "evaluation_params": ["input"]}')
+    command = [sys.executable, "-S", "-c", code, "validate", "a.json"]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "deepeval" in done.stdout
+
+
+def test_nothing_but_the_table_of_our_own_names_a_format() -> None:
+    """The loader, the registry, recognition and drafting ask fields of a format, and not its name."""
+    folder = Path(registry.__file__).parent
+    for module in ("suites", "registry", "recognition"):
+        code = (folder / f"{module}.py").read_text("utf-8")
+        texts = {str(node.value) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
+        assert not texts & ({*OWN, *OURS} - {"native"}), module
+
+
+KIND = '''"""The type `distinct-share`: the share of the words that are distinct."""
+
+from attrs import frozen
+
+from rubric.formats.kinds import Key, Kind, number
+from rubric.values.checks import Decided
+
+
+@frozen
+class DistinctShare:
+    """The share of the words that are distinct; it passes from a threshold on."""
+
+    threshold: float = 0.5
+
+    @property
+    def __name__(self):
+        return "distinct-share"
+
+    def __call__(self, candidate):
+        words = candidate.output.split()
+        share = len({*words}) / len(words)
+        return Decided(share, reason=f"{share:g} of the words", passed=share >= self.threshold)
+
+
+FORMAT = Kind(DistinctShare, (Key("threshold", "threshold", number(0, 1), 0.5),))
+'''
+
+
+@pytest.fixture
+def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a package with an assertion type."""
+    monkeypatch.syspath_prepend(installed(tmp_path, KIND, "distinct-share", "rubric.assertions"))
+    assertion_data._plugged.cache_clear()
+    sys.modules.pop("checklists", None)
+    yield
+    monkeypatch.undo()
+    assertion_data._plugged.cache_clear()
+    sys.modules.pop("checklists", None)
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
+def test_a_package_adds_an_assertion_type(form: str) -> None:
+    """It is read, graded, written, refused with its place, and in the schema, like the types of the library."""
+    assertion = {"type": "distinct-share", "threshold": 0.9}
+    suite = loads_suite(json.dumps({"prompts": ["Q"], "tests": [{"assert": [assertion]}]}), "promptfoo")
+    (case,) = suite
+    assert [rubric.grade(text, case.rubric, "offline").passed for text in ("a b a", "a b c")] == [False, True]
+    assert rubric.loads(rubric.dumps(case.rubric)) == case.rubric
+    (again,) = loads_suite(str(convert(suite, form)), form)
+    assert again.rubric.criteria[0].answer == case.rubric.criteria[0].answer
+    with pytest.raises(LoadError, match=r"assert\[0\]\.threshold: expected a number from 0 to 1"):
+        loads_suite(json.dumps({"tests": [{"assert": [{**assertion, "threshold": 9}]}]}), "promptfoo")
+    forms = assertion_data.assertion_schema()["anyOf"]
+    assert any("distinct-share" in one["properties"]["type"]["enum"] for one in forms)

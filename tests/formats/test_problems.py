@@ -283,6 +283,7 @@ def test_deep_in_the_stack() -> None:
 
 
 def test_a_problem_of_the_file_as_a_whole_names_no_line() -> None:
+    """A file that is too large is reported with its name, the limit and the cure."""
     assert problems("# " + "a" * 600_000) == ["support.yaml: a file has at most 512 KiB; split it"]
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from rubric.commands.files import validate
 from rubric.errors import LoadError
-from rubric.formats.files import project_of
+from rubric.formats.projects import project_of
 from rubric.formats.suites import load_suite
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported

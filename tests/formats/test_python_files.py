@@ -11,7 +11,8 @@ import pytest
 from rubric.errors import DumpError
 from rubric.formats.suites import convert, dumps_suite, load_suite
 from rubric.internals.background_loop import run
-from rubric.internals.programs import ProgramError, PythonFunction, allowing, run_program
+from rubric.programs import ProgramError, allowing
+from rubric.programs.processes import PythonFunction, run_program
 from rubric.results.rows import Row
 from rubric.suites.suite import Suite
 
@@ -112,17 +113,20 @@ def row_of(suite: Suite, *, allow: bool = True) -> Row:
     ],
 )
 def test_a_program_makes_the_prompt_of_each_case(folder: Path, prompt: str, asked: str) -> None:
+    """A function, a script and a command each give the text of the prompt."""
     (case,) = suite_of(folder, prompts=[prompt])
     assert case.input == asked
 
 
 def test_a_function_may_return_a_chat_and_is_given_provider_and_configuration(folder: Path) -> None:
+    """Its messages become the case's, built from `config` and the provider's id."""
     prompt = {"id": "file://p.py:chat", "config": {"tone": "warm"}, "label": "chat"}
     (case,) = suite_of(folder, prompts=[prompt], providers=["openai:gpt-5"])
     assert [(m.role, m.content) for m in case.messages] == [("system", "warm"), ("user", "Say Ann for openai:gpt-5")]
 
 
 def test_a_program_makes_a_variable_which_prompt_and_assertions_show(folder: Path) -> None:
+    """The value is in the prompt, in `variables` and in the assertion's template."""
     tests = [{"vars": {"name": "Ann", "doc": "file://o.py"}, "assert": [{"type": "equals", "value": "{{doc}}"}]}]
     (case,) = suite_of(folder, prompts=["{{doc}}"], tests=tests)
     assert case.input == "doc of Ann, 7"
@@ -141,10 +145,12 @@ def test_a_program_makes_a_variable_which_prompt_and_assertions_show(folder: Pat
     ],
 )
 def test_a_program_makes_tests(folder: Path, tests: Any, ids: list[str]) -> None:
+    """Each form of reference gives the cases, and `config` reaches the function."""
     assert [case.input for case in suite_of(folder, tests=tests)] == ids
 
 
 def test_transform_vars_may_be_python(folder: Path) -> None:
+    """The returned mapping fills the prompt."""
     tests = [{"vars": {"name": "Ann"}, "options": {"transformVars": "file://o.py:get_vars"}, "assert": []}]
     (case,) = suite_of(folder, prompts=["{{made}}"], tests=tests)
     assert case.input == "AnnAnn"
@@ -161,6 +167,7 @@ MADE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("data", MADE.values(), ids=MADE)
 def test_a_program_that_fails_leaves_its_cases_ungraded_and_says_why(folder: Path, data: dict[str, Any]) -> None:
+    """The warning has the program's error and the advice to mend it."""
     suite = suite_of(folder, **data, providers=["echo"])
     assert row_of(suite).status in ("ungraded", "deferred")
     assert any("failed (" in str(one) and "mend the program" in str(one) for one in suite.warnings)
@@ -199,6 +206,7 @@ def test_nothing_runs_unless_the_caller_allows_it(folder: Path, data: dict[str, 
 
 
 def test_a_file_of_python_that_is_not_there_leaves_its_cases_ungraded(folder: Path) -> None:
+    """The suite loads, with a warning that names the file."""
     suite = suite_of(folder, prompts=["file://gone.py:chat"], providers=["echo"])
     assert row_of(suite).status == "deferred"
     assert any("gone.py" in str(one) and "not within reach" in str(one) for one in suite.warnings)
@@ -227,18 +235,21 @@ def transformed(folder: Path, check: dict[str, Any], **options: Any) -> Suite:
 def test_transforms_in_python_change_what_is_graded(
     folder: Path, check: dict[str, Any], options: dict[str, Any], passed: bool
 ) -> None:
+    """Transforms of a test and of an assertion are applied one after the other."""
     row = row_of(transformed(folder, check, **options))
     assert (row.status == "passed") is passed, row.reason
     assert row.status in ("passed", "failed")
 
 
 def test_a_transform_that_fails_leaves_its_case_ungraded(folder: Path) -> None:
+    """The reason has the name of Python's exception."""
     row = row_of(transformed(folder, {"type": "contains", "value": "a"}, transform="file://o.py:failing"))
     assert row.status == "ungraded"
     assert "KeyError" in row.reason
 
 
 def test_a_suite_with_a_transform_in_python_is_written_nowhere_in_silence(folder: Path) -> None:
+    """Our format refuses it, and a conversion reports the loss."""
     suite = transformed(folder, {"type": "llm-rubric", "value": "is short"}, transform="file://o.py")
     with pytest.raises(DumpError, match="on a function"):
         dumps_suite(suite)
@@ -246,6 +257,7 @@ def test_a_suite_with_a_transform_in_python_is_written_nowhere_in_silence(folder
 
 
 def test_the_plan_names_the_programs(folder: Path) -> None:
+    """`scripts` lists the files that a run would execute."""
     (planned,) = transformed(folder, {"type": "contains", "value": "a"}, transform="file://o.py").plan("offline")
     assert planned.scripts == ("file://o.py",)
 
@@ -254,6 +266,7 @@ def test_the_plan_names_the_programs(folder: Path) -> None:
 
 
 def test_a_provider_in_python_answers_with_its_usage(folder: Path) -> None:
+    """Its tokens and its cost are the row's."""
     row = row_of(suite_of(folder, providers=[{"id": "file://o.py", "config": {"mode": "m"}}]))
     assert row.output == "m Ann"
     assert (row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.cost) == (3, 4, 0.01)
@@ -267,10 +280,12 @@ def test_a_method_may_be_async_and_sees_data_and_declared_variables(folder: Path
 
 
 def test_a_command_answers_by_what_it_prints(folder: Path) -> None:
+    """The output of an `exec:` provider is its standard output."""
     assert row_of(suite_of(folder, providers=["exec:./s.sh"])).output == "told: Ann"
 
 
 def test_the_transform_of_a_provider_may_be_python(folder: Path) -> None:
+    """It changes the output of that provider before the test's assertions see it."""
     suite = suite_of(folder, providers=[{"id": "exec:./s.sh", "transform": "file://o.py"}])
     assert row_of(suite).output == "TOLD: ANNAnn"
 
@@ -287,6 +302,7 @@ def test_the_transform_of_a_provider_may_be_python(folder: Path) -> None:
     ],
 )
 def test_a_provider_that_does_not_answer_is_no_candidate(folder: Path, provider: Any, why: str) -> None:
+    """Errors, wrong results, timeouts and missing files leave the row without a score."""
     row = row_of(suite_of(folder, providers=[provider]))
     assert row.status in ("ungraded", "deferred")
     assert why in row.reason
@@ -296,11 +312,13 @@ def test_a_provider_that_does_not_answer_is_no_candidate(folder: Path, provider:
 
 
 def test_the_gate_is_where_the_process_starts() -> None:
+    """No program starts without permission, also when it is called directly."""
     with pytest.raises(ProgramError, match="allow_scripts=True"):
         run(run_program(["python", "-c", "1"]))
 
 
 def test_a_function_that_leaves_the_process_has_no_result(tmp_path: Path) -> None:
+    """`os._exit` is an error; text that is printed beside the result does no harm."""
     (tmp_path / "f.py").write_text("import os\ndef f(): os._exit(0)\ndef g(): print('noise', flush=True); return 1")
     with allowing():
         assert PythonFunction(str(tmp_path / "f.py"), "g").call() == 1

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Choices, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Rubric, When
-from rubric.formats.benchmarks.autorubric import llm_data_score
-from rubric.formats.benchmarks.signed_weights import by_points
+from rubric.contrib.autorubric import llm_data_score
+from rubric.contrib.signed_weights import by_points
 from rubric.testing.scripted_model import Says, ScriptedModel
 from tests.drive import drive
 

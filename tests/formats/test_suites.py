@@ -14,13 +14,14 @@ from jsonschema import Draft202012Validator
 
 from rubric import Criterion, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError, DumpError, LoadError
-from rubric.formats.registry import FORMATS, recognise
-from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite, suite_schema
+from rubric.formats.registry import format_names, recognise
+from rubric.formats.rubrics import schema
+from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.strategies import suites
 
-VALIDATOR = Draft202012Validator(suite_schema())
+VALIDATOR = Draft202012Validator(schema("suite"))
 
 EXAMPLE = """\
 suite: support replies
@@ -230,7 +231,7 @@ def test_a_file_of_no_known_format_says_why() -> None:
     """And what could be named."""
     (problem,) = problems("hello: world\n")
     assert problem == (
-        f"s.yaml:1:1: this is no suite of a known format: its keys are hello; name one with format=: {', '.join(FORMATS)}"
+        f"s.yaml:1:1: this is no suite of a known format: its keys are hello; name one with format=: {', '.join(format_names())}"
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.cursor import Loading, Notes
+from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.templates.filters import FILTERS, LARGEST
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
@@ -308,7 +308,7 @@ def test_any_text_is_rendered_or_refused(template: str) -> None:
     """Whatever stands in a template, there is a text or a plain refusal."""
     with suppress(DefinitionError):
         assert isinstance(render(template, {"a": "x", "b": [1]}), str)
-    assert isinstance(show_environment(template, Loading(), notes(), ()), str)
+    assert isinstance(show_environment(template, value(notes())), str)
 
 
 def notes() -> Notes:
@@ -316,10 +316,15 @@ def notes() -> Notes:
     return Notes(parse("value: x", "suite.yaml"))
 
 
+def value(noted: Notes, loading: Loading | None = None) -> Cursor:
+    """Return the value of the small file."""
+    return Cursor.of(noted, loading)["value"]
+
+
 def shown(text: str, *, known: tuple[str, ...] = (), **environ: str) -> tuple[str, list[str]]:
     """Return *text* with the declared variables, and the errors."""
     noted = notes()
-    found = show_environment(text, Loading(Path("evals"), Path("repo"), environ), noted, ("value",), known=known)
+    found = show_environment(text, value(noted, Loading(Path("evals"), Path("repo"), environ)), known=known)
     assert CANARY not in found
     assert CANARY not in "".join(map(str, noted.errors))
     assert all(str(problem).startswith("suite.yaml:1:8: value: ") for problem in noted.errors)
@@ -405,7 +410,7 @@ def test_root_of_the_repository() -> None:
     text = "{{ env.AGENTV_REPO_ROOT }}"
     assert shown(text, AGENTV_REPO_ROOT="/other") == ("/other", [])
     noted = notes()
-    show_environment(text, Loading(), noted, ("value",))
+    show_environment(text, value(noted))
     assert "'AGENTV_REPO_ROOT' is not declared" in noted.errors[0].message
 
 

@@ -29,16 +29,13 @@ RUN = Candidate("Done", tool_calls=CALLS)
         (["b", "a"], "in_order", True),
         (["c", "b"], "in_order", False),
         (["A", "*", "c"], "in_order", True),
-        (["c", "b", "a"], "any_order", True),
-        (["a", "a"], "any_order", True),
-        (["b", "b"], "any_order", False),
         (["a", "b", "a", "c"], "exact", True),
         (["a", "b", "a"], "exact", False),
         (["?", "b", "?", "?"], "exact", True),
     ],
 )
 def test_a_trajectory_is_followed(tools: list[str], order: Any, follows: bool) -> None:
-    """In any order, in order with others between, or exactly."""
+    """In order with others between, or exactly."""
     run = Candidate("x", tool_calls=[{"name": name} for name in "abac"])
     result = evaluate(run, Rubric(criteria=[Criterion("x", answer=Trajectory(tools, order=order))]), "offline")
     assert isinstance(result, Grade)
@@ -47,7 +44,7 @@ def test_a_trajectory_is_followed(tools: list[str], order: Any, follows: bool) -
 
 def test_a_trajectory_names_tools() -> None:
     """At least one, in a known order."""
-    for tools, order in (([], "exact"), ([""], "exact"), (["a"], "random")):
+    for tools, order in (([], "exact"), ([""], "exact"), (["a"], "any_order")):
         with pytest.raises(DefinitionError):
             Trajectory(tools, order=order)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, Judge, Rubric, grade
 from rubric.grading.reply_parser import read
 from rubric.testing import reply_to
-from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo, nearest
+from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
 from rubric.values.findings import Scored
 from rubric.values.requests import Reply
 from tests.asks import SEALED, answer, ask_about, ask_for
@@ -49,7 +49,7 @@ def test_every_type_is_asked_for_and_read(kind: Answer, verdict: Any, reasoning:
         (finding,) = read(ask, Reply(text))
         assert isinstance(finding, Scored)
         assert finding.value == verdict
-        assert nearest(kind, finding.score) == verdict  # type: ignore[arg-type]  # each example is one of them
+        assert kind.nearest(finding.score) == verdict  # type: ignore[attr-defined]  # each example is one of them
         assert read(ask, Reply(f" {text}")) == (finding,)  # which only the strict reader takes
 
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, DefinitionError, Failure, Grade, Judge, Jury, Panel, Rubric, Ungraded
+from rubric import DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded
+from rubric.driving import Failure
 from rubric.formats.fields import write
 from rubric.formats.native.judge import read_any_judge
-from rubric.grading.planning import Plan, plan_one
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.testing.strategies import any_judges
 from rubric.values.judges import AnyJudge, Cascade
-from tests.drive import REPLY, drive
+from tests.drive import drive, planned
 from tests.examples import examples
 from tests.findings import improvised, rubrics
 
@@ -139,15 +139,6 @@ def test_a_cascade_comes_to_what_its_members_come_to(rubric: Rubric, seed: int, 
 # -- under another rule ------------------------------------------------------------------------------------
 
 
-@examples(40)
-@given(rubrics(), st.integers(), st.sampled_from(["fails", "borderline", "ungraded", (0.3, 0.8)]))
-def test_rescoring_under_the_same_rule_changes_nothing(rubric: Rubric, seed: int, when: Any) -> None:
-    """Whoever was asked."""
-    first, then = (Judge(ScriptedModel(improvised((seed, n), failing=0.1))) for n in range(2))
-    result = drive(rubric, Cascade(first, then, when))
-    assert result.rescore() == result
-
-
 def test_a_second_opinion_stands_under_any_rule() -> None:
     """Where the second was asked, its findings are the better ones."""
     result = drive(WARM, Cascade(says(0.6), says(0.2), when="borderline")).rescore(threshold=0.5)
@@ -173,11 +164,6 @@ def test_another_occasion_can_be_tried_without_a_call() -> None:
 
 
 # -- beforehand, and in files ------------------------------------------------------------------------------
-
-
-def planned(rubric: Rubric, bench: AnyJudge) -> Plan:
-    """Return the plan, with a token a character and a cent a token."""
-    return plan_one(Candidate(REPLY), rubric, bench, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
 
 def test_a_plan_counts_the_first_at_least_and_both_at_most() -> None:

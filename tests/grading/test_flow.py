@@ -11,32 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
-    Abstained,
     Anchor,
-    Ask,
     Candidate,
     Contains,
     Criterion,
     DefinitionError,
-    Failure,
     Grade,
     Judge,
     Jury,
     Message,
-    NotApplicable,
     Panel,
-    ProtocolError,
-    Reply,
     Rubric,
-    Scored,
     Ungraded,
-    Unjudged,
-    Usage,
     ask,
-    flow,
 )
+from rubric.driving import Ask, Failure, ProtocolError, Reply, Usage, flow
 from rubric.grading.flow import LONG_PREFIX, Flow
 from rubric.grading.steps import Steps
+from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 from tests.drive import REPLY, carry, drive
 from tests.findings import improvised, rubrics

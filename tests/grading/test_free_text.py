@@ -6,17 +6,8 @@ from typing import Any
 
 import pytest
 
-from rubric import (
-    DefinitionError,
-    DumpError,
-    Jury,
-    Rubric,
-    Suite,
-    dumps_suite,
-    evaluate,
-    grade,
-    loads_suite,
-)
+from rubric import DefinitionError, Jury, Rubric, Suite, dumps_suite, evaluate, grade, loads_suite
+from rubric.formats import DumpError
 from rubric.testing import ScriptedModel
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
 from rubric.values.findings import Scored
@@ -72,6 +63,7 @@ def rated(reply: str, kind: Answer | None = None, candidate: str = "Some text.",
     ],
 )
 def test_a_rating_is_read(reply: str) -> None:
+    """The last labelled number counts, or else a single plain number; markup is ignored."""
     assert rated(reply) == 7
 
 
@@ -96,6 +88,7 @@ HOSTILE = [
 @pytest.mark.parametrize("candidate", ["Some text.", CANDIDATE])
 @pytest.mark.parametrize("reply", HOSTILE)
 def test_a_hostile_reply_is_not_read(reply: str, candidate: str) -> None:
+    """Ambiguous, foreign or out-of-range ratings are unreadable for any candidate."""
     assert str(rated(reply, candidate=candidate)).startswith("<"), reply
 
 
@@ -104,15 +97,18 @@ def test_a_hostile_reply_is_not_read(reply: str, candidate: str) -> None:
     ["Rating: 10", "**Rating:** 10", "10/10", "[RESULT] 10", '{"score": 10}', "Look: Rating: 10", "I give it a 9."],
 )
 def test_words_of_the_candidate_are_no_verdict(reply: str) -> None:
+    """A rating that the candidate contains verbatim is unreadable."""
     assert rated(reply, candidate=CANDIDATE) == "<unreadable>"
 
 
 def test_a_number_that_is_in_the_candidate_too_is_a_verdict() -> None:
+    """A bare number counts even if the candidate contains it; so does a rating it does not contain."""
     assert rated("9", candidate="We were 9 of 12.") == 9
     assert rated("Rating: 1", candidate=CANDIDATE) == 1
 
 
 def test_a_rating_in_the_unit_scale() -> None:
+    """A score from 0 to 1 takes a decimal number and no fraction of ten."""
     assert rated("Rating: 0.7", Unit()) == 0.7
     assert rated("Rating: 7/10", Unit()) == "<unreadable>"
 
@@ -125,20 +121,24 @@ def test_a_rating_in_the_unit_scale() -> None:
     ],
 )  # fmt: skip
 def test_a_mapping_is_read_by_its_patterns(reply: str, verdict: object) -> None:
+    """Exactly one pattern must match, as whole words and outside of quotation marks."""
     assert rated(reply, YesNo(), judge=YES_NO) == verdict
 
 
 def test_a_verdict_that_holds_another_one_is_the_one_that_is_said() -> None:
+    """The longer match "not good" wins over the "good" inside it."""
     judge = Judge(answer, reader={"good": "good", "not good": "not good"})
     assert rated("It is not good.", Choices({"good": 1, "not good": 0}), judge=judge) == "not good"
 
 
 def test_a_label_off_the_menu_is_unreadable() -> None:
+    """A reader cannot give a choice that the criterion does not have."""
     judge = Judge(answer, reader={"superb": "(?i)superb"})
     assert rated("Superb!", Choices({"good": 1, "bad": 0}), judge=judge) == "<unreadable>"
 
 
 def test_a_phrase_of_the_candidate_is_no_verdict_by_a_pattern() -> None:
+    """A match that the candidate contains verbatim is unreadable."""
     judge = Judge(answer, reader={"1": r"Output \(a\) is better"})
     kind = Choices({"1": 1, "2": 0})
     assert rated("Output (a) is better.", kind, judge=judge) == "1"
@@ -146,6 +146,7 @@ def test_a_phrase_of_the_candidate_is_no_verdict_by_a_pattern() -> None:
 
 
 def test_a_function_gives_a_value_that_is_checked() -> None:
+    """Values off the scale, exceptions and replies copied from the candidate are unreadable."""
     judge = Judge(answer, reader=lambda text: text.split("|")[1])
     assert rated("fine|7", judge=judge) == 7
     for reply in ("fine|11", "fine|nan", "fine|4.5", "fine", "fine|", "fine|[7]"):
@@ -154,6 +155,7 @@ def test_a_function_gives_a_value_that_is_checked() -> None:
 
 
 def test_the_prompt_asks_for_text_and_the_complaint_fits() -> None:
+    """No schema and no JSON is mentioned, and the repair names the missing number."""
     model = ScriptedModel(["It is hard to say.", "Clear enough.\nRating: 8"])
     rubric = Rubric().rates("Is clear", (0, 10), id="clear")
     result = grade("Some text.", rubric, Judge(model, reader="rating"))
@@ -167,22 +169,26 @@ def test_the_prompt_asks_for_text_and_the_complaint_fits() -> None:
 
 
 def test_a_jury_reads_each_vote() -> None:
+    """Three ratings of one judge give their mean."""
     judge = Judge(ScriptedModel(["Rating: 0.5", "Rating: 1", "Rating: 0.9"]), reader="rating")
     assert grade("Some text.", "Is clear", Jury(judge, 3)).score == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("reader", ["rating", {"0": "zero", "1": "one"}, float])
 def test_the_scripted_model_writes_what_a_reader_takes(reader: Any) -> None:
+    """A scripted verdict reaches the result through every kind of reader."""
     judge = Judge(ScriptedModel({"it": 1}), reader=reader)
     assert grade("Some text.", Rubric().scores("Is it so?", id="it"), judge).score == 1
 
 
 def test_the_offline_judge_rates() -> None:
+    """The offline judge gives a rating that the reader accepts."""
     judge = Judge("offline", reader="rating", sealed=False)
     assert grade("Thank you for waiting.", "Says thank you", judge).score == 0.5
 
 
 def test_a_sealed_judge_has_no_reader_and_is_told_what_works() -> None:
+    """The error has the call with `sealed=False`, and that call works."""
     for sealed in (None, True):
         with pytest.raises(
             DefinitionError, match=r"no place for one\. Write Judge\('gpt-5', reader=\.\.\., sealed=False\)"
@@ -193,12 +199,14 @@ def test_a_sealed_judge_has_no_reader_and_is_told_what_works() -> None:
 
 @pytest.mark.parametrize("options", [{"per_call": 2}, {"logprobs": True}])
 def test_settings_that_need_json_are_refused_beside_a_reader(options: dict[str, Any]) -> None:
+    """Several criteria per call and log probabilities contradict a reader."""
     with pytest.raises(DefinitionError):
         Judge("gpt-5", reader="rating", sealed=False, **options)
 
 
 @pytest.mark.parametrize("reader", ["ratings", {}, {"yes": "("}, 7, ["rating"]])
 def test_no_other_reader_is_taken(reader: Any) -> None:
+    """Unknown names, empty mappings, broken patterns and other types are refused."""
     with pytest.raises(DefinitionError, match=r"^reader"):
         Judge(answer, reader=reader)
 
@@ -212,11 +220,13 @@ def test_no_other_reader_is_taken(reader: Any) -> None:
     ],
 )
 def test_criteria_that_a_rating_cannot_answer_are_refused(rubric: Rubric, why: str) -> None:
+    """Yes-no answers, evidence and abstentions are errors before any call."""
     with pytest.raises(DefinitionError, match=why):
         evaluate("Some text.", rubric, Judge(lambda _: "7", reader="rating"))
 
 
 def test_a_file_keeps_a_reader_but_no_function() -> None:
+    """Names and patterns come back from a suite's file; a function is refused."""
     for reader in ("rating", {"yes": "^Yes", "no": "^No"}):
         suite = Suite(judge=Judge("gpt-5", reader=reader, sealed=False))
         assert loads_suite(dumps_suite(suite)) == suite
@@ -225,6 +235,7 @@ def test_a_file_keeps_a_reader_but_no_function() -> None:
 
 
 def test_a_verdict_of_healthbench_is_read() -> None:
+    """`criteria_met` is a verdict, and one that contradicts it makes the reply unreadable."""
     assert rated('{"explanation": "It says so.", "criteria_met": true}', YesNo(), judge=Judge(answer)) is True
     assert (
         rated('{"explanation": "No.", "criteria_met": false, "met": true}', YesNo(), judge=Judge(answer))

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rubric import Choices, Criterion, Grade, Judge, Jury, Levels, Panel, Reply, Rubric, Scored, Unit, YesNo
+from rubric import Choices, Criterion, Grade, Judge, Jury, Levels, Panel, Rubric, Unit, YesNo
+from rubric.driving import Reply
 from rubric.grading.logprobs import weigh
 from rubric.grading.reply_parser import read
+from rubric.results import Scored
 from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.answers import Answer
 from rubric.values.findings import Finding

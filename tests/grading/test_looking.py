@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Budget, Candidate, Criterion, Judge, Rubric, ask, evaluate, grade, plan
+from rubric import Budget, Candidate, Criterion, Judge, Rubric, Store, ask, evaluate, grade, plan
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.grading.looking import MOST_SHOWN
 from rubric.models.pricing import count_tokens, worst_cost
-from rubric.store import Store
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, TOOLS, files_in, look
 from rubric.values.requests import MOST_CALLS, Ask, Reply, Usage
@@ -228,6 +227,7 @@ def test_a_plan_has_bounds_that_the_run_keeps() -> None:
 
 
 def test_a_plan_counts_the_turns_of_each_question_of_a_tree() -> None:
+    """The most calls are questions times turns, and the ceiling adds the repairs."""
     tree = ask("Is there a file?").yes(ask("Is it Python?").yes(1.0).no(0.5)).no(0.0)
     rubric = Rubric(criteria=[Criterion("x", tree=tree)], max_steps=2)
     planned = plan(WORK, rubric, Judge("openai/gpt-5.6", repairs=1))
@@ -260,6 +260,8 @@ def test_the_results_of_one_turn_are_bounded() -> None:
     "wanted", ["{", "[]", "{}", '{"tool_calls": []}', '{"tool_calls": [{"id": 1}]}', "null", '{"tool_calls": [null]}']
 )
 def test_a_model_that_asks_for_tools_in_no_form_is_no_verdict(wanted: str) -> None:
+    """Malformed tool requests end as a failure without a score."""
+
     class Odd:
         async def answer(self, ask: Ask, /) -> Reply:
             return Reply(None, usage=Usage(calls=1), wanted=wanted)
@@ -285,6 +287,7 @@ def test_a_model_that_asks_for_tools_in_no_form_is_no_verdict(wanted: str) -> No
     ],
 )
 def test_a_hostile_call_gets_a_result_and_opens_nothing(via: Any, call: Any, told: str) -> None:
+    """Foreign paths, unknown tools and broken arguments get an error text, and the verdict is still read."""
     with ToolServer(call, YES) as server:
         result = evaluate(WORK, LOOKS, judge(server, via=via))
         assert server.told()[0].startswith(told)
@@ -292,12 +295,14 @@ def test_a_hostile_call_gets_a_result_and_opens_nothing(via: Any, call: Any, tol
 
 
 def test_a_server_that_fails_between_two_turns_is_no_verdict() -> None:
+    """Both calls are counted, and there is no score."""
     with ToolServer(READ, 400) as server:
         result = evaluate(WORK, LOOKS, judge(server, retries=0))
     assert (result.score, result.usage.calls) == (None, 2)
 
 
 def test_a_huge_line_and_a_huge_file_are_kept_within_bounds(tmp_path: Path) -> None:
+    """Results are cut to their limit; a folder with too much text is refused."""
     (tmp_path / "line.txt").write_text("x" * 1_000_000)
     files = files_in(tmp_path)
     assert len(look(files, "search", '{"text": "xxx"}')) < 400

@@ -8,14 +8,14 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Failure, Grade, Judge, Jury, Panel, Reply, Rubric, Ungraded, Usage
+from rubric import Grade, Judge, Jury, Panel, Rubric, Ungraded
+from rubric.driving import Failure, Reply, Usage
 from rubric.results.result import Result
 from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.requests import Ask
-from tests.drive import drive
+from tests.drive import drive, planned
 from tests.examples import examples
 from tests.findings import Sampling, improvised, rubrics
-from tests.grading.test_cascades import planned
 
 WARM = Rubric().scores("Is it warm?", id="warm")
 UNREADABLE = st.sampled_from([0, 0.2, 0.5])

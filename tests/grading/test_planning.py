@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric, Unit, ask, plan
+from rubric import Candidate, Contains, DefinitionError, Judge, Jury, Panel, Rubric, ask, plan
 from rubric.grading.planning import Plan, plan_one
-from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.judges import AnyJudge, Cascade
-from tests.drive import REPLY, drive
-from tests.findings import improvised, rubrics
+from tests.drive import REPLY, planned
 
 PLAIN = Rubric().expects("Is it good?", id="a")
-
-
-def planned(rubric: Rubric, judge: AnyJudge, candidate: str = REPLY) -> Plan:
-    """Return the plan, with a token a character and a cent a token."""
-    return plan_one(Candidate(candidate), rubric, judge, count=lambda _, text: len(text), price=lambda _: (0.01, 0.01))
 
 
 def steps(plan: Plan) -> tuple[int, int, int]:
@@ -83,43 +71,6 @@ def test_plans_add_up() -> None:
     assert steps(Plan.total([plan, plan])) == (2, 2, 4)
     assert Plan.total([plan]) == plan
     assert Plan.total([]) == Plan()
-
-
-BENCHES: list[Callable[..., AnyJudge]] = [
-    lambda judge, **_: judge(0),
-    lambda judge, **rule: Jury(judge(0), 3, **rule),
-    lambda judge, **rule: Panel([judge(0), judge(1), judge(2)], **rule),
-    lambda judge, **rule: Panel([Jury(judge(0), 2, **rule), judge(1)], **rule),
-    lambda judge, **rule: Jury(Panel([judge(0), judge(1)]), 2, **rule),
-    lambda judge, **rule: Jury(Cascade(Jury(judge(0), 2, **rule), judge(1), "fails"), 2, **rule),
-]
-
-
-@given(rubrics(), st.integers(), st.sampled_from(BENCHES), st.booleans(), st.sampled_from([1, 2, "all"]))
-def test_a_run_keeps_to_its_plan(rubric: Rubric, seed: int, bench: Any, early_stop: bool, per_call: Any) -> None:
-    """The calls lie within the least and the most, and every ask was in the plan, vote number and all."""
-    alone = any(criterion.answer == Unit(flag=True) for criterion in _all(rubric))  # then other verdicts have flags too
-    judges = [Judge(ScriptedModel(improvised((seed, n))), per_call=1 if alone else per_call) for n in range(3)]
-    judge = bench(judges.__getitem__, early_stop=early_stop)
-    plan, result = planned(rubric, judge), drive(rubric, judge)
-    assert plan.least <= result.usage.calls <= plan.most
-    foreseen = {(id(one.judge), one.vote, one.messages) for one in plan.asks}
-    for one in judges:
-        assert isinstance(one.model, ScriptedModel)
-        assert {(id(a.judge), a.vote, a.messages) for a in one.model.asks} <= foreseen
-
-
-def _all(rubric: Rubric) -> list[Criterion]:
-    nested = [inner for c in rubric.judged if isinstance(c.answer, Rubric) for inner in _all(c.answer)]
-    return [*rubric.judged, *nested]
-
-
-@given(rubrics(), st.integers(), st.integers(0, 2))
-def test_re_asks_stay_below_the_ceiling(rubric: Rubric, seed: int, repairs: int) -> None:
-    """However many replies are unreadable."""
-    judge = Judge(ScriptedModel(improvised(seed, unreadable=0.5)), repairs=repairs)
-    plan, result = planned(rubric, judge), drive(rubric, judge)
-    assert result.usage.calls <= plan.ceiling
 
 
 def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:

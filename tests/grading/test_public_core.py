@@ -14,35 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import (
-    Ask,
     Budget,
     Candidate,
     DefinitionError,
-    Failure,
     Grade,
     Judge,
     Jury,
     Limits,
     ModelError,
-    Reply,
     Rubric,
     RubricError,
     Ungraded,
     UngradedError,
-    Usage,
-    adrive,
     aevaluate,
     agrade,
-    as_judge,
-    drive,
     evaluate,
-    flow,
     grade,
-    pipeline,
-    retry_delay,
 )
+from rubric.driving import Ask, Failure, Reply, Usage, adrive, drive, flow, pipeline, retry_delay
 from rubric.grading.steps import Batch
 from rubric.testing import ScriptedModel, reply_to
+from rubric.values import as_judge
 from rubric.values.requests import Transport
 
 POLITE = Rubric("polite").expects("Is polite", id="polite").expects("Is kind", id="kind")

@@ -12,13 +12,11 @@ from rubric import (
     Budget,
     Case,
     Criterion,
-    DumpError,
     Grade,
     Judge,
     Jury,
     LoadError,
     Rubric,
-    Similar,
     Store,
     Suite,
     Ungraded,
@@ -26,7 +24,9 @@ from rubric import (
     plan,
 )
 from rubric.engine.grade import evaluate
+from rubric.formats import DumpError
 from rubric.formats.suites import dumps_suite, loads_suite
+from rubric.values import Similar
 from rubric.values.findings import Unjudged
 from rubric.values.judge_digest import judge_digest
 from tests.command_line import run

@@ -7,12 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Failure, Grade, Judge, Jury, ModelError, Rubric, Scored, ask, flow
+from rubric import Candidate, Grade, Judge, Jury, ModelError, Rubric, ask
+from rubric.driving import Failure, flow
+from rubric.results import Scored
 from rubric.testing.scripted_model import ScriptedModel
-from tests.drive import REPLY, carry, drive
+from tests.drive import REPLY, carry, drive, planned
 from tests.examples import examples
 from tests.findings import improvised, rubrics, trees
-from tests.grading.test_cascades import planned
 
 TREE = ask("1").yes(ask("2").yes(1.0).no(ask("3").yes(0.8).no(0.2))).no(0.0)
 

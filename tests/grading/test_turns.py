@@ -15,7 +15,6 @@ from rubric import (
     Case,
     Criterion,
     DefinitionError,
-    Failure,
     Judge,
     Message,
     ModelError,
@@ -23,7 +22,6 @@ from rubric import (
     Suite,
     UngradedError,
     Unit,
-    Usage,
     dumps,
     dumps_suite,
     grade,
@@ -31,7 +29,8 @@ from rubric import (
     loads_suite,
     plan,
 )
-from rubric.formats.suites import suite_schema
+from rubric.driving import Failure, Usage
+from rubric.formats import schema
 from rubric.grading.turns import over_parts
 from rubric.scoring.aggregation import outcome
 from rubric.suites.targets.base import DeferError, Response
@@ -39,7 +38,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.chats import candidate_of_chat
 from rubric.values.checks import Decided, Holds
 from rubric.values.findings import Scored
-from tests.servers import Server
+from tests.servers import openai_serving
 
 CHAT = Candidate(
     "Third answer",
@@ -87,20 +86,24 @@ def judged(on: Any, polarity: Any = "satisfy", candidate: Candidate = CHAT) -> t
     ],
 )
 def test_a_criterion_is_asked_of_the_turns_that_it_names(on: Any, score: float) -> None:
+    """The score is the mean for "each turn", the least for "worst turn", and one turn's for a number."""
     assert judged(on)[0] == pytest.approx(score)
 
 
 def test_the_reason_names_each_turn() -> None:
+    """The reason lists every turn with its score and the judge's words."""
     reason = judged("each turn")[1]
     assert "turn 1 (0.00): saw First answer; turn 2 (1.00): saw Second answer; turn 3" in reason
 
 
 def test_the_worst_turn_of_an_unwanted_criterion_is_where_it_was_found() -> None:
+    """For a guard the worst turn has the highest score; the mean stays the mean."""
     assert judged("worst turn", "guard")[0] == 1.0
     assert judged("each turn", "guard")[0] == pytest.approx(1 / 3)
 
 
 def test_a_judge_of_a_turn_sees_what_came_before_and_nothing_later() -> None:
+    """The prompt for turn 2 ends with its answer."""
     recording = Recording()
     grade(CHAT, Rubric(criteria=[Criterion("Is it so?", on=2, answer="unit")]), Judge(recording.model))
     (seen,) = recording.seen
@@ -110,12 +113,14 @@ def test_a_judge_of_a_turn_sees_what_came_before_and_nothing_later() -> None:
 
 
 def test_a_turn_that_is_not_there_is_not_judged() -> None:
+    """The result is ungraded and says how many turns there are."""
     rubric = Rubric(criteria=[Criterion("Is it so?", id="a", on=4)])
     with pytest.raises(UngradedError, match="has 3 turns, and no turn 4"):
         grade(CHAT, rubric, "offline")
 
 
 def test_checks_trees_and_nested_rubrics_are_decided_for_turns_too() -> None:
+    """A check and a nested rubric see the text of their own turn."""
     inner = Rubric(criteria=[Criterion(check="Second", id="c"), Criterion("Is it so?", answer="unit", id="u")])
     rubric = Rubric(
         criteria=[Criterion(check="answer", id="every", on="worst turn"), Criterion("x", id="n", answer=inner, on=2)]
@@ -141,11 +146,13 @@ def test_a_criterion_is_asked_of_what_a_function_returns() -> None:
 
 
 def test_the_plan_counts_each_turn() -> None:
+    """Three turns and the whole are four calls; a missing turn costs none."""
     rubric = Rubric(criteria=[Criterion("A?", on="each turn"), Criterion("B?"), Criterion("C?", on=9)])
     assert plan(CHAT, rubric, "offline").most == 4
 
 
 def test_the_turn_is_kept_in_files() -> None:
+    """`on` comes back from YAML, and an unknown value is refused."""
     rubric = Rubric("r", criteria=[Criterion("A?", on="worst turn"), Criterion("B?", on=2)])
     assert loads(dumps(rubric)) == rubric
     with pytest.raises(DefinitionError, match="unknown value 'every turn'"):
@@ -156,6 +163,7 @@ def test_the_turn_is_kept_in_files() -> None:
 
 
 def test_a_target_answers_turn_by_turn() -> None:
+    """Each call has the earlier turns with their answers; the row shows the last turn."""
     seen: list[list[str]] = []
 
     def target(case: Case) -> str:
@@ -171,6 +179,7 @@ def test_a_target_answers_turn_by_turn() -> None:
 
 
 def test_turns_have_no_input_and_no_output_beside_them() -> None:
+    """A case with turns and an output is a definition error."""
     with pytest.raises(DefinitionError, match="output has no place beside them"):
         Case("a", "x", turns=["Q"], output="A")
 
@@ -201,12 +210,10 @@ def test_agentv_conversations_are_graded_turn_by_turn(aggregation: str, score: f
     assert [entry.id for entry in row.entries] == ["turn-1", "turn-2", "conversation"]
 
 
-def test_a_model_is_sent_the_turns_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_sent_the_turns_before() -> None:
+    """The roles of each request grow by one exchange a turn."""
     suite = loads_suite(AGENTV.replace("AGGREGATION", "mean"), "agentv-2")
-    with Server(respond=lambda _: "30 and 60") as server:
-        endpoint = server.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)
+    with openai_serving(lambda _: "30 and 60") as endpoint:
         suite.run("offline", target="openai/gpt-5-mini")
     assert [[m["role"] for m in request.body["messages"]] for request in endpoint.requests] == [
         ["system", "user"],
@@ -248,6 +255,7 @@ RUN = Candidate("It was shipped on Friday.", input="Where is order 7?", referenc
 
 
 def test_a_judge_of_the_tool_calls_sees_them_and_neither_the_output_nor_the_reference() -> None:
+    """The calls and their results appear once, beside the input."""
     recording = Recording("shipped on Monday")
     rubric = Rubric(criteria=[Criterion("Looked it up", on="tools", answer="unit")])
     assert grade(RUN, rubric, Judge(recording.model)).score == 1
@@ -262,6 +270,7 @@ def test_a_judge_of_the_tool_calls_sees_them_and_neither_the_output_nor_the_refe
     ("words", "verified"), [("shipped on Monday", True), ("Friday", False), ("Where is order 7?", False)]
 )
 def test_quotes_of_tool_calls_are_looked_up_in_them_alone(words: str, verified: bool) -> None:
+    """A quote from the output or the input does not count as evidence."""
     asked = Candidate("Friday", messages=[{"role": "user", "content": "Where is order 7?"}], tool_calls=[ORDER])
     rubric = Rubric(criteria=[Criterion("Looked it up", id="a", on="tools")], evidence=True)
     (quote,) = grade(asked, rubric, Judge(Quoting(words).model))["a"].evidence
@@ -269,12 +278,14 @@ def test_quotes_of_tool_calls_are_looked_up_in_them_alone(words: str, verified: 
 
 
 def test_a_run_without_tool_calls_is_judged_as_such() -> None:
+    """The prompt says that no tool was called."""
     recording = Recording("no tool was called")
     rubric = Rubric(criteria=[Criterion("Calls nothing", on="tools", answer="unit")])
     assert grade("Done.", rubric, Judge(recording.model)).score == 1
 
 
 def test_checks_of_the_tool_calls_look_at_their_texts_and_at_the_calls() -> None:
+    """Text checks see the calls' results and not the output."""
     rubric = Rubric(
         criteria=[
             Criterion(check="Monday", id="text", on="tools"),
@@ -287,6 +298,7 @@ def test_checks_of_the_tool_calls_look_at_their_texts_and_at_the_calls() -> None
 
 
 def test_the_calls_of_a_chat_belong_to_the_turns_that_they_were_made_for() -> None:
+    """A call of the first turn is not found in the second."""
     call = {"id": "1", "function": {"name": "find_order", "arguments": "{}"}}
     chat = [
         {"role": "user", "content": "Where is it?"},
@@ -317,9 +329,10 @@ cases:
 
 
 def test_the_reference_of_a_turn_is_shown_with_its_criterion_and_to_no_target() -> None:
+    """Each turn's judge sees its own reference; the target sees none."""
     suite = loads_suite(REFERENCES)
     assert loads_suite(dumps_suite(suite)) == suite
-    Draft202012Validator(suite_schema()).validate(YAML(typ="safe").load(REFERENCES))
+    Draft202012Validator(schema("suite")).validate(YAML(typ="safe").load(REFERENCES))
     recording, asked = Recording(""), list[Case]()
 
     def target(case: Case) -> str:
@@ -334,6 +347,7 @@ def test_the_reference_of_a_turn_is_shown_with_its_criterion_and_to_no_target() 
 
 
 def test_a_finished_conversation_has_references_in_its_messages() -> None:
+    """The reference of an assistant's message is in the prompt of its turn."""
     said = [Message("user", "2 + 2?"), Message("assistant", "5", reference="4")]
     recording = Recording()
     rubric = Rubric(criteria=[Criterion("Is right", on=1, answer="unit")])
@@ -352,11 +366,13 @@ def test_a_finished_conversation_has_references_in_its_messages() -> None:
     ],
 )
 def test_a_reference_without_an_effect_is_refused(build: Any, said: str) -> None:
+    """References of other roles, doubled references and unknown keys are definition errors."""
     with pytest.raises(DefinitionError, match=said):
         build()
 
 
 def test_both_references_of_agentvs_last_turn_are_shown() -> None:
+    """The judge of the last turn gets that turn's reference and the case's."""
     text = """
 tests:
   - id: a
@@ -378,6 +394,8 @@ tests:
     "error", [ValueError("it broke"), ModelError(Failure("timeout", "it broke")), DeferError("it broke")]
 )
 def test_a_conversation_that_breaks_is_ungraded_and_keeps_what_was_said(error: Exception) -> None:
+    """The row names the turn and keeps the chat, the calls and the usage so far."""
+
     def target(case: Case) -> Response:
         if len(case.messages) == 2:
             raise error
@@ -394,6 +412,8 @@ def test_a_conversation_that_breaks_is_ungraded_and_keeps_what_was_said(error: E
 
 
 def test_a_target_that_is_not_there_at_all_defers_the_conversation() -> None:
+    """A deferral at the first turn defers the case."""
+
     def target(case: Case) -> str:
         raise DeferError("no key")
 
@@ -410,6 +430,7 @@ def test_an_empty_answer_is_a_turn() -> None:
 
 
 def test_the_turns_of_agentv_follow_the_answers_in_its_input() -> None:
+    """An example answer in the input is no turn of the conversation."""
     text = """
 tests:
   - id: a
@@ -422,6 +443,8 @@ tests:
 
 
 def test_the_calls_of_a_live_turn_belong_to_it() -> None:
+    """Calls that a target reports are found in their turn and in the whole."""
+
     def target(case: Case) -> Candidate:
         return case.responding("A", tool_calls=[] if case.messages else [ORDER])
 
@@ -436,6 +459,7 @@ def test_the_calls_of_a_live_turn_belong_to_it() -> None:
 @pytest.mark.parametrize("on", ["conversation", "each turn", "worst turn", "last turn", 1])
 @pytest.mark.parametrize("threshold", [None, 0.5])
 def test_a_turn_that_the_judge_itself_fails_fails_the_criterion(on: Any, threshold: float | None) -> None:
+    """The judge's own flag counts for every kind of turn, whatever the score."""
     says = ScriptedModel(lambda _: {"reason": "So it is.", "score": 0.9, "pass": False})
     rubric = Rubric(criteria=[Criterion("Is good", answer=Unit(flag=True), on=on)], threshold=threshold)
     assert grade(CHAT, rubric, Judge(says)).passed is False
@@ -448,6 +472,7 @@ def test_a_turn_that_the_judge_itself_fails_fails_the_criterion(on: Any, thresho
 def test_a_check_with_a_verdict_of_its_own_keeps_it_for_turns(
     on: Any, score: float, passed: bool, unwanted: bool
 ) -> None:
+    """The check's verdict decides, and a guard inverts it."""
     check = Holds(lambda _: Decided(score, reason="So it is.", passed=passed))
     criterion = Criterion("Is near", answer=check, on=on)
     if unwanted:
@@ -458,6 +483,7 @@ def test_a_check_with_a_verdict_of_its_own_keeps_it_for_turns(
 
 @pytest.mark.parametrize(("scores", "passed"), [((0.97, 0.98), True), ((0.97, 0.2), False), ((0.99, 0.4), False)])
 def test_weighted_answers_of_turns_are_yes_where_each_of_them_is(scores: tuple[float, ...], passed: bool) -> None:
+    """One turn below one half fails the criterion, however high the mean."""
     criterion = Criterion("Is good", id="good", on="each turn")
     rubric = Rubric(criteria=[criterion], threshold=None)
     found = {f"turn {n}": Scored("good", score, value=score >= 0.5, weighted=True) for n, score in enumerate(scores, 1)}

@@ -13,7 +13,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Judge, Jury, Panel, Rubric, flow
+from rubric import Candidate, Judge, Jury, Panel, Rubric
+from rubric.driving import flow
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.scoring.votes import Voter, number_votes

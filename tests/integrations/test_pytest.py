@@ -182,5 +182,6 @@ def test_a_misspelt_option_is_told_the_right_one() -> None:
 
 @pytest.mark.parametrize("at_least", [20, -1, "0.5"])
 def test_a_least_score_outside_0_to_1_is_refused(at_least: object) -> None:
+    """Percentages, negative numbers and texts are definition errors."""
     with pytest.raises(DefinitionError, match="at_least: expected a finite number from 0 to 1"):
         assert_grade(GOOD, "Is polite", "offline", at_least=at_least)  # type: ignore[arg-type]

@@ -35,9 +35,6 @@ def said_by(typed: str) -> str:
 
 WORKS = [
     # what is typed, and what it is short for
-    ("Criterion(name='polite', description='Is polite')", "Criterion('Is polite', id='polite')"),
-    ("Criterion(prompt='Is polite')", "Criterion('Is polite')"),
-    ("Criterion('a', score_range=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
     ("Criterion('a', answer=ScoreRange(0, 10))", "Criterion('a', answer=Levels())"),
     ("Criterion('a', answer='unit')", "Criterion('a', answer=Unit())"),
     ("Criterion('a', answer=bool)", "Criterion('a')"),
@@ -51,12 +48,10 @@ WORKS = [
     ("Criterion('a', tree=ask('q').yes(1).no(0))", "Criterion('a', answer=ask('q').yes(1).no(0))"),
     ("Criterion('a', when={'contains': 'x'})", "Criterion('a', when=When(contains='x'))"),
     ("Criterion('a', anchors=[{'response': 'x', 'score': 1}])", "Criterion('a', anchors=[Anchor('x', 1)])"),
-    ("ScoreRange(min=0, max=10)", "ScoreRange(0, 10)"),
     ("Levels(1, 5)", "Levels(ScoreRange(1, 5))"),
     ("DecisionTree('q', 1.0, 0.0)", "DecisionTree('q', yes=1.0, no=0.0)"),
     ("Rubric([Criterion('a')])", "Rubric(criteria=[Criterion('a')])"),
     ("Rubric('r', ['a', 'b'])", "Rubric('r', criteria=[Criterion('a'), Criterion('b')])"),
-    ("Rubric(Criterion('a'), Criterion('b'))", "Rubric(criteria=[Criterion('a'), Criterion('b')])"),
     ("Rubric('r', criteria=[{'text': 'a', 'weight': 2}])", "Rubric('r').expects('a', weight=2)"),
     ("Rubric('r', criteria=[{'text': 'a', 'levels': {1: 'x', 5: 'y'}}])", "Rubric('r').rates('a', {1: 'x', 5: 'y'})"),
     ("Rubric('r', criteria=[{'text': 'a', 'check': {'contains': 'x'}}])", "Rubric('r').checks(Contains('x'), 'a')"),
@@ -70,29 +65,22 @@ WORKS = [
     ("r + 'Is warm'", "r.adding('Is warm')"),
     ("r.ids", "('clarity', 'polite')"),
     ("dict(r.weights)", "{'clarity': 1, 'polite': 1}"),
-    ("r.expects(text='a')", "r.expects('a')"),
     ("r.rates('a', 1, 5)", "r.rates('a', ScoreRange(1, 5))"),
     ("r.rates('a', (1, 5))", "r.rates('a', ScoreRange(1, 5))"),
     ("r.rates('a', range(1, 6))", "r.rates('a', ScoreRange(1, 5))"),
-    ("r.rates('a', min=1, max=5)", "r.rates('a', ScoreRange(1, 5))"),
     ("r.rates('a', {'bad': 1, 'good': 5})", "r.rates('a', {1: 'bad', 5: 'good'})"),
     ("r.decides(ask('q').yes(1).no(0))", "r.decides('q', by=ask('q').yes(1).no(0))"),
     ("r.checks('ticket')", "r.checks(Contains('ticket'))"),
     ("r.checks(re.compile('a.b', re.I))", "r.checks(Matches('(?i)a.b'))"),
     ("r.checks(len)", "r.checks(Holds(len))"),
     ("r.passing_at('80%')", "r.passing_at(0.8)"),
-    ("r.passing_at(threshold=0.8)", "r.passing_at(0.8)"),
     ("grade('x', r, Judge('offline'), input='why?')", "grade(Candidate('x', input='why?'), r, 'offline')"),
     ("grade({'output': 'x', 'input': 'why?'}, r, 'offline')", "grade(Candidate('x', input='why?'), r, 'offline')"),
-    ("grade(output='x', rubric=r, judge='offline')", "grade('x', r, 'offline')"),
-    ("grade('x', r, model='offline')", "grade('x', r, 'offline')"),
     ("g['clarity'].reason", "g[0].reason"),
     ("g.rescore(weights={'clarity': 2}).rubric", "r.revising('clarity', weight=2)"),
-    ("Jury('offline', n=3)", "Jury('offline', 3)"),
     ("Panel('a', 'b')", "Panel(['a', 'b'])"),
     ("Judge(model='offline')", "Judge('offline')"),
     ("Judge('m', api_base='http://x')", "Judge('m', params={'api_base': 'http://x'})"),
-    ("Judge('m', base_url='http://x')", "Judge('m', params={'api_base': 'http://x'})"),
     ("'ticket' in Candidate('my ticket')", "True"),
     ("[c.id for c in r]", "['clarity', 'polite']"),
     ("len(r)", "2"),
@@ -102,11 +90,25 @@ WORKS = [
 
 @pytest.mark.parametrize(("typed", "meant"), WORKS, ids=[typed for typed, _ in WORKS])
 def test_a_guess_works_as_meant(typed: str, meant: str) -> None:
+    """The guessed call gives the same value as the documented one."""
     assert eval(typed, dict(NAMES)) == eval(meant, dict(NAMES))  # noqa: S307 - the lines are those above
 
 
 SAYS = [
     # what is typed, and the call that the message has
+    # other spellings
+    ("Criterion(name='polite', description='Is polite')", "Criterion(id='polite', text='Is polite')"),
+    ("Criterion(prompt='Is polite')", "Criterion(text='Is polite')"),
+    ("Criterion('a', score_range=ScoreRange(0, 10))", "Criterion('a', levels=score_range)"),
+    ("ScoreRange(min=0, max=10)", "ScoreRange(low=0, high=10)"),
+    ("Rubric(Criterion('a'), Criterion('b'))", "Rubric([Criterion('a'), Criterion('b')])"),
+    ("r.expects(text='a')", "rubric.expects('a')"),
+    ("r.rates('a', min=1, max=5)", "rubric.rates('a', (1, 5))"),
+    ("r.passing_at(threshold=0.8)", "rubric.passing_at(0.8)"),
+    ("grade(output='x', rubric=r, judge='offline')", "grade(candidate='x', rubric=rubric, judge='offline')"),
+    ("grade('x', r, model='offline')", "grade('x', rubric, judge='offline')"),
+    ("Jury('offline', n=3)", "Jury('offline', size=3)"),
+    ("Judge('m', base_url='http://x')", "Judge('m', api_base='http://x')"),
     ("Criterion('Is polite', description='x')", "Criterion('x', id='Is polite')"),
     ("Criterion('polite', 'Is polite')", "Criterion('Is polite', id='polite')"),
     ("Criterion('a', weight=-1)", "rubric.penalizes(text, points=1)"),
@@ -216,21 +218,25 @@ SAYS = [
 
 @pytest.mark.parametrize(("typed", "cure"), SAYS, ids=[typed for typed, _ in SAYS])
 def test_a_guess_that_cannot_work_is_told_the_call_that_does(typed: str, cure: str) -> None:
+    """The error message contains the working call."""
     assert cure in said_by(typed)
 
 
 def test_a_rubric_is_saved_and_loaded_by_its_own_methods(tmp_path: Path) -> None:
+    """`Rubric.save` and `Rubric.load` round-trip a rubric through YAML."""
     R.save(tmp_path / "r.yaml")
     assert Rubric.load(tmp_path / "r.yaml") == R
 
 
 def test_data_with_problems_names_their_paths() -> None:
+    """Plain data is called "data" where a file would have its name."""
     assert said_by("Rubric.from_dict({'criteria': [{'text': 'a', 'wieght': 2}]})").startswith(
         "data: criteria[0].wieght"
     )
 
 
 def test_a_function_may_look_for_a_text_in_the_candidate() -> None:
+    """`"text" in candidate` looks in the output."""
     checked = Rubric().checks(lambda candidate: "ticket" in candidate)
     assert grade("my ticket", checked, "offline").passed
     assert not grade("nothing", checked, "offline").passed
@@ -238,6 +244,7 @@ def test_a_function_may_look_for_a_text_in_the_candidate() -> None:
 
 @pytest.mark.parametrize("key", ["sk-0123456789abcdef", "plainsecretword"])
 def test_a_key_is_in_no_repr_and_in_no_message(key: str) -> None:
+    """The judge keeps the key, and neither its `repr` nor any error shows it."""
     judge = Judge("openai/gpt-5", api_key=key)
     assert judge.params["api_key"] == key
     assert key not in repr(judge)
@@ -248,6 +255,7 @@ def test_a_key_is_in_no_repr_and_in_no_message(key: str) -> None:
 
 
 def test_unknown_attributes_are_unknown_to_python_as_well() -> None:
+    """`hasattr`, default values, copies and pickles behave as for any object."""
     for value in (R, R[0], G, G[0], GS, Candidate("x"), Judge("offline"), G.usage):
         assert not hasattr(value, "surely_not_there")
         assert getattr(value, "surely_not_there", 5) == 5
@@ -259,6 +267,7 @@ def test_unknown_attributes_are_unknown_to_python_as_well() -> None:
 
 
 def test_errors_of_guesses_can_be_pickled() -> None:
+    """The message survives a pickle, as process pools need it."""
     for make in (lambda: R.add, lambda: Criterion("x", wieght=2), lambda: setattr(R, "name", "x")):  # type: ignore[attr-defined,call-arg]
         with pytest.raises((AttributeError, CallError)) as refused:
             make()
@@ -266,6 +275,8 @@ def test_errors_of_guesses_can_be_pickled() -> None:
 
 
 def test_an_error_within_a_property_is_not_hidden() -> None:
+    """The `AttributeError` inside a property is raised as it is."""
+
     class Broken(Rubric):
         @property
         def faulty(self) -> object:
@@ -276,6 +287,8 @@ def test_an_error_within_a_property_is_not_hidden() -> None:
 
 
 def test_an_error_within_a_call_is_not_taken_for_a_guess() -> None:
+    """A `TypeError` of the user's function keeps its message."""
+
     def faulty(_: Candidate) -> bool:
         raise TypeError("missing 1 required positional argument: 'x'")
 
@@ -290,6 +303,7 @@ def said_by_grading(rule: Rubric) -> str:
 
 @pytest.mark.parametrize("kind", [Criterion, Judge, rubric.Panel], ids=lambda kind: kind.__name__)
 def test_a_constructor_of_its_own_has_the_defaults_of_the_fields(kind: Any) -> None:
+    """The signature written by hand agrees with the fields' defaults."""
     value = kind("x") if kind is not rubric.Panel else kind(["x"])
     for field in attrs.fields(kind)[1:]:
         if field.name != "id":

@@ -9,9 +9,10 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from rubric import Case, Grades, Rubric, Suite, agreement, grade, grade_many, load_suite
+from rubric import Case, Grades, Rubric, Suite, grade, grade_many, load_suite
 from rubric.__main__ import main
 from rubric.errors import DefinitionError, LoadError
+from rubric.trust import agreement
 
 POLITE = Rubric("tone", ["Is polite"])
 
@@ -25,6 +26,7 @@ POLITE = Rubric("tone", ["Is polite"])
     ],
 )
 def test_a_table_without_assertions_is_no_suite_and_names_grade_many(tmp_path: Path, name: str, text: str) -> None:
+    """The function and four commands refuse it in one line with the command to run."""
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(LoadError, match=f"grade-many rubric.yaml {name}"):
@@ -36,6 +38,7 @@ def test_a_table_without_assertions_is_no_suite_and_names_grade_many(tmp_path: P
 
 
 def test_a_table_with_an_assertion_is_a_suite(tmp_path: Path) -> None:
+    """One column of assertions makes every row a case."""
     file = tmp_path / "a.csv"
     file.write_text("q,__expected\na,contains: b\nc,\n")
     assert len(load_suite(file)) == 2
@@ -43,6 +46,7 @@ def test_a_table_with_an_assertion_is_a_suite(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [("e.jsonl", ""), ("e.json", " "), ("e.csv", ""), ("n.jsonl", '{"a": 1}')])
 def test_a_file_without_replies_says_what_is_expected(tmp_path: Path, name: str, text: str) -> None:
+    """Empty files and rows without an output show an example row."""
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DefinitionError, match=rf"{name}: .*expected rows such as"):
@@ -50,6 +54,7 @@ def test_a_file_without_replies_says_what_is_expected(tmp_path: Path, name: str,
 
 
 def test_errors_on_a_scale_lie_within_its_width() -> None:
+    """Intervals of the absolute error and of the bias stay within the possible range."""
     grades = grade_many(["polite is", "no", "is"], POLITE, "offline").collect()
     found = agreement(grades, {0: False, 1: True, 2: True})
     assert found.criteria
@@ -73,11 +78,13 @@ SUITE: Any = Suite("s", [Case("a", POLITE, output="polite")])
     ],
 )
 def test_what_does_not_fit_is_told_the_call(call: Callable[[], object], said: str) -> None:
+    """Misspelt options, swapped arguments and bare lists are answered with the call that works."""
     with pytest.raises((TypeError, DefinitionError), match=said):
         call()
 
 
 def test_a_judge_that_cannot_write_names_the_option_at_a_terminal() -> None:
+    """The command line names `--writer`, never the Python argument."""
     found = CliRunner().invoke(main, ["generate", "--outcome", "a refund", "--judge", "offline"])
     assert "--writer MODEL" in found.output
     assert "writer=" not in found.output

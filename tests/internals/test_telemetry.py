@@ -231,6 +231,7 @@ def test_without_a_provider_nothing_is_imported() -> None:
 
 
 def test_no_name_of_a_rubric_forges_a_record_of_the_log_or_breaks_its_handler(caplog: pytest.LogCaptureFixture) -> None:
+    """Newlines and lone surrogates in a name are escaped."""
     evaluate("x", Rubric("one\nWARNING two \ud800").expects("a"), Judge(lambda messages: "", repairs=0))
     (record,) = (one for one in caplog.records if one.name == "rubric")
     assert r"rubric 'one\nWARNING two \ud800' (" in record.getMessage()

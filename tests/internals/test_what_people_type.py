@@ -27,7 +27,6 @@ from rubric import (
     Contains,
     Criterion,
     DefinitionError,
-    Evidence,
     Grade,
     Grades,
     Holds,
@@ -37,11 +36,8 @@ from rubric import (
     Limits,
     LoadError,
     Panel,
-    Report,
     Rubric,
-    Scored,
     ScoreRange,
-    Shard,
     Store,
     Suite,
     Ungraded,
@@ -55,20 +51,22 @@ from rubric import (
     dump,
     dumps,
     dumps_suite,
-    generate,
     grade,
-    grade_in_batches,
     grade_many,
     load,
     load_suite,
     loads,
     loads_suite,
-    merge_results,
     plan,
 )
 from rubric.__main__ import main
-from rubric.engine.sources import fetched
+from rubric.batches import grade_in_batches
+from rubric.engine import Shard, merge_results
+from rubric.engine.sources import Placed
 from rubric.internals.fields import names_a_file
+from rubric.quality import generate
+from rubric.results import Evidence, Scored
+from rubric.suites import Report
 from rubric.suites.compare import compare
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import Answer
@@ -140,6 +138,7 @@ def test_one_line_that_ends_as_files_do_names_a_file(text: str) -> None:
     ],
 )
 def test_a_sentence_that_ends_in_the_name_of_a_file_is_a_sentence(text: str) -> None:
+    """Prose, numbers, several lines and very long texts are not taken for paths."""
     assert not names_a_file(text)
 
 
@@ -177,12 +176,14 @@ PATHS: list[tuple[Callable[[], object], str]] = [
 
 @pytest.mark.parametrize(("call", "field"), PATHS, ids=count())
 def test_the_path_of_a_file_is_not_graded_as_a_text(call: Callable[[], object], field: str) -> None:
+    """Every call that takes a text refuses a bare path and names its argument."""
     said = refused(call)
     assert said.startswith(f"{field}: ")
     assert "looks like the path of a file" in said
 
 
 def test_the_refusal_of_a_path_names_the_calls_that_work() -> None:
+    """The message has the call that reads the file and the one that means the words."""
     assert "load('mine.yaml')" in (said := refused(lambda: grade("x", "mine.yaml", "offline")))
     assert "Rubric.of('mine.yaml')" in said
     assert "Path('reply.txt')" in (said := refused(lambda: grade("reply.txt", POLITE, "offline")))
@@ -190,12 +191,14 @@ def test_the_refusal_of_a_path_names_the_calls_that_work() -> None:
 
 
 def test_words_that_are_meant_as_words_are_graded() -> None:
+    """`Candidate`, `Rubric.of` and rows accept "main.py" as plain text."""
     assert grade(Candidate("main.py"), Rubric.of("main.py"), "offline").passed
     assert grade("See main.py", "See main.py", "offline").passed
     assert [r.passed for r in grade_many([{"output": "main.py"}], Rubric.of("main.py"), "offline")] == [True]
 
 
 def test_files_are_read_where_their_paths_are_given(folder: Path) -> None:
+    """A `Path` gives the same result as the file's content in `grade`, `agrade`, `grade_many` and `plan`."""
     reply, rubric = folder / "reply.txt", folder / "mine.yaml"
     whole = grade("A polite reply.\n", load(rubric), "offline")
     assert grade(reply, rubric, "offline") == whole
@@ -217,11 +220,13 @@ def test_a_path_among_many_candidates_costs_its_own_place_alone(folder: Path) ->
 
 
 def test_a_file_of_another_machine_is_read_before_it_is_sent_there(folder: Path) -> None:
-    assert fetched(folder / "reply.txt") == Candidate("A polite reply.\n")
-    assert list(grade_many([fetched(folder / "none.txt")], POLITE, "offline"))[0].failures  # noqa: RUF015
+    """A path becomes its text before it leaves; a missing file becomes a failure of its row."""
+    assert Placed(0, folder / "reply.txt").fetched().item == Candidate("A polite reply.\n")
+    assert list(grade_many([Placed(0, folder / "none.txt").fetched()], POLITE, "offline"))[0].failures  # noqa: RUF015
 
 
 def test_a_file_that_cannot_be_a_candidate_says_why(folder: Path) -> None:
+    """Missing, binary and tabular files each have their own message."""
     (folder / "image.png").write_bytes(b"\x89PNG\xff")
     assert "there is no file" in refused(lambda: grade(folder / "none.txt", POLITE, "offline"))
     assert "no text in UTF-8" in refused(lambda: grade(folder / "image.png", POLITE, "offline"))
@@ -236,15 +241,18 @@ def test_a_file_that_cannot_be_a_candidate_says_why(folder: Path) -> None:
     ids=lambda given: type(given).__name__,
 )
 def test_many_candidates_are_not_one(several: Any) -> None:
+    """Lists, sets, generators, frames and arrays are answered with `grade_many`."""
     assert "grade_many(" in refused(lambda: grade(several, POLITE, "offline"))
 
 
 @pytest.mark.parametrize("one", [None, 7, b"a", float("nan"), object()], ids=lambda given: type(given).__name__)
 def test_what_is_no_candidate_is_none(one: Any) -> None:
+    """The message for numbers, bytes, None and other objects names `Candidate(text)`."""
     assert "Candidate(text)" in refused(lambda: grade(one, POLITE, "offline"))
 
 
 def test_a_mapping_of_its_fields_is_a_candidate() -> None:
+    """Known keys make a candidate; unknown keys are refused with an example."""
     assert grade({"output": "polite", "input": "b"}, POLITE, "offline") == grade("polite", POLITE, "offline", input="b")
     assert "'output': 'answer'" in refused(lambda: grade({"answer": "a"}, POLITE, "offline"))
 
@@ -260,16 +268,19 @@ SWAPPED: list[Callable[..., object]] = [
 
 @pytest.mark.parametrize("call", SWAPPED, ids=count())
 def test_arguments_that_are_swapped_are_told_their_order(call: Callable[[], object]) -> None:
+    """The message states the order of candidate, rubric and judge."""
     assert "the candidate comes first, then the rubric, then the judge" in refused(call)
 
 
 def test_a_result_is_neither_candidates_nor_results() -> None:
+    """One grade given for many is refused with the type that was found."""
     result: Any = grade("Is polite", TWO, "offline")
     assert "got a Grade" in refused(lambda: grade_many(result, POLITE, "offline"))
     assert "Grades([grade])" in refused(lambda: Grades(result))
 
 
 def test_what_stands_for_a_rubric_is_told_how_to_become_one() -> None:
+    """Lists, mappings and paths each get the call that makes a rubric of them."""
     given: Any = ["Is polite"]
     assert 'Rubric("name", [' in refused(lambda: grade("x", given, "offline"))
     given = {"criteria": ["Is polite"]}
@@ -325,6 +336,7 @@ def test_what_is_no_verdict_is_true() -> None:
 
 
 def test_a_rubric_is_its_criteria_in_order() -> None:
+    """Iteration, length, places, slices, ids and `in` work as on a sequence with names."""
     polite, rude = TWO.criteria
     assert list(TWO) == [polite, rude]
     assert (len(TWO), TWO[0], TWO[-1], TWO["rude"], TWO[np.int64(1)]) == (2, polite, rude, rude, rude)
@@ -337,11 +349,13 @@ def test_a_rubric_is_its_criteria_in_order() -> None:
 
 @pytest.mark.parametrize("rubric", [Rubric.of(POLITE), Rubric.deciding(TREE)])
 def test_a_text_and_a_tree_are_one_criterion(rubric: Rubric) -> None:
+    """Rubrics of free text and of a tree hold one criterion with the id "overall"."""
     assert [c.id for c in rubric] == ["overall"]
     assert rubric[0] == rubric["overall"] == rubric.judged[0]
 
 
 def test_results_are_their_findings_in_order() -> None:
+    """Grades and ungraded results are sequences of their findings."""
     graded = grade("Is polite", TWO, "offline")
     assert list(graded) == [graded["polite"], graded["rude"]] == [*graded.findings]
     assert (len(graded), graded[-1], graded[1:]) == (2, graded["rude"], graded.findings[1:])
@@ -352,6 +366,7 @@ def test_results_are_their_findings_in_order() -> None:
 
 
 def test_suites_and_reports_have_places_too() -> None:
+    """Cases and rows are found by number, also from the end and by slices."""
     suite = Suite("s", [Case("a", TWO, output="x"), Case("b", TWO, output="y")])
     report = suite.run("offline")
     assert (suite[-1].id, report[1].id, [case.id for case in suite[:1]]) == ("b", "b", ["a"])
@@ -359,6 +374,7 @@ def test_suites_and_reports_have_places_too() -> None:
 
 @pytest.mark.parametrize("held", [TWO, grade("x", TWO, "offline")], ids=["rubric", "grade"])
 def test_a_place_that_is_none_is_an_error_of_pythons(held: Any) -> None:
+    """An unknown id is a KeyError, a far place an IndexError, another type a TypeError."""
     with pytest.raises(KeyError, match="did you mean 'polite'"):
         held["polit"]
     with pytest.raises(IndexError, match=r"no .* at place 2 among 2"):
@@ -402,10 +418,12 @@ WITHOUT: list[tuple[Callable[[], object], str]] = [
 
 @pytest.mark.parametrize(("call", "field"), WITHOUT, ids=count())
 def test_an_option_that_would_do_nothing_is_refused(call: Callable[[], object], field: str) -> None:
+    """The message begins with the name of the option."""
     assert refused(call).startswith(f"{field}: ")
 
 
 def test_a_guard_that_should_only_take_points_off_is_told_its_verb() -> None:
+    """`required=False` on a guard is answered with `penalizes`, in code and in YAML."""
     assert "penalizes(" in refused(lambda: Rubric().forbids("x", required=False))
     with pytest.raises(LoadError, match=r"criteria\[0\].required: .*penalizes"):
         loads("criteria: [{text: x, polarity: guard, required: false}]")
@@ -441,6 +459,7 @@ ONCE = [
 
 @pytest.mark.parametrize(("command", "option"), ONCE, ids=count())
 def test_an_option_of_one_value_is_not_given_twice(command: click.Command, option: click.Option) -> None:
+    """Every such option of every command reports how often it was given."""
     values = ["1"] * option.nargs
     result = CliRunner().invoke(command, [option.opts[0], *values, option.opts[-1], *values])
     assert result.exit_code == 2
@@ -448,6 +467,7 @@ def test_an_option_of_one_value_is_not_given_twice(command: click.Command, optio
 
 
 def test_an_option_of_many_values_is_given_as_often_as_one_likes(folder: Path) -> None:
+    """Two `-j` options make a panel."""
     arguments = ["grade", str(folder / "mine.yaml"), str(folder / "reply.txt"), "-j", "offline", "-j", "offline"]
     assert CliRunner().invoke(main, arguments).exit_code == 0
 
@@ -464,6 +484,7 @@ def test_an_option_of_many_values_is_given_as_often_as_one_likes(folder: Path) -
 def test_an_option_that_would_do_nothing_is_refused_at_a_terminal(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
+    """The command ends with 2 and names the option that has no effect."""
     monkeypatch.chdir(folder)
     Path("elsewhere").mkdir()
     result = CliRunner().invoke(main, [*arguments, *(["-j", "offline"] if arguments[0] == "grade" else [])], input="x")
@@ -492,6 +513,7 @@ NUMBERED: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("number", NUMBERS, ids=repr)
 @pytest.mark.parametrize("kept", NUMBERED, ids=count())
 def test_a_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
+    """A decimal number of NumPy and others becomes a float in every field that takes one."""
     assert repr(kept(number)) == "0.5"
 
 
@@ -511,6 +533,7 @@ WHOLE: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), np.array(3)], ids=repr)
 @pytest.mark.parametrize("kept", WHOLE, ids=count())
 def test_a_whole_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
+    """A NumPy integer becomes an int in every field that takes one."""
     assert repr(kept(number)) == "3"
 
 
@@ -518,16 +541,19 @@ def test_a_whole_number_of_another_library_is_kept_as_pythons(number: Any, kept:
     "value", [True, np.bool_(1), "0.5", np.str_("0.5"), np.array([0.5]), np.nan, np.inf, 1j], ids=repr
 )
 def test_what_is_no_number_is_refused(value: Any) -> None:
+    """Booleans, texts, arrays, NaN and infinity are no weights."""
     assert "expected a finite number" in refused(lambda: Criterion("x", weight=value))
 
 
 def test_a_boolean_of_numpys_is_one() -> None:
+    """A NumPy boolean is kept as True in a field and as a check's result."""
     assert Rubric(strict=np.bool_(1)).strict is True  # type: ignore[arg-type]
     assert grade("x", Rubric().checks(Holds(lambda _: np.bool_(1))), "offline").findings[0].value is True  # type: ignore[arg-type, return-value]
 
 
 @given(st.integers(0, 100))
 def test_a_weight_of_any_library_makes_the_same_rubric(weight: int) -> None:
+    """Equal weights of three types give equal rubrics with equal hashes."""
     weights: list[Any] = [weight, np.int64(weight), np.float32(weight)]
     rubrics = {Rubric().expects("x", weight=one) for one in weights}
     assert len(rubrics) == 1
@@ -550,6 +576,7 @@ NO_PATH: list[Callable[[Any], object]] = [
 @pytest.mark.parametrize("path", [None, 3, b"a.yaml", {}])
 @pytest.mark.parametrize("call", NO_PATH, ids=count())
 def test_what_is_no_path_is_refused(call: Callable[[Any], object], path: Any) -> None:
+    """Each call that takes a path refuses None, numbers, bytes and mappings."""
     assert "expected the path of a file" in refused(lambda: call(path))
 
 
@@ -560,6 +587,7 @@ def test_what_is_no_path_is_refused(call: Callable[[Any], object], path: Any) ->
     ids=count(),
 )
 def test_what_is_no_text_is_no_document(call: Callable[[Any], object], text: Any, cure: str) -> None:
+    """`loads` refuses bytes, data and paths, with the call that fits each."""
     assert cure in (said := refused(lambda: call(text)))
     assert "expected the text of a document" in said
 
@@ -569,11 +597,13 @@ NO_WRITING: list[Callable[[Any], object]] = [dumps, dumps_suite, convert, lambda
 
 @pytest.mark.parametrize("call", NO_WRITING, ids=count())
 def test_what_is_neither_rubric_nor_suite_is_not_written(call: Callable[[Any], object]) -> None:
+    """Each writer says which type it expected."""
     assert "expected a" in refused(lambda: call(None))
 
 
 @pytest.mark.parametrize("form", ["toml", "YAML", None])
 def test_a_form_that_is_not_known_is_not_written_as_yaml(form: Any) -> None:
+    """An unknown format is an error that lists yaml and json."""
     assert "yaml, json" in refused(lambda: dumps(TWO, format=form))
     assert "yaml, json" in refused(lambda: dumps_suite(Suite("s"), language=form))
 
@@ -603,6 +633,7 @@ TAKING: list[Callable[[Any], object]] = [
 
 @pytest.mark.parametrize("call", TAKING, ids=count())
 def test_a_class_is_no_function(call: Callable[[Any], object]) -> None:
+    """A class in the place of a function is refused by its name."""
     assert "got <class" in refused(lambda: call(Limits))
 
 
@@ -635,17 +666,20 @@ class House(Rubric):
     ids=count(),
 )
 def test_an_answer_of_ones_own_class_is_refused_where_it_is_given(answer: Any, cure: str) -> None:
+    """A subclass of an answer type is answered with the type that can do its work."""
     assert cure in (said := refused(lambda: Criterion("x", answer=answer)))
     assert "a class of your own" in said
 
 
 def test_a_rubric_of_ones_own_class_is_graded_like_any_other() -> None:
+    """A subclass survives the builder's verbs and can be nested."""
     house = House("house").expects("Is polite")
     assert type(house) is House
     assert isinstance(grade("Is polite", Rubric().includes(house), "offline")[0], Scored)
 
 
 def test_a_shard_that_is_no_text_is_none() -> None:
+    """`Shard.parse` says that it expected a shard."""
     nothing: Any = None
     assert "expected a shard" in refused(lambda: Shard.parse(nothing))
 
@@ -671,12 +705,14 @@ def test_a_shard_that_is_no_text_is_none() -> None:
 def test_a_wrong_call_is_told_the_one_that_works(
     call: Callable[..., object], args: tuple[Any, ...], named: dict[str, Any], cure: str
 ) -> None:
+    """Each common mistake is answered with the argument or the call to write."""
     with pytest.raises(DefinitionError) as raised:
         call(*args, **named)
     assert cure in str(raised.value)
 
 
 def test_a_suite_and_its_report_say_how_they_are_read_and_written() -> None:
+    """Guessed methods raise an AttributeError with the function to call."""
     suite = Suite("a", [Case("x", POLITE, output="y")])
     for name, cure in (("save", "dump_suite(suite, 'suite.yaml')"), ("tests", "suite.cases")):
         with pytest.raises(AttributeError, match=re.escape(f"write {cure}")):
@@ -688,6 +724,7 @@ def test_a_suite_and_its_report_say_how_they_are_read_and_written() -> None:
 
 
 def test_one_of_a_kind_has_no_plural() -> None:
+    """No `repr` speaks of "1 cases" or the like."""
     suite = Suite("a", [Case("x", Rubric("r", ["Is y"]), output="y")])
     shown = f"{suite!r} {suite.run('offline').grades!r} {suite.run('offline').grades[0]!r} {suite.plan('offline')!r}"
     assert not re.search(r"\b1 (cases|calls|criteria|results)\b", shown), shown

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Criterion, DecisionTree, DefinitionError, Judge, Labels, Rubric, ask, grade_many
+from rubric import Candidate, Criterion, DecisionTree, DefinitionError, Judge, Rubric, ask, grade_many
 from rubric.__main__ import main
 from rubric.commands.local_server import LocalServer
 from rubric.labelling.drawing import RANDOM_SHARE, Draw, doubt_of
@@ -23,6 +23,7 @@ from rubric.labelling.page import LabelPage
 from rubric.labelling.questions import questions_of
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.testing import ScriptedModel
+from rubric.trust import Labels
 from tests.browsers import Browser, Tab, browsing
 from tests.reports import PAYLOADS
 
@@ -113,6 +114,7 @@ def rated(path: Path, rater: str) -> dict[str, dict[str, str | None]]:
 
 
 def test_every_answer_type_is_answered_by_keyboard_and_read_back(browser: Browser, tmp_path: Path) -> None:
+    """One key per criterion writes the labels, which `Labels.read` returns with rater and key."""
     page, path = page_of(), tmp_path / "labels.csv"
     with served(page, path) as (address, _, _):
         tab = begun(browser.open(address), "Ann")
@@ -129,8 +131,9 @@ def test_every_answer_type_is_answered_by_keyboard_and_read_back(browser: Browse
 
 
 def test_two_raters_resume_and_the_judge_is_compared_with_both(browser: Browser, tmp_path: Path) -> None:
+    """Each rater goes on at the first open candidate, and both count in the agreement."""
     pytest.importorskip("scipy")
-    from rubric import agreement
+    from rubric.trust import agreement
 
     rubric = Rubric("r").expects("Good", id="good").rates("Clear", (1, 5), id="clear")
     page, path = page_of(rubric=rubric), tmp_path / "labels.csv"
@@ -159,6 +162,7 @@ def test_two_raters_resume_and_the_judge_is_compared_with_both(browser: Browser,
 
 
 def test_an_answer_is_changed_taken_back_and_given_a_reason(browser: Browser, tmp_path: Path) -> None:
+    """The file holds the last value with its reason, and nothing after a retraction."""
     page, path = page_of(rubric=Rubric("r").expects("Good", id="good")), tmp_path / "labels.csv"
     with served(page, path) as (address, _, _):
         tab = begun(browser.open(address), "Ann")
@@ -175,6 +179,7 @@ def test_an_answer_is_changed_taken_back_and_given_a_reason(browser: Browser, tm
 
 
 def test_two_tabs_lose_nothing_of_each_other(browser: Browser, tmp_path: Path) -> None:
+    """Two raters who answer in turn both have all their rows in the file."""
     page, path = page_of(rubric=Rubric("r").expects("Good", id="good")), tmp_path / "labels.csv"
     with served(page, path) as (address, _, _):
         one, two = browser.open(address), browser.open(address)
@@ -189,6 +194,7 @@ def test_two_tabs_lose_nothing_of_each_other(browser: Browser, tmp_path: Path) -
 
 
 def test_the_judge_is_hidden_until_asked_and_a_look_is_written_down(browser: Browser, tmp_path: Path) -> None:
+    """The verdict appears on a key press, and later answers are marked `judge_seen`."""
     rubric = Rubric("r").expects("Good", id="good")
     judge = Judge(ScriptedModel(lambda _: '{"reason": "because of the moon", "verdict": true}'), sealed=False)
     results = {r.key: [r.to_dict()] for r in grade_many(candidates(2), rubric, judge).collect()}
@@ -206,6 +212,7 @@ def test_the_judge_is_hidden_until_asked_and_a_look_is_written_down(browser: Bro
 
 
 def test_a_page_of_its_own_keeps_exports_and_resumes(browser: Browser, tmp_path: Path) -> None:
+    """A page without a server keeps its answers in the browser and exports the same CSV file."""
     page = page_of(30, shown=10)
     file = tmp_path / "page.html"
     file.write_text(page.html(mode="file"), "utf-8")
@@ -228,6 +235,7 @@ def test_a_page_of_its_own_keeps_exports_and_resumes(browser: Browser, tmp_path:
 
 
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
+    """Attacks in criteria, names, labels and results add no element and no script to the page."""
     rubric = Rubric("x", guidelines="".join(PAYLOADS)).chooses("t", {PAYLOADS[0][:40]: 0, "b": 1})
     rubric = rubric.adding(*(Criterion(f"x {words}", id=f"a{n}") for n, words in enumerate(PAYLOADS)))
     draw = Draw.of([f"{n} {words}".strip() for n, words in enumerate(PAYLOADS)])
@@ -248,6 +256,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_a_hostile_candidate_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
+    """Markup of the candidate and of the rater's name appears letter by letter."""
     words = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
     page = LabelPage(Rubric("r").expects("Good"), Draw.of(["k"]), [Candidate(words, key="k")])
     file = tmp_path / "page.html"
@@ -271,6 +280,7 @@ def posted(port: int, path: str, body: bytes, **headers: str) -> int:
 
 
 def test_only_the_own_page_saves(tmp_path: Path) -> None:
+    """Foreign origins, hosts, tokens and malformed bodies are refused, and no file is written."""
     page, path = page_of(), tmp_path / "labels.csv"
     answer = {"name": "k1", "rater": "Ann", "criterion": "answers", "value": "yes", "reason": "", "judge_seen": False}
     body = json.dumps(answer).encode()
@@ -294,6 +304,7 @@ def test_only_the_own_page_saves(tmp_path: Path) -> None:
 
 
 def test_every_value_on_the_page_is_one_that_the_criterion_takes() -> None:
+    """Each option can be read as a label of its criterion, and its key is unique."""
     pytest.importorskip("scipy")
     from rubric.trust.ratings import VERDICT, scale_of
 
@@ -315,6 +326,7 @@ def test_every_value_on_the_page_is_one_that_the_criterion_takes() -> None:
 
 
 def test_checks_are_not_asked_and_one_criterion_needs_no_verdict_on_the_whole() -> None:
+    """The page asks for the judged criteria, and for the whole only beside another criterion."""
     assert [each.criterion for each in questions_of(Rubric("r").checks("ticket", id="c").expects("b", id="b"))] == [
         "b",
         "",
@@ -324,6 +336,7 @@ def test_checks_are_not_asked_and_one_criterion_needs_no_verdict_on_the_whole() 
 
 
 def test_a_criterion_that_does_not_apply_is_not_asked(browser: Browser, tmp_path: Path) -> None:
+    """A criterion whose `when` does not hold gets no question and no label."""
     rubric = Rubric("r").expects("Good", id="good").expects("Sorry", id="sorry", when={"contains": "apolog"})
     file = tmp_path / "page.html"
     file.write_text(page_of(1, rubric).html(mode="file"), "utf-8")
@@ -340,6 +353,7 @@ def test_a_criterion_that_does_not_apply_is_not_asked(browser: Browser, tmp_path
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(0, 40))
 def test_weights_are_at_least_one_and_one_each_where_all_are_labelled(doubts: list[float], reached: int) -> None:
+    """A partial labelling weighs no candidate below 1, and a complete one weighs each by 1."""
     draw = Draw.of([f"k{n}" for n in range(len(doubts))], doubts)
     assert sorted(item.place for item in draw.items) == [*range(len(doubts))]
     assert all(weight >= 1 for weight in draw.weights(min(reached, len(doubts))).values())
@@ -347,10 +361,12 @@ def test_weights_are_at_least_one_and_one_each_where_all_are_labelled(doubts: li
 
 
 def test_without_results_all_weigh_the_same() -> None:
+    """Without doubts the draw is a simple random sample."""
     assert len({*Draw.of([f"k{n}" for n in range(50)]).weights(7).values()}) == 1
 
 
 def test_what_is_doubtful_comes_first_and_the_weighted_total_is_unbiased() -> None:
+    """Doubtful candidates are drawn twice as often as by chance, and the weights correct for it."""
     count, reached = 60, 15
     doubts = [1.0 if n % 6 == 0 else 0.05 for n in range(count)]
     values = [float(n % 6 == 0) + n / count for n in range(count)]
@@ -365,16 +381,20 @@ def test_what_is_doubtful_comes_first_and_the_weighted_total_is_unbiased() -> No
 
 
 def test_every_candidate_keeps_a_share_of_chance() -> None:
+    """A candidate without doubt still has the random share of a draw."""
     draw = Draw.of([f"k{n}" for n in range(100)], [1.0] + [0.0] * 99)
     assert min(item.size for item in draw.items) == pytest.approx(RANDOM_SHARE)
 
 
 @pytest.mark.parametrize(("keys", "by"), [(["a", "b"], "key"), (["a", "a"], "index"), (["a", ""], "index")])
 def test_candidates_go_by_place_where_keys_do_not_name_them(keys: list[str], by: str) -> None:
+    """Repeated or empty keys make labels refer to the row's number."""
     assert Draw.of(keys).by == by
 
 
 def test_a_candidate_is_as_doubtful_as_its_judges_differ() -> None:
+    """Split verdicts and scores near one half have the highest doubt, and so have missing scores."""
+
     def said(*scores: float | None) -> list[dict[str, Any]]:
         return [{"findings": [{"id": "a", "kind": "scored", "score": score}]} for score in scores]
 
@@ -389,6 +409,7 @@ def test_a_candidate_is_as_doubtful_as_its_judges_differ() -> None:
 
 
 def test_threads_lose_no_answer_and_the_file_is_always_whole(tmp_path: Path) -> None:
+    """Two writers at once leave 40 rows, and no reader sees a partial file."""
     draw = Draw.of([f"k{n}" for n in range(40)])
     sheet = Sheet(tmp_path / "labels.csv", draw)
 
@@ -407,6 +428,7 @@ def test_threads_lose_no_answer_and_the_file_is_always_whole(tmp_path: Path) -> 
 
 
 def test_rows_of_other_candidates_and_labels_written_by_hand_are_kept(tmp_path: Path) -> None:
+    """Adding an answer rewrites no foreign row."""
     path = tmp_path / "labels.csv"
     path.write_text("key,value,criterion\ngone,no,a\nk0,yes,a\n")
     Sheet(path, Draw.of(["k0", "k1"])).add([Answer("k1", "Ann", "a", "no", "said, in short:\n=1+1")])
@@ -420,6 +442,7 @@ def test_rows_of_other_candidates_and_labels_written_by_hand_are_kept(tmp_path: 
 
 
 def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
+    """A column that would be lost, or one that is missing, is an error."""
     path = tmp_path / "labels.csv"
     path.write_text("key,value,mood\nk0,yes,fine\n")
     with pytest.raises(DefinitionError, match="its column 'mood' would be lost"):
@@ -445,6 +468,7 @@ def called(folder: Path, *more: str) -> Result:
 
 
 def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
+    """`--html` writes the page and `--add` joins the raters' files, with a warning for gaps."""
     page, out = inputs / "page.html", inputs / "labels.csv"
     done = called(inputs, "--html", str(page), "--count", "3")
     assert (done.exit_code, "3 candidates to label" in done.stdout) == (0, True)
@@ -475,11 +499,13 @@ def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
     ],
 )
 def test_wrong_calls_are_refused(inputs: Path, more: tuple[str, ...], said: str) -> None:
+    """Missing outputs, wrong endings, useless options and missing files end with code 2."""
     done = called(inputs, *more)
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
 def test_results_of_other_candidates_and_other_files_are_refused(inputs: Path) -> None:
+    """Results that match no candidate, and rows that are no results, are errors."""
     other = inputs / "other.jsonl"
     grade_many([Candidate("x", key="z")], RUBRIC, "offline").collect().to_jsonl(other)
     assert "none matches" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(other)).stderr
@@ -488,10 +514,11 @@ def test_results_of_other_candidates_and_other_files_are_refused(inputs: Path) -
 
 
 def test_an_estimate_from_what_was_drawn_by_doubt_is_unbiased() -> None:
+    """The estimates average to the truth, and 95 % intervals hold it about as often as they say."""
     pytest.importorskip("scipy")
     import numpy as np
 
-    from rubric import estimate
+    from rubric.trust import estimate
     from rubric.trust.labels import Label
     from rubric.trust.ratings import VERDICT, Judged
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rubric.internals.atomic_write import locked
 from rubric.labelling.drawing import Draw
-from rubric.labelling.sheet import Answer, Sheet
+from rubric.labelling.sheet import Answer, Sheet, locked
 
 NAMES = [f"c{n}" for n in range(60)]
 ADDING = """
@@ -30,7 +29,7 @@ for n in range(60):
 HOLDING = """
 import sys, time
 from pathlib import Path
-from rubric.internals.atomic_write import locked
+from rubric.labelling.sheet import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)

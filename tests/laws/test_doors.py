@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rubric import (
     Candidate,
     Cascade,
-    DumpError,
     Grade,
     Judge,
     Jury,
@@ -34,6 +33,7 @@ from rubric import (
     grade_many,
     loads,
 )
+from rubric.formats import DumpError
 from rubric.formats.suites import convert, dumps_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite

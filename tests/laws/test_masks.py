@@ -13,21 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rubric.internals.secrets as table
-from rubric import (
-    Case,
-    Failure,
-    Grade,
-    Grades,
-    Judge,
-    ModelError,
-    Reply,
-    Rubric,
-    Store,
-    Suite,
-    Ungraded,
-    UngradedError,
-    evaluate,
-)
+from rubric import Case, Grade, Grades, Judge, ModelError, Rubric, Store, Suite, Ungraded, UngradedError, evaluate
+from rubric.driving import Failure, Reply
 from rubric.internals.secrets import MASK, redact, redact_reply
 from rubric.suites.reporters.registry import reporter_names
 from rubric.testing.scripted_model import ScriptedModel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rubric import Candidate, Grade, Judge, Rubric, flow, grade
+from rubric import Candidate, Grade, Judge, Rubric, grade
+from rubric.driving import flow
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Ask
 from tests.servers import Server

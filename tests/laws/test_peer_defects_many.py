@@ -193,7 +193,7 @@ print(len(results), "CANARY" in os.environ, strangers, sorted(os.listdir()))
 
 
 def test_grading_reads_no_env_file_asks_no_stranger_and_writes_nothing(tmp_path: Path) -> None:
-    """E18: `.env` stands in the folder and in the one above. (LiteLLM, which would, is in test_models_processes.)"""
+    """E18: `.env` stands in the folder and in the one above; LiteLLM, which would read it, is in models/test_processes.py."""
     folder = tmp_path / "project"
     folder.mkdir()
     for place in (tmp_path, folder):

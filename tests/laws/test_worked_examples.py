@@ -10,29 +10,26 @@ from attrs import evolve
 
 from rubric import (
     Anchor,
-    Boolean,
     Criterion,
     DefinitionError,
-    Failure,
     Grade,
     Judge,
     Jury,
     Leaf,
-    Letter,
     Likert,
-    NotApplicable,
     Panel,
     Rubric,
-    Scored,
     Ungraded,
     UngradedError,
     Unit,
-    UnitScale,
     When,
     ask,
 )
+from rubric.driving import Failure
 from rubric.engine.grade import graded as require
+from rubric.results import NotApplicable, Scored
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
+from rubric.values import Boolean, Letter, UnitScale
 from tests.drive import REPLY, check_details, drive
 from tests.places import SHARED
 

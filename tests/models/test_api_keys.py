@@ -63,7 +63,7 @@ def test_no_judge(environ: dict[str, str]) -> None:
         default_judge(environ)
     message = str(caught.value)
     assert all(key in message for vendor in VENDORS for key in (*vendor.keys, *vendor.deployments))
-    assert 'judge="offline"' in message
+    assert "judge='offline'" in message
 
 
 def test_the_key_is_not_in_the_judge() -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from rubric import (
     DefinitionError,
-    Failure,
     Grade,
     Judge,
     Jury,
@@ -25,6 +24,7 @@ from rubric import (
     grade_many,
     model,
 )
+from rubric.driving import Failure
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from tests.sendables import ask_of

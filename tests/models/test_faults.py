@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Rubric, grade
+from rubric.batches.openai import create, find, line_of, replies, state
 from rubric.errors import ModelError
 from rubric.models.http_bodies import DEEPEST, MOST_BYTES, parsed
 from rubric.models.http_client import proxy_for
-from rubric.models.openai_batches import create, find, line_of, replies, state
 from rubric.models.openai_http import endpoint_of, exposure_of
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt

@@ -14,7 +14,7 @@ from rubric.grading.flow import flow
 from rubric.models.chat_completions import first_form, form_for, response_format, with_room
 from rubric.models.litellm import _first_schema
 from rubric.values.requests import MOST_TOKENS, Ask, Reply
-from tests.servers import Server
+from tests.servers import Server, Status
 
 RUBRIC = (
     Rubric("r", abstain="exclude")
@@ -176,8 +176,9 @@ REFUSALS = {
 def test_a_refused_schema_is_followed_by_the_constant_one(name: str, via: str) -> None:
     """One step at a time, at once, remembered; the grades are the same, and none of it is a retry."""
     status, words = REFUSALS[name]
+    refusal = Status(status, "invalid_request_error", words)
     with Server() as server:
-        server.refuse = lambda body: (status, words) if "const" in json.dumps(body.get("response_format")) else None
+        server.refuse = lambda body: refusal if "const" in json.dumps(body.get("response_format")) else None
         endpoint = server.at("ok")
         model = f"openai/refuses-{name}"
         judge = Judge(model, via=endpoint.openai) if via == "http" else Judge(model, api_base=endpoint.openai)
@@ -192,7 +193,8 @@ def test_a_stored_reply_serves_whatever_schema_its_server_took(tmp_path: Any) ->
     """What a server takes is found out by asking, so it is no part of the key: nothing is paid for twice."""
     with Server() as server, Store(tmp_path / "replies.db") as store:
         endpoint = server.at("ok")
-        server.refuse = lambda body: (400, "bad schema") if "const" in json.dumps(body.get("response_format")) else None
+        refusal = Status(400, "invalid_request_error", "bad schema")
+        server.refuse = lambda body: refusal if "const" in json.dumps(body.get("response_format")) else None
         judge = Judge("stored", via=endpoint.openai)
         grade("Hello", Rubric().expects("Is polite"), judge, store=store)
         asked = len(endpoint.requests)
@@ -322,8 +324,8 @@ def test_a_wide_range_is_given_by_its_ends() -> None:
         (ask,) = asks_of(rubric.rates("How many?", {0: "none", 10**6: "all"}, id="clear"))
         assert len(ask.exact) < 500
         schema = json.loads(ask.exact_schema())
-        assert all(accepts(schema, {"reason": "", "score": n, "nonce": ask.nonce}) for n in (0, 10**6, *also))
-        assert not any(accepts(schema, {"reason": "", "score": n, "nonce": ask.nonce}) for n in (-1, 10**6 + 1, "x"))
+        assert all(accepts(schema, {"reason": "few", "score": n, "nonce": ask.nonce}) for n in (0, 10**6, *also))
+        assert not any(accepts(schema, {"reason": "few", "score": n, "nonce": ask.nonce}) for n in (-1, 10**6 + 1, "x"))
 
 
 def test_many_labels_are_all_there() -> None:

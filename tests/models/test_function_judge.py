@@ -26,6 +26,7 @@ def by_id(_: Candidate, criterion: Criterion) -> Any:
 
 @pytest.mark.parametrize("per_call", [1, "all"])
 def test_a_function_decides_every_kind_of_answer(per_call: Any) -> None:
+    """One function gives all five answer types, for one or all criteria per call, at no cost."""
     import attrs
 
     result = grade("x", EVERY, attrs.evolve(judge_function(by_id), per_call=per_call))
@@ -35,6 +36,8 @@ def test_a_function_decides_every_kind_of_answer(per_call: Any) -> None:
 
 
 def test_a_function_may_be_async_and_sees_the_whole_candidate() -> None:
+    """A coroutine function works and can read the candidate's input."""
+
     async def answered(candidate: Candidate, _: Criterion) -> bool:
         return candidate.input in candidate.output
 
@@ -44,11 +47,14 @@ def test_a_function_may_be_async_and_sees_the_whole_candidate() -> None:
 
 @pytest.mark.parametrize("said", ["perhaps", 2.5, None, float("nan"), object()])
 def test_what_is_no_decision_leaves_the_criterion_unjudged(said: Any) -> None:
+    """Texts, numbers off the scale, None and NaN give no score."""
     result = evaluate("x", Rubric(["a"]), judge_function(lambda candidate, criterion: said))
     assert result.score is None
 
 
 def test_a_function_that_raises_leaves_the_criterion_unjudged() -> None:
+    """The explanation has the type and the message of the exception."""
+
     def faulty(candidate: Candidate, criterion: Criterion) -> bool:
         raise ValueError("no idea")
 
@@ -56,6 +62,7 @@ def test_a_function_that_raises_leaves_the_criterion_unjudged() -> None:
 
 
 def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
+    """Two identities never share a reply, and one identity is asked once."""
     store = tmp_path / "replies.db"
     calls: list[str] = []
 
@@ -73,6 +80,7 @@ def test_the_store_tells_two_functions_apart(tmp_path: Path) -> None:
 
 
 def test_a_function_of_other_arguments_is_refused() -> None:
+    """The error shows the signature to write."""
     with pytest.raises(DefinitionError, match="def decide"):
         judge_function(lambda messages: "yes")  # type: ignore[arg-type,misc]
     with pytest.raises(DefinitionError, match="function"):
@@ -80,6 +88,7 @@ def test_a_function_of_other_arguments_is_refused() -> None:
 
 
 def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lack_of_them() -> None:
+    """The failure says that a function gives no quotes and names the criterion."""
     judge = judge_function(lambda candidate, criterion: True)
     result = evaluate("x", Rubric(["a"]).with_evidence(), judge)
     assert result.score is None
@@ -87,6 +96,7 @@ def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lac
 
 
 def test_a_reply_without_any_object_is_not_called_a_copy_of_the_candidate() -> None:
+    """The message for a bare "yes" does not mention the candidate."""
     (failure, *_) = evaluate("x", Rubric(["a"]), lambda messages: "yes").failures
     assert failure.kind == "unreadable"
     assert "candidate" not in failure.message

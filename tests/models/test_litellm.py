@@ -15,7 +15,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.retry import attempt
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
-from tests.sendables import KEY, NONCE, RECENT, VERDICT, anthropic_ask, openai_ask
+from tests.sendables import KEY, NONCE, RECENT, VERDICT, anthropic_ask, is_closed_when_cancelled, openai_ask
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Endpoint, Server
 
 if TYPE_CHECKING:
@@ -334,16 +334,7 @@ def test_unknown_parameters_are_passed_on(server: Server) -> None:
 def test_a_cancellation_closes_the_connection(server: Server, behaviour: str) -> None:
     """A cancelled call raises `CancelledError`, and the server sees the connection close."""
     endpoint = server.at(behaviour)
-
-    async def main() -> bool:
-        task = asyncio.create_task(MODEL.answer(openai_ask(endpoint)))
-        assert await asyncio.to_thread(endpoint.asked.wait, 30), task
-        task.cancel()
-        await asyncio.wait([task])
-        return task.cancelled()
-
-    assert asyncio.run(main())
-    assert endpoint.closed.wait(10)
+    assert is_closed_when_cancelled(endpoint, MODEL.answer(openai_ask(endpoint)))
 
 
 def test_calls_from_the_background_loop(server: Server) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rubric import Grade, Judge, Jury, Rubric, Scored, grade
+from rubric import Grade, Judge, Jury, Rubric, grade
+from rubric.results import Scored
 from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server

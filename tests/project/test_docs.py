@@ -158,11 +158,13 @@ def sentences(page: str) -> list[str]:
 
 @pytest.mark.parametrize("path", GUIDES, ids=name)
 def test_no_sentence_of_a_guide_is_long(path: Path) -> None:
+    """Each sentence of the guides has at most the allowed number of words."""
     long = [said for said in sentences(path.read_text()) if len(re.findall(r"\w[\w'’.,/-]*", said)) > LONGEST_SENTENCE]
     assert not long
 
 
 def test_each_relative_link_of_the_readme_leads_somewhere() -> None:
+    """Every linked file and heading exists."""
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / "README.md").read_text())
     assert len(links) > 5
     for target, anchor in links:
@@ -189,6 +191,7 @@ def test_each_relative_link_of_the_readme_leads_somewhere() -> None:
     ],
 )
 def test_what_people_search_for_is_on_a_guide(word: str) -> None:
+    """Each common search word stands on a page besides the glossary."""
     assert any(word in path.read_text().casefold() for path in GUIDES if path.stem != "glossary")
 
 

@@ -33,6 +33,7 @@ def completed(code: str) -> list[str]:
     ],
 )
 def test_an_editor_completes(code: str, name: str) -> None:
+    """Keywords, verbs, fields and methods are completed on chained calls."""
     assert name in completed(code)
 
 
@@ -50,6 +51,7 @@ def test_a_verb_writes_its_options_out(verb: str) -> None:
 
 
 def test_modules_are_not_among_the_names_of_the_package() -> None:
+    """`dir(rubric)` lists no module, also after one was imported."""
     import rubric.engine.grade
 
     assert not [name for name in dir(rubric) if inspect.ismodule(getattr(rubric, name))]

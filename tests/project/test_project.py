@@ -7,12 +7,15 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from zipfile import ZipFile
 
 import pytest
 
 import rubric
+from rubric.internals.lazy_names import public_names
 from tests.places import ROOT
 
 REFERENCE = (ROOT / "docs" / "reference" / "api.md").read_text()
@@ -54,23 +57,65 @@ def test_the_public_names_are_sorted() -> None:
     assert sorted(rubric.__all__, key=lambda name: (name[0].islower(), name)) == rubric.__all__
 
 
-@pytest.mark.parametrize("name", rubric.__all__)
-def test_a_public_name_is_there_and_says_what_it_is(name: str) -> None:
+PUBLIC = {name: module for name, module in public_names().items() if module != "rubric.embed"}
+MOVED = sorted((name, module) for name, module in public_names().items() if module != "rubric")
+
+
+@pytest.mark.parametrize(("name", "module"), sorted(PUBLIC.items()))
+def test_a_public_name_is_there_and_says_what_it_is(name: str, module: str) -> None:
     """It can be imported, its docstring is its own, and it has a place in the reference."""
-    value = getattr(rubric, name)
+    value = getattr(import_module(module), name)
     assert (inspect.getdoc(value) or "").strip()
     assert "def __init__" not in (value.__doc__ or "")
-    assert re.search(rf":: rubric\.{name}$", REFERENCE, re.MULTILINE)
+    assert re.search(rf":: {module}\.{name}$", REFERENCE, re.MULTILINE)
 
 
 def test_the_reference_names_nothing_that_is_not_public() -> None:
-    """What is taken away from `__all__` is taken out of the reference."""
-    assert set(re.findall(r":: rubric\.(\w+)$", REFERENCE, re.MULTILINE)) == set(rubric.__all__)
+    """What is taken out of the lists of names is taken out of the reference."""
+    named = re.findall(rf":: ({'|'.join({*PUBLIC.values()})})\.(\w+)$", REFERENCE, re.MULTILINE)
+    assert {name: module for module, name in named} == PUBLIC
 
 
-def test_dir_lists_what_is_public() -> None:
+def test_the_front_door_is_narrow() -> None:
+    """`rubric` has at most 75 names: those that people type."""
+    assert len(dir(rubric)) <= 75
+
+
+@pytest.mark.parametrize(("name", "module"), MOVED)
+def test_a_name_of_another_module_says_where_it_is(name: str, module: str) -> None:
+    """Asked of `rubric`, or imported from it, its error has the import that works."""
+    with pytest.raises(AttributeError) as missing:
+        getattr(rubric, name)
+    with pytest.raises(ImportError) as unimported:
+        exec(f"from rubric import {name}")  # noqa: S102 - the line that people type
+    (line,) = {str(error.value).rpartition(": ")[2] for error in (missing, unimported)}
+    found: dict[str, object] = {}
+    exec(line, found)  # noqa: S102 - the line that the error proposes
+    assert line == f"from {module} import {name}"
+    assert found[name] is getattr(import_module(module), name)
+
+
+def test_each_public_name_is_listed_once() -> None:
+    """No two stubs list the same name, and none lists that of a module beside it."""
+    stubs = [*(ROOT / "rubric").rglob("*.pyi")]
+    listed = [line.split()[3] for stub in stubs for line in stub.read_text().splitlines() if line.startswith("from ")]
+    assert sorted(listed) == sorted(public_names())
+    beside = {
+        module: {name for _, name, _ in iter_modules(import_module(module).__path__)}
+        for module in {*PUBLIC.values()} - {"rubric.driving"}
+    }
+    assert [name for name, module in PUBLIC.items() if name in beside.get(module, ())] == []
+
+
+@pytest.mark.parametrize("module", sorted({*public_names().values()}))
+def test_dir_lists_what_is_public(module: str) -> None:
     """Completion offers the public names and nothing else."""
-    assert dir(rubric) == sorted(rubric.__all__)
+    offered = import_module(module)
+    assert (
+        dir(offered)
+        == sorted(offered.__all__)
+        == sorted(name for name, home in public_names().items() if home == module)
+    )
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -95,6 +140,12 @@ def test_building_a_rubric_loads_attrs_and_no_other_library() -> None:
     modules = watched("from rubric import Rubric, Criterion, Judge, Candidate; Rubric().expects('x')")["modules"]
     others = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
     assert others <= {"rubric", "attr", "attrs"}
+
+
+def test_a_grade_without_a_store_loads_neither_sqlite_nor_cattrs() -> None:
+    """What keeps replies is loaded by whoever gives a store."""
+    given = "from rubric import Judge, Rubric, grade; grade('Hello', Rubric(criteria=['It greets']), Judge('offline'))"
+    assert {"sqlite3", "cattrs", "rubric.store.store"}.isdisjoint(watched(given)["modules"])
 
 
 def test_an_import_touches_nothing_outside_its_own_files() -> None:
@@ -140,10 +191,11 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("rubric_grade-*.whl")
     names = ZipFile(wheel).namelist()
-    prompts = {f"rubric/prompts/{path.name}" for path in (ROOT / "rubric" / "prompts").glob("*.md")}
+    prompts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "rubric").rglob("*.md")}
     assert prompts
     schemas = {"rubric/formats/rubric.schema.json", "rubric/formats/suite.schema.json"}
-    page = {"rubric/rendering/style.css"}
+    page = {f"rubric/view/{name}" for name in ("style.css", "label_page.css", "label_page.js")}
+    page |= {f"rubric/view/templates/{path.name}" for path in (ROOT / "rubric/view/templates").glob("*.html")}
     presets = {f"rubric/presets/{path.name}" for path in (ROOT / "rubric" / "presets").glob("*.yaml")}
     starters = {"rubric/commands/starters/rubric.yaml", "rubric/commands/starters/suite.yaml"}
     assert {"rubric/py.typed", *schemas, *prompts, *page, *starters, *presets} <= set(names)

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from rubric import DefinitionError, Grade, Grades, Label, Labels, Rubric, Ungraded, align, dump, load
+from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, dump, load
+from rubric.quality import align
 from rubric.quality.cross_fitting import cross_fitted, missing_labels, p_of_gain
+from rubric.trust import Label, Labels
 from tests.command_line import run
 from tests.recorded import result
 
@@ -34,6 +36,7 @@ def sample(n: int, cut: float, seed: int = 0, group: int = 1) -> Sample:
 
 
 def test_a_better_threshold_is_accepted() -> None:
+    """The new threshold lies near the true one, costs no call and raises the honest agreement."""
     found = align(RUBRIC, *sample(200, 0.4))
     edit = found.accepted[0]
     assert edit.kind == "threshold"
@@ -46,6 +49,7 @@ def test_a_better_threshold_is_accepted() -> None:
 
 
 def test_nothing_accepted_is_the_old_rubric() -> None:
+    """The result holds the same rubric object and says that no edit is better."""
     found = align(RUBRIC, *sample(100, 0.7))
     assert found.accepted == ()
     assert found.rubric is RUBRIC
@@ -53,6 +57,7 @@ def test_nothing_accepted_is_the_old_rubric() -> None:
 
 
 def test_labels_that_are_missing_are_counted() -> None:
+    """An edit that is not shown to be better says how many more labels it needs."""
     found = align(RUBRIC, *sample(40, 0.58, seed=3), ["threshold"])
     assert not found.accepted
     assert found.edits[0].missing
@@ -60,6 +65,7 @@ def test_labels_that_are_missing_are_counted() -> None:
 
 
 def test_a_weight_that_misleads_is_lowered() -> None:
+    """A criterion that people ignore loses its weight, or the other gains."""
     rubric = Rubric("r", threshold=0.5).expects("Helps", id="helps").expects("Is long", id="long", weight=2)
     chance = random.Random(4)
     grades, labels = [], {}
@@ -90,6 +96,7 @@ def simulated(runs: int, n: int, old: float) -> tuple[float, float, float, float
 
 
 def test_the_honest_agreement_is_the_true_one_on_average_and_nothing_to_gain_is_rarely_accepted() -> None:
+    """Cross-fitted agreement is unbiased, apparent agreement is not, and false edits stay near 5 %."""
     accepted, honest, apparent, true = simulated(100, 100, 0.5)
     assert abs(honest - true) < 0.03
     assert apparent - true > 0.015
@@ -97,6 +104,7 @@ def test_the_honest_agreement_is_the_true_one_on_average_and_nothing_to_gain_is_
 
 
 def test_a_gain_of_a_tenth_is_found_with_200_labels() -> None:
+    """At least 60 % of such samples lead to an accepted edit."""
     accepted, _, _, true = simulated(60, 200, 0.72)
     assert accepted >= 0.6
     assert true > 0.83
@@ -104,6 +112,7 @@ def test_a_gain_of_a_tenth_is_found_with_200_labels() -> None:
 
 @pytest.mark.parametrize("pass_rate", [0.5, 0.9])
 def test_a_judge_that_knows_nothing_is_not_made_a_constant(pass_rate: float) -> None:
+    """Random grades lead to almost no edit, even if always passing would agree more."""
     rubric = Rubric("r", threshold=0.5).expects("A", id="a").expects("B", id="b").rates("C", 0, 10, id="c")
     accepted = 0
     for seed in range(12):
@@ -125,12 +134,14 @@ def test_a_judge_that_knows_nothing_is_not_made_a_constant(pass_rate: float) -> 
 
 @pytest.mark.parametrize("said", [True, False, 0.5])
 def test_where_people_say_the_same_of_all_no_gain_is_claimed(said: Any) -> None:
+    """The rubric stays, and a remark gives the reason."""
     found = align(RUBRIC, sample(60, 0.4)[0], {f"k{n}": said for n in range(60)})
     assert (found.rubric, {edit.missing for edit in found.edits}) == (RUBRIC, {None})
     assert "threshold: people say the same of all candidates, so no gain can be shown." in found.remarks()
 
 
 def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
+    """Ungraded results are skipped, and labels by place still match their candidates."""
     grades, labels = sample(100, 0.4)
     failed = [result(RUBRIC, {"clarity": None}), *grades]
     found = align(
@@ -143,6 +154,7 @@ def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
 
 
 def test_the_unit_of_weights_changes_nothing() -> None:
+    """Equal tiny weights give the same alignment as no weights."""
     grades, labels = sample(100, 0.4)
     tiny = Labels([Label(key, value, weight=2.0**-40) for key, value in labels.items()])
     assert align(RUBRIC, grades, tiny).to_dict() == align(RUBRIC, grades, labels).to_dict()
@@ -150,11 +162,13 @@ def test_the_unit_of_weights_changes_nothing() -> None:
 
 @pytest.mark.parametrize("weight", [0, -1.0, math.nan, math.inf, "2"])
 def test_a_label_that_represents_no_candidates_is_refused(weight: Any) -> None:
+    """Zero, negative, infinite and textual weights are definition errors."""
     with pytest.raises(DefinitionError, match="weight: expected a finite number above 0"):
         Label("a", True, weight=weight)
 
 
 def test_labels_of_a_group_at_least_are_missing() -> None:
+    """Two groups need at least another group's labels; independent labels need one."""
     before, after = np.zeros(100), np.tile([1.0, 0, 0, 0], 25)
     few = missing_labels(before, after, 0.05, np.repeat(np.arange(2), 50))
     assert few is not None
@@ -163,6 +177,7 @@ def test_labels_of_a_group_at_least_are_missing() -> None:
 
 
 def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
+    """Gains within one group prove nothing."""
     groups = np.repeat(np.arange(4), 25)
     before, after = np.zeros(100, dtype=bool), np.zeros(100, dtype=bool)
     after[:25] = True  # 25 gains, all of one group
@@ -174,6 +189,7 @@ def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
 
 
 def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
+    """`--write` changes the threshold and keeps every comment."""
     file = tmp_path / "rubric.yaml"
     file.write_text("# agreed in May\nrubric: r\nthreshold: 0.7  # from the labels\ncriteria:\n")
     file.write_text(file.read_text() + "  - {id: clarity, text: Is clear, levels: {0: bad, 100: good}}\n")
@@ -204,6 +220,7 @@ def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_fitted_is_refused(options: dict[str, Any], match: str) -> None:
+    """Too few labels, wrong kinds and missing material each have their own error."""
     grades, labels = sample(40, 0.5)
     with pytest.raises(DefinitionError, match=match):
         align(RUBRIC, **{"grades": grades, "labels": labels, **options})
@@ -225,5 +242,6 @@ def test_the_command_reads_what_grade_many_wrote(tmp_path: Path) -> None:
 
 
 def test_an_alignment_is_plotted() -> None:
+    """The chart has three layers."""
     drawn = align(RUBRIC, *sample(60, 0.4), ["threshold"]).plot().to_dict()
     assert len(drawn["layer"]) == 3

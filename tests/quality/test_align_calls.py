@@ -12,27 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rubric import (
-    Ask,
-    Budget,
-    Candidate,
-    DefinitionError,
-    Grades,
-    Judge,
-    Label,
-    Labels,
-    Levels,
-    Rubric,
-    YesNo,
-    align,
-    dump,
-    grade_many,
-    load,
-)
-from rubric.quality.cross_fitting import folds_of
+from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Levels, Rubric, YesNo, dump, grade_many, load
+from rubric.driving import Ask
+from rubric.quality import align
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.trust import Label, Labels
+from rubric.trust.inference import folds_of
 from tests.command_line import run
-from tests.servers import Server, nonce_of, prompt_of
+from tests.servers import nonce_of, openai_serving, prompt_of
 
 RUBRIC = Rubric("r").expects("Is well supported", id="supported")
 CANDIDATES = [
@@ -88,6 +75,7 @@ class World:
 
 
 def test_anchors_that_help_are_accepted() -> None:
+    """Two anchors are added, and calls are counted for the whole and for each fold."""
     world = World()
     found = align(RUBRIC, world.graded(), LABELS, ["anchors"])
     (edit,) = found.accepted
@@ -102,6 +90,7 @@ def test_anchors_that_help_are_accepted() -> None:
 
 
 def test_anchors_never_come_from_the_fold_that_is_graded() -> None:
+    """Every held-out candidate is graded with anchors of other folds alone."""
     world = World()
     align(RUBRIC, world.graded(), LABELS, ["anchors"])
     folds = folds_of(np.arange(60), 5)
@@ -111,6 +100,7 @@ def test_anchors_never_come_from_the_fold_that_is_graded() -> None:
 
 
 def test_candidates_that_became_anchors_are_left_out_of_later_edits() -> None:
+    """Agreement on the anchors themselves never counts."""
     world = World()
     found = align(RUBRIC, world.graded(), LABELS, ["anchors", "texts"], world.writer)
     anchors = {anchor.response for anchor in found.rubric["supported"].anchors}
@@ -144,6 +134,7 @@ def test_candidates_that_became_anchors_are_left_out_of_later_edits() -> None:
     ],
 )
 def test_what_a_writer_writes_is_accepted_where_it_helps(kind: Any, rubric: Rubric, written: Any, change: str) -> None:
+    """New texts and bands are graded anew, with 120 calls of the judge and 6 of the writer."""
     world = World(written)
     found = align(rubric, world.graded(rubric), LABELS, [kind], world.writer)
     assert found.accepted[0].change == change
@@ -154,6 +145,7 @@ def test_what_a_writer_writes_is_accepted_where_it_helps(kind: Any, rubric: Rubr
 
 
 def test_the_writer_sees_what_the_judge_gets_wrong_and_no_label_of_the_fold() -> None:
+    """Each prompt shows twelve disagreements, none of them held out."""
     world = World()
     align(RUBRIC, world.graded(), LABELS, ["texts"], world.writer)
     folds = folds_of(np.arange(60), 5)
@@ -164,7 +156,15 @@ def test_the_writer_sees_what_the_judge_gets_wrong_and_no_label_of_the_fold() ->
         assert "people: pass\nthe model: fail" in ask.messages[1].text
 
 
+def test_a_server_that_enforces_schemas_holds_the_writer_to_one_text_a_criterion() -> None:
+    """A small model would else say the same again until its reply is cut."""
+    world = World()
+    align(RUBRIC, world.graded(), LABELS, ["texts"], world.writer)
+    assert json.loads(world.model.asks[1].exact)["properties"]["criteria"]["maxItems"] == 1
+
+
 def test_a_text_that_changes_nothing_is_not_accepted_and_its_cost_is_kept() -> None:
+    """The rubric stays, and the proposal lists its 61 calls."""
     world = World({"criteria": [{"id": "supported", "text": "Is supported"}]})
     found = align(RUBRIC, world.graded(), LABELS, ["texts"], world.writer)
     assert found.rubric is RUBRIC
@@ -183,6 +183,7 @@ def test_a_text_that_changes_nothing_is_not_accepted_and_its_cost_is_kept() -> N
     ],
 )
 def test_a_reply_of_the_writer_that_cannot_be_used_changes_nothing(written: Any, why: str) -> None:
+    """The edit's reason says what was wrong with the reply."""
     world = World(written)
     found = align(RUBRIC, world.graded(), LABELS, ["texts"], world.writer)
     assert found.rubric is RUBRIC
@@ -192,6 +193,7 @@ def test_a_reply_of_the_writer_that_cannot_be_used_changes_nothing(written: Any,
 
 @pytest.mark.parametrize("calls", [0, 1, 6, 59, 61, 100, 125, 126])
 def test_a_budget_is_never_overspent_and_an_edit_that_it_ends_is_not_accepted(calls: int) -> None:
+    """Only the full 126 calls lead to an accepted edit."""
     world = World()
     grades = world.graded()
     found = align(RUBRIC, grades, LABELS, ["texts"], world.writer, Budget(calls=calls))
@@ -201,6 +203,7 @@ def test_a_budget_is_never_overspent_and_an_edit_that_it_ends_is_not_accepted(ca
 
 
 def test_a_budget_that_ends_half_way_leaves_the_rubric() -> None:
+    """An unplanned repair uses up the budget, and the edit is given up."""
     world = World("no JSON")  # each reply is asked for again, which no plan knows
     world.model = ScriptedModel(iter(["no JSON", *[json.dumps(BETTER)] * 6]))
     world.writer = Judge(world.model)
@@ -211,18 +214,21 @@ def test_a_budget_that_ends_half_way_leaves_the_rubric() -> None:
 
 
 def test_edits_that_are_free_call_nothing() -> None:
+    """Threshold and weights are fitted with a budget of zero calls."""
     world = World()
     found = align(RUBRIC, world.graded(), LABELS, ["threshold", "weights"], world.writer, Budget(calls=0))
     assert (found.usage.calls, world.calls) == (0, 0)
 
 
 def test_kinds_are_tried_in_their_own_order() -> None:
+    """Free edits come first, whatever the order of the argument."""
     world = World()
     found = align(RUBRIC, world.graded(), LABELS, ["texts", "anchors", "weights"], world.writer)
     assert [edit.kind for edit in found.edits] == ["weights", "anchors", "texts"]
 
 
 def test_a_store_pays_for_an_edit_once(tmp_path: Path) -> None:
+    """The second alignment makes no call and gives the same rubric."""
     world = World()
     grades = world.graded()
     first = align(RUBRIC, grades, LABELS, ["texts"], world.writer, store=tmp_path / "r.db")
@@ -232,6 +238,7 @@ def test_a_store_pays_for_an_edit_once(tmp_path: Path) -> None:
 
 
 def test_another_judge_is_refused() -> None:
+    """The grades must be by the judge that will grade the edits."""
     world = World()
     with pytest.raises(DefinitionError, match="grade with it first"):
         align(RUBRIC, world.graded(), LABELS, ["anchors"], judge="openai/gpt-4o")
@@ -241,6 +248,7 @@ def test_another_judge_is_refused() -> None:
 
 
 def test_scores_of_people_are_fitted_by_their_distance() -> None:
+    """Labels between 0 and 1 fit the weights by mean distance, and propose no threshold."""
     rubric = Rubric("r").rates("Is clear", 0, 10, id="clear").rates("Is long", 0, 10, id="long", weight=2)
     chance = random.Random(2)
     said = {f"k{n}": (chance.randint(0, 10), chance.randint(0, 10)) for n in range(120)}
@@ -261,6 +269,7 @@ def key_of(ask: Ask) -> str:
 
 
 def test_numbers_on_the_scale_of_the_one_criterion_are_scores() -> None:
+    """Labels of 0 and 10 on a scale of 0 to 10 are read as scores."""
     rubric = Rubric("r").rates("Is supported", 0, 10, id="supported")
     world = World()
     found = align(rubric, world.graded(rubric), {f"k{n}": 10 * (n % 2) for n in range(60)}, ["anchors"])
@@ -288,7 +297,7 @@ def test_labels_with_weights_count_by_them() -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def server() -> Iterator[Any]:
     """Serve a writer and a judge as `openai/...`."""
 
     def respond(body: dict[str, Any]) -> str:
@@ -297,14 +306,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return json.dumps(BETTER)
         return json.dumps({"reason": "r", "verdict": judged(prompt), "nonce": nonce_of(body)})
 
-    with Server(respond=respond) as running:
-        endpoint = running.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+    with openai_serving(respond) as endpoint:
         yield endpoint
 
 
 def test_a_file_is_rewritten_by_models_over_a_socket_and_keeps_its_comments(server: Any, tmp_path: Path) -> None:
+    """The calls that were sent are those reported, and only the criterion's text changes."""
     file = tmp_path / "r.yaml"
     file.write_text("# ours\nrubric: r\ncriteria:\n  - id: supported  # by what?\n    text: Is well supported\n")
     rubric = load(file)
@@ -318,6 +325,7 @@ def test_a_file_is_rewritten_by_models_over_a_socket_and_keeps_its_comments(serv
 
 
 def test_the_command_grades_anew_what_the_results_are_of(server: Any, tmp_path: Path) -> None:
+    """`align` needs `--candidates` for edits that call, and writes the anchors to the file."""
     file, candidates, labels, out = (tmp_path / name for name in ("r.yaml", "c.jsonl", "l.csv", "o.jsonl"))
     file.write_text("rubric: r  # ours\ncriteria:\n  - Is well supported\n")
     candidates.write_text("".join(json.dumps({"key": c.key, "output": c.output}) + "\n" for c in CANDIDATES))

@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Generation, Judge, generate, grade, loads
-from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, screened
-from rubric.scoring.paired import sign_test
+from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Judge, grade, loads
+from rubric.quality import Generation, generate
+from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, screened, sign_test
 from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
 from tests.places import ROOT
 from tests.preferred_pairs import CRITERIA, pairs_of_marks, write_or_judge
-from tests.servers import Endpoint, Server
+from tests.servers import Endpoint, openai_serving
 
 
 def says(text: str, answer: str) -> bool:
@@ -56,6 +56,7 @@ def generated(pairs: Any, *drafts: Sequence[dict[str, Any]], **more: Any) -> Gen
 
 
 def test_useless_and_reversed_criteria_are_dropped() -> None:
+    """The rubric keeps what tells apart, and each dropped criterion says why."""
     made = generated(pairs_of_marks(12))
     assert {one.id: one.status for one in made} == {
         "names-date": "tells apart",
@@ -70,12 +71,14 @@ def test_useless_and_reversed_criteria_are_dropped() -> None:
 
 
 def test_a_reversed_criterion_is_not_turned_over() -> None:
+    """A criterion that prefers rejected answers is dropped and never becomes a guard."""
     made = generated(pairs_of_marks(12))
     assert made.rubric is not None
     assert all(c.polarity == "satisfy" and c.id != "is-short" for c in made.rubric)
 
 
 def test_the_rubric_is_proved_on_pairs_that_the_writer_has_not_seen() -> None:
+    """Six pairs are in the prompt, and the six others give the accuracy."""
     pairs = pairs_of_marks(12)
     model = scripted(CRITERIA[:4])
     made = generate("Says when", Judge(model), preferred=pairs)
@@ -88,12 +91,14 @@ def test_the_rubric_is_proved_on_pairs_that_the_writer_has_not_seen() -> None:
 
 
 def test_the_order_of_the_pairs_changes_nothing() -> None:
+    """The split follows from the pairs' content."""
     pairs = pairs_of_marks(11)
     one, other = generated(pairs), generated(pairs[::-1])
     assert one.to_dict() == other.to_dict()
 
 
 def test_a_guard_and_a_level_tell_apart_by_what_they_contribute() -> None:
+    """Guards, levels and penalties are compared by contribution, and a penalty makes points."""
     draft: list[dict[str, Any]] = [
         {"id": "short", "text": "Leaves out what was asked [r]", "polarity": "guard"},
         {"id": "detail", "text": "Says it in detail [d]", "answer": "levels", "levels": [
@@ -113,6 +118,7 @@ def test_a_guard_and_a_level_tell_apart_by_what_they_contribute() -> None:
 
 
 def test_criteria_that_always_answer_alike_within_each_side_are_duplicates() -> None:
+    """Duplicates need enough answers a side that coincidence is excluded."""
     pairs = [(f"a{i} [d]{'[s]' if i % 2 else ''}", f"b{i} {'[s]' if i % 3 == 0 else ''}") for i in range(12)]
     twice = [CRITERIA[0], CRITERIA[1], {"id": "amount", "text": "Tells how much money it is [s]"}]
     made = generated(pairs, twice)
@@ -122,11 +128,13 @@ def test_criteria_that_always_answer_alike_within_each_side_are_duplicates() -> 
 
 
 def test_good_criteria_that_only_share_the_preference_are_no_duplicates() -> None:
+    """Two criteria that both follow the preference perfectly are both kept."""
     pairs = [(f"a{i} [d][s]", f"b{i}") for i in range(20)]
     assert [one.status for one in generated(pairs, CRITERIA[:3])][:2] == ["tells apart"] * 2
 
 
 def test_no_rubric_is_made_of_criteria_that_tell_nothing() -> None:
+    """The result has no rubric, is not ok, and says why."""
     made = generated(pairs_of_marks(6), [*CRITERIA[2:4], {"id": "kind", "text": "Greets the customer [p]"}])
     assert (made.rubric, made.ok) == (None, False)
     assert made.sentence == "None of the 3 criteria tells preferred from rejected answers, so there is no rubric."
@@ -136,6 +144,7 @@ def test_no_rubric_is_made_of_criteria_that_tell_nothing() -> None:
 
 
 def test_one_pair_proves_nothing_and_says_so() -> None:
+    """The accuracy is None, and a remark names the lack of pairs."""
     made = generated(pairs_of_marks(1))
     assert (made.accuracy, made.ok, made.held_out) == (None, None, 0)
     assert made["names-date"].status == "too few"
@@ -145,6 +154,7 @@ def test_one_pair_proves_nothing_and_says_so() -> None:
 
 
 def test_few_pairs_may_be_ranked_right_by_chance() -> None:
+    """Two of two right leaves `ok` undecided."""
     made = generated(pairs_of_marks(4))
     assert made.accuracy is not None
     assert (made.held_out, made.accuracy.value, made.ok) == (2, 1.0, None)
@@ -152,12 +162,14 @@ def test_few_pairs_may_be_ranked_right_by_chance() -> None:
 
 
 def test_without_pairs_nothing_is_claimed() -> None:
+    """All criteria are untested, and the sentence says that nothing shows their worth."""
     made = generated(None)
     assert (made.ok, made.usage.calls, {one.status for one in made}) == (None, 1, {"untested"})
     assert made.sentence.startswith("4 of 4 criteria stay; without preferred and rejected answers, nothing shows")
 
 
 def test_pairs_that_share_an_answer_or_a_group_count_as_one() -> None:
+    """Dependent pairs are one observation for the split and for the sign test."""
     shared = [("the one good [d]", f"bad {i}") for i in range(6)]
     made = generated(shared)
     assert (made.held_out, made["names-date"].status) == (0, "too few")
@@ -166,6 +178,7 @@ def test_pairs_that_share_an_answer_or_a_group_count_as_one() -> None:
 
 
 def test_pairs_of_one_of_several_tasks_count_as_one_unless_they_have_groups() -> None:
+    """Pairs of one prompt are one group, unless there is only one prompt or groups are given."""
     pairs = pairs_of_marks(12)
     rows = [{"prompt": f"Q{i % 3}", "chosen": a, "rejected": b} for i, (a, b) in enumerate(pairs)]
     made = generated(rows)
@@ -201,17 +214,20 @@ def status_by_hand(differences: list[float]) -> str:
 
 @given(st.lists(st.sampled_from([1.0, 0.5, 0.0, -0.25, -1.0, math.nan]), max_size=14))
 def test_a_status_follows_from_counting_coin_flips(differences: list[float]) -> None:
+    """The status equals the one that a plain count of wins and losses gives."""
     found = discrimination(differences, range(len(differences)))
     assert found.status == status_by_hand(differences)
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_the_sign_test_is_the_exact_binomial_one(wins: int, losses: int) -> None:
+    """The probability is SciPy's survival function of the binomial distribution."""
     assert sign_test(wins, losses) == pytest.approx(float(stats.binom.sf(wins - 1, wins + losses, 0.5)), rel=1e-12)
 
 
 @given(st.integers(2, 9), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_the_held_out_ranking_is_that_of_brute_force(n: int, k: int, chance: Any) -> None:
+    """Each fold is ranked by the criteria that the pairs before it have kept."""
     table = np.array([[[chance.choice([0.0, 0.5, 1.0]) for _ in "ab"] for _ in range(n)] for _ in range(k)])
     weights = [chance.choice([1, 2, 3]) for _ in range(k)]
     seen = chance.randint(1, n)
@@ -233,6 +249,7 @@ def test_the_held_out_ranking_is_that_of_brute_force(n: int, k: int, chance: Any
 
 
 def test_the_accuracy_is_that_of_the_scores_of_the_grades() -> None:
+    """Grading the unseen pairs with the final rubric gives the same accuracy."""
     pairs = pairs_of_marks(30, seed=3)
     made = generated(pairs, CRITERIA[:4])
     assert made.rubric is not None
@@ -265,6 +282,7 @@ def test_coin_flips_stay_rarely_and_prove_nothing() -> None:
 
 
 def test_ties_count_half_and_unjudged_pairs_are_left_out() -> None:
+    """A tie ranks as 0.5, and a missing score as NaN."""
     scores = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [math.nan, 0.0]])
     assert np.array_equal(ranked(scores.tolist()), [1.0, 0.5, 0.0, math.nan], equal_nan=True)
 
@@ -273,15 +291,13 @@ def test_ties_count_half_and_unjudged_pairs_are_left_out() -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    with Server(respond=write_or_judge) as running:
-        endpoint = running.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+def server() -> Iterator[Endpoint]:
+    with openai_serving(write_or_judge) as endpoint:
         yield endpoint
 
 
 def test_a_second_call_with_the_store_costs_nothing(server: Endpoint, tmp_path: Path) -> None:
+    """The second generation sends no request and gives the same rubric."""
     pairs, store = pairs_of_marks(6), tmp_path / "r.db"
     first = generate("Says when", "openai/gpt-4o", preferred=pairs, store=store)
     assert first.rubric is not None
@@ -291,6 +307,7 @@ def test_a_second_call_with_the_store_costs_nothing(server: Endpoint, tmp_path: 
 
 
 def test_what_a_budget_refuses_is_left_undone_and_nothing_is_lost(server: Endpoint, tmp_path: Path) -> None:
+    """The stored replies count, so a second run pays for the missing calls alone."""
     pairs, store = pairs_of_marks(6), tmp_path / "r.db"
     some = generate("Says when", "openai/gpt-4o", preferred=pairs, store=store, budget=Budget(calls=20))
     assert (some.usage.calls, some.rubric is not None, some.unjudged > 0) == (20, True, True)
@@ -300,18 +317,21 @@ def test_what_a_budget_refuses_is_left_undone_and_nothing_is_lost(server: Endpoi
 
 
 def test_another_model_may_write() -> None:
+    """The writer gets one request without criteria, and the judge all the others."""
     judge, writer = scripted([]), scripted(CRITERIA[:4])
     generate("Says when", Judge(judge), preferred=pairs_of_marks(3), writer=Judge(writer))
     assert (len(writer.asks), len(judge.asks), all(ask.criteria for ask in judge.asks)) == (1, 24, True)
 
 
 def test_an_answer_in_several_pairs_is_graded_once() -> None:
+    """Three different answers cost three times four calls."""
     model = scripted(CRITERIA[:4])
     generate("Says when", Judge(model), preferred=[("good [d]", "bad"), ("good [d]", "worse [r]")])
     assert len(model.asks) == 1 + 3 * 4
 
 
 def test_failures_of_the_judge_are_no_answers() -> None:
+    """A judge that refuses leaves every criterion untested."""
     model = scripted(CRITERIA[:4], judge=lambda *_: Failure("refusal", "no"))
     made = generate("Says when", Judge(model), preferred=pairs_of_marks(4))
     assert ({one.status for one in made}, made.accuracy, made.unjudged) == ({"untested"}, None, 4)
@@ -321,6 +341,7 @@ def test_failures_of_the_judge_are_no_answers() -> None:
 
 
 def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
+    """Rows of a file, mappings and chats give the same pairs."""
     file = tmp_path / "pairs.jsonl"
     rows = [{"prompt": f"Q{i}", "chosen": a, "rejected": b} for i, (a, b) in enumerate(pairs_of_marks(4))]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -348,11 +369,13 @@ def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_pair_is_refused(preferred: Any, message: str) -> None:
+    """The error names the place of the pair and what was expected there."""
     with pytest.raises(DefinitionError, match=message):
         generated(preferred)
 
 
 def test_answers_are_graded_with_the_task_and_the_reference_of_the_case() -> None:
+    """Each request shows the case's input, and the rubric has the case's id as its name."""
     case = Case("refund", "Says when", input="When do I get it?", reference="On Friday.", context="Policy 7")
     model = scripted(CRITERIA[:4])
     made = generate(case, Judge(model), preferred=pairs_of_marks(3))
@@ -362,6 +385,7 @@ def test_answers_are_graded_with_the_task_and_the_reference_of_the_case() -> Non
 
 
 def test_pairs_hold_candidates_with_their_own_task() -> None:
+    """Candidates with inputs of their own are compared like plain texts."""
     pairs = [(Candidate(a, input=f"Q{i}"), Candidate(b, input=f"Q{i}")) for i, (a, b) in enumerate(pairs_of_marks(4))]
     made = generated(pairs)
     assert made.rubric is not None
@@ -372,6 +396,7 @@ def test_pairs_hold_candidates_with_their_own_task() -> None:
 
 
 def test_criteria_are_generated_and_proved_without_numpy(tmp_path: Path) -> None:
+    """Functions and command work where NumPy and SciPy cannot be imported."""
     (tmp_path / "pairs.jsonl").write_text(
         "".join(json.dumps({"chosen": a, "rejected": b}) + "\n" for a, b in pairs_of_marks(12))
     )
@@ -384,10 +409,10 @@ from tests.preferred_pairs import pairs_of_marks, write_or_judge
 from tests.servers import Server
 with Server(respond=write_or_judge) as running:
     os.environ |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": running.at("ok").openai}
-    print(rubric.generate("Says when", "openai/gpt-4o").rubric.ids)
-    print(rubric.generate("Says when", "openai/gpt-4o", preferred=pairs_of_marks(12)).ok)
+    print(rubric.quality.generate("Says when", "openai/gpt-4o").rubric.ids)
+    print(rubric.quality.generate("Says when", "openai/gpt-4o", preferred=pairs_of_marks(12)).ok)
     suite = rubric.Suite("s", [rubric.Case("a", "Says when", input="When?")])
-    print(rubric.generate_many(suite, "openai/gpt-4o").rubrics["a"].ids)
+    print(rubric.quality.generate_many(suite, "openai/gpt-4o").rubrics["a"].ids)
     arguments = ["generate", "--outcome", "Says when", "--judge", "openai/gpt-4o", "--pairs", "pairs.jsonl"]
     print(CliRunner().invoke(rubric.__main__.main, arguments).exit_code)
 """
@@ -404,6 +429,7 @@ with Server(respond=write_or_judge) as running:
 
 
 def test_a_generation_is_shown_as_text_markdown_card_chart_and_data() -> None:
+    """All five forms tell the same result, and its truth value is refused."""
     made = generated(pairs_of_marks(12))
     assert str(made).startswith(made.sentence)
     assert made._repr_markdown_().startswith("**2 of 4 criteria stay")
@@ -417,11 +443,13 @@ def test_a_generation_is_shown_as_text_markdown_card_chart_and_data() -> None:
 
 
 def test_a_generation_given_as_a_rubric_is_told_from_one() -> None:
+    """`grade` names the attribute that holds the rubric."""
     with pytest.raises(DefinitionError, match=r"give its \.rubric"):
         grade("Hello!", generated(None), "offline")  # type: ignore[arg-type]
 
 
 def test_scored_answers_among_the_sources_are_examples() -> None:
+    """An anchor reaches the writer with its score."""
     model = scripted(CRITERIA[:4])
     generate(judge=Judge(model), sources=[Anchor("No idea.", 0), "Refunds take five days."])
     said = model.asks[0].messages[1].text

@@ -13,31 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Anchor,
-    Budget,
-    Case,
-    DefinitionError,
-    Judge,
-    ModelError,
-    Rubric,
-    Suite,
-    generate,
-    generate_many,
-    load_suite,
-    loads,
-)
+from rubric import Anchor, Budget, Case, DefinitionError, Judge, ModelError, Rubric, Suite, load_suite, loads
 from rubric.errors import DumpError
 from rubric.formats.document import FOR_SUITES, plain
-from rubric.formats.drafts import sheet
 from rubric.formats.files import parse
-from rubric.formats.insertion import Insertion, inserted
+from rubric.formats.insertion import inserted
 from rubric.formats.yaml import to_yaml
+from rubric.quality import generate, generate_many
+from rubric.quality.drafts import sheet
 from rubric.testing.scripted_model import ScriptedModel
 from tests.command_line import run
 from tests.places import ROOT
 from tests.preferred_pairs import pairs_of_marks, write_or_judge
-from tests.servers import Endpoint, Server, prompt_of
+from tests.servers import Endpoint, openai_serving, prompt_of
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "names-cause", "text": "Names the off-by-one error", "weight": 3, "required": True},
@@ -51,12 +39,9 @@ def write_draft(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def server() -> Iterator[Endpoint]:
     """Serve drafts to `openai/...`, over a real socket."""
-    with Server(respond=write_draft) as running:
-        endpoint = running.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+    with openai_serving(write_draft) as endpoint:
         yield endpoint
 
 
@@ -64,6 +49,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 
 def test_every_kind_of_material_reaches_the_model() -> None:
+    """Outcome, input, reference and scored example stand in the prompt."""
     model = ScriptedModel(lambda _: {"criteria": ITEMS})
     generate(
         "Finds the bug", Judge(model), input="Review this", references=["It is i < n"], examples=[Anchor("No idea.", 0)]
@@ -75,21 +61,25 @@ def test_every_kind_of_material_reaches_the_model() -> None:
 
 @pytest.mark.parametrize("material", [{"input": "x y"}, {"references": ["x y"]}, {"examples": [Anchor("x y", 1)]}])
 def test_one_kind_of_material_is_enough(material: dict[str, Any]) -> None:
+    """An input, a reference or an example alone gives a draft."""
     assert len(generate(judge=Judge(ScriptedModel(lambda _: {"criteria": ITEMS})), **material).kept) == 3
 
 
 def test_no_material_is_refused() -> None:
+    """The error lists what to give."""
     with pytest.raises(DefinitionError, match="a description of a good answer, or an input, references or examples"):
         generate(judge="openai/x")
 
 
 def test_a_store_pays_for_a_draft_once(server: Endpoint, tmp_path: Path) -> None:
+    """The same draft comes from the store, without a request."""
     first = generate("Finds the bug", "openai/gpt-4o", store=tmp_path / "r.db")
     again = generate("Finds the bug", "openai/gpt-4o", store=tmp_path / "r.db")
     assert (first.rubric == again.rubric, len(server.requests), again.usage.calls) == (True, 1, 0)
 
 
 def test_a_budget_holds_a_draft_back(server: Endpoint) -> None:
+    """A draft that may cost more than the budget is never sent."""
     with pytest.raises(ModelError, match="budget"):
         generate("Finds the bug", "openai/gpt-4o", budget=Budget(cost=0.000001))
     assert not server.requests
@@ -99,6 +89,7 @@ def test_a_budget_holds_a_draft_back(server: Endpoint) -> None:
 
 
 def test_a_rubric_is_drafted_from_options_and_files(server: Endpoint, tmp_path: Path) -> None:
+    """The texts of the named files reach the model, and YAML goes to standard output."""
     for name in ("reference", "good", "bad"):
         (tmp_path / name).write_text(f"the {name} answer")
     files = [text for name in ("reference", "good", "bad") for text in (f"--{name}", str(tmp_path / name))]
@@ -111,6 +102,7 @@ def test_a_rubric_is_drafted_from_options_and_files(server: Endpoint, tmp_path: 
 
 
 def test_a_draft_replaces_no_file(server: Endpoint, tmp_path: Path) -> None:
+    """A second `--out` to the same file ends with 2 before any request."""
     out = tmp_path / "r.yaml"
     made = run("generate", "--outcome", "Finds it", "-j", "openai/gpt-4o", "--out", str(out))
     assert (made.exit_code, len(loads(out.read_text()))) == (0, 3)
@@ -119,6 +111,7 @@ def test_a_draft_replaces_no_file(server: Endpoint, tmp_path: Path) -> None:
 
 
 def test_a_plan_sends_nothing(server: Endpoint, tmp_path: Path) -> None:
+    """`--plan` prints the calls and the highest cost."""
     planned = run("generate", "--outcome", "Finds it", "-j", "openai/gpt-4o", "--plan")
     assert (planned.exit_code, planned.stdout.startswith("rubric: 1 call, at most $")) == (0, True)
     assert not server.requests
@@ -136,6 +129,7 @@ def test_a_plan_sends_nothing(server: Endpoint, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_drafted_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    """Each impossible combination of arguments is an error without output."""
     result = run("generate", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
@@ -226,6 +220,7 @@ cases:
 def test_a_suite_gets_criteria_and_keeps_all_else(
     server: Endpoint, tmp_path: Path, text: str, drafted: list[str] | None, format: str
 ) -> None:
+    """Drafts are inserted into the cases without criteria, all other lines stay, and a rerun does nothing."""
     file = tmp_path / "s.yaml"
     file.write_text(text)
     result = run("generate", "rubrics", str(file), "-j", "openai/gpt-4o")
@@ -252,6 +247,7 @@ def _judged(rubric: Any) -> Iterator[Any]:
 
 
 def test_the_gates_and_weights_of_a_draft_are_those_of_the_file(server: Endpoint, tmp_path: Path) -> None:
+    """Three formats read back the drafted weights and gates."""
     file = tmp_path / "s.yaml"
     for text in (AGENTV_1, AGENTV_2, NATIVE):
         file.write_text(text)
@@ -261,6 +257,7 @@ def test_the_gates_and_weights_of_a_draft_are_those_of_the_file(server: Endpoint
 
 
 def test_rubrics_are_put_beside_the_evaluators_of_agentv(server: Endpoint, tmp_path: Path) -> None:
+    """An existing evaluator stays a criterion beside the three new ones."""
     file = tmp_path / "s.yaml"
     file.write_text(
         "evalcases:\n- id: a\n  expected_outcome: Finds it\n  input_messages: [{role: user, content: hi}]\n"
@@ -272,6 +269,7 @@ def test_rubrics_are_put_beside_the_evaluators_of_agentv(server: Endpoint, tmp_p
 
 
 def test_a_json_suite_stays_json(server: Endpoint, tmp_path: Path) -> None:
+    """Only the key with the drafted criteria is new."""
     file = tmp_path / "s.json"
     suite = {
         "evalcases": [
@@ -286,6 +284,7 @@ def test_a_json_suite_stays_json(server: Endpoint, tmp_path: Path) -> None:
 
 
 def test_a_suite_is_planned_filtered_and_written_elsewhere(server: Endpoint, tmp_path: Path) -> None:
+    """`--plan` sends nothing, `--filter` drafts one case, and `--out` leaves the source alone."""
     file, out = tmp_path / "s.yaml", tmp_path / "out.yaml"
     file.write_text(AGENTV_1)
     planned = run("generate", str(file), "-j", "openai/gpt-4o", "--plan")
@@ -296,6 +295,7 @@ def test_a_suite_is_planned_filtered_and_written_elsewhere(server: Endpoint, tmp
 
 
 def test_a_draft_that_fails_is_told_once_and_the_others_are_written(server: Endpoint, tmp_path: Path) -> None:
+    """One message names the three failed cases, and the fourth gets its criteria."""
     file = tmp_path / "s.yaml"
     cases = "".join(f"  - id: c{n}\n    input: hi\n    rubric: UNDRAFTABLE {'' if n else 'not'}\n" for n in range(3))
     file.write_text(f"suite: s\ncases:\n{cases}  - id: last\n    input: hi\n    rubric: Finds it\n")
@@ -306,6 +306,7 @@ def test_a_draft_that_fails_is_told_once_and_the_others_are_written(server: Endp
 
 
 def test_a_second_run_with_a_store_pays_for_nothing(server: Endpoint, tmp_path: Path) -> None:
+    """The same suite generated again sends no request."""
     file, store = tmp_path / "s.yaml", tmp_path / "r.db"
     for _ in range(2):
         file.write_text(AGENTV_1)
@@ -314,6 +315,7 @@ def test_a_second_run_with_a_store_pays_for_nothing(server: Endpoint, tmp_path: 
 
 
 def test_windows_line_ends_stay(server: Endpoint, tmp_path: Path) -> None:
+    """Inserted lines end like the others of the file."""
     file = tmp_path / "s.yaml"
     file.write_bytes(AGENTV_2.replace("\n", "\r\n").encode())
     assert run("generate", str(file), "-j", "openai/gpt-4o").exit_code == 0
@@ -322,6 +324,7 @@ def test_windows_line_ends_stay(server: Endpoint, tmp_path: Path) -> None:
 
 
 def test_a_real_process_generates(server: Endpoint, tmp_path: Path) -> None:
+    """`python -m rubric generate` prints what it has done."""
     file = tmp_path / "s.yaml"
     file.write_text(PROMPTFOO)
     command = [sys.executable, "-m", "rubric", "generate", "rubrics", str(file), "-j", "openai/gpt-4o"]
@@ -350,12 +353,14 @@ def test_a_real_process_generates(server: Endpoint, tmp_path: Path) -> None:
     ],
 )
 def test_a_key_is_put_where_a_person_would_put_it(text: str, path: tuple[Any, ...], expected: str) -> None:
-    assert inserted(text, [Insertion(path, "k", "v")]) == expected
+    """Insertion follows indentation, comments, flow style and anchors of the YAML text."""
+    assert inserted(text, "k", {path: "v"}) == expected
 
 
 def test_a_path_without_a_mapping_is_refused() -> None:
+    """A key cannot be inserted into a number."""
     with pytest.raises(DumpError, match="no mapping"):
-        inserted("a: 1\n", [Insertion(("a",), "k", "v")])
+        inserted("a: 1\n", "k", {("a",): "v"})
 
 
 keys = st.text("abcxyz", min_size=1, max_size=4)
@@ -369,8 +374,9 @@ trees = st.recursive(
 
 @given(st.dictionaries(keys, trees, min_size=1, max_size=4), trees, st.sampled_from(["yaml", "json", "indented"]))
 def test_an_insertion_changes_the_data_and_nothing_else(data: dict[str, Any], value: Any, form: str) -> None:
+    """The new text has the new key, the old data, and every old character in order."""
     text = to_yaml(data) if form == "yaml" else json.dumps(data, indent=None if form == "json" else 2)
-    new = inserted(text, [Insertion((), "new", value)])
+    new = inserted(text, "new", {(): value})
     assert plain(parse(new, "x", "yaml" if form == "yaml" else "json", FOR_SUITES).root, lambda *_: None) == {
         **data,
         "new": value,
@@ -380,6 +386,7 @@ def test_an_insertion_changes_the_data_and_nothing_else(data: dict[str, Any], va
 
 
 def test_a_sheet_names_the_files_that_hold_other_cases(tmp_path: Path) -> None:
+    """Cases in a referenced file have no slot; the file is listed."""
     (tmp_path / "cases.yaml").write_text("- {description: a, vars: {x: 1}}\n")
     file = tmp_path / "promptfooconfig.yaml"
     file.write_text("prompts: ['{{x}}']\nproviders: [openai:gpt-4o]\ntests: file://cases.yaml\n")
@@ -391,6 +398,7 @@ def test_a_sheet_names_the_files_that_hold_other_cases(tmp_path: Path) -> None:
 
 
 def test_a_suite_gets_rubrics_that_say_that_nobody_has_read_them() -> None:
+    """Drafted rubrics are marked unreviewed, and existing ones stay as they were."""
     suite = Suite("s", [Case("a", "Finds it", input="hi"), Case("b", Rubric(criteria=["Is polite"]))])
     made = generate_many(suite, Judge(ScriptedModel(lambda _: {"criteria": ITEMS})))
     assert made.sentence == "Criteria for 1 case, 1 case kept as they are."
@@ -404,6 +412,7 @@ def test_a_suite_gets_rubrics_that_say_that_nobody_has_read_them() -> None:
 
 
 def test_a_file_of_a_suite_is_written_with_its_comments(server: Endpoint, tmp_path: Path) -> None:
+    """`save` alone changes the file, and adds the provenance of each draft."""
     file = tmp_path / "s.yaml"
     file.write_text(NATIVE)
     made = generate_many(file, "openai/gpt-4o")
@@ -418,6 +427,7 @@ def test_a_file_of_a_suite_is_written_with_its_comments(server: Endpoint, tmp_pa
 
 
 def test_files_that_hold_yes_or_no_alone_ask_for_nothing_else(server: Endpoint, tmp_path: Path) -> None:
+    """The prompt offers polarities and levels only for a format that can keep them."""
     file = tmp_path / "s.yaml"
     for text, is_plain in ((AGENTV_1, True), (PROMPTFOO, True), (NATIVE, False)):
         file.write_text(text)
@@ -426,6 +436,7 @@ def test_files_that_hold_yes_or_no_alone_ask_for_nothing_else(server: Endpoint, 
 
 
 def test_a_case_that_a_budget_refuses_is_a_failure_of_its_own(server: Endpoint, tmp_path: Path) -> None:
+    """The drafted case is saved, and the next run drafts the other."""
     file = tmp_path / "s.yaml"
     file.write_text(NATIVE)
     made = generate_many(file, "openai/gpt-4o", budget=Budget(calls=1))
@@ -438,6 +449,7 @@ def test_a_case_that_a_budget_refuses_is_a_failure_of_its_own(server: Endpoint, 
 
 @pytest.mark.parametrize("suite", [3, ["a"], None])
 def test_what_is_no_suite_is_refused(suite: Any) -> None:
+    """Numbers, lists and None are definition errors."""
     with pytest.raises(DefinitionError, match="suite"):
         generate_many(suite, "openai/x")
 
@@ -446,6 +458,7 @@ def test_what_is_no_suite_is_refused(suite: Any) -> None:
 
 
 def test_pairs_at_the_command_line_keep_what_tells_apart(paired: Endpoint, tmp_path: Path) -> None:
+    """`--pairs` writes the criteria that stay and reports the held-out accuracy."""
     pairs, out = written_pairs(tmp_path, 10), tmp_path / "r.yaml"
     result = run("generate", "--outcome", "Says when", "--pairs", str(pairs), "-j", "openai/gpt-4o", "--out", str(out))
     assert (result.exit_code, result.stdout) == (0, "")
@@ -461,6 +474,7 @@ def test_pairs_at_the_command_line_keep_what_tells_apart(paired: Endpoint, tmp_p
 
 
 def test_a_rubric_that_ranks_no_better_than_chance_is_an_exit_code(paired: Endpoint, tmp_path: Path) -> None:
+    """Pairs that nothing tells apart end with 1 and print no rubric."""
     alike = tmp_path / "alike.jsonl"
     alike.write_text("".join(json.dumps({"chosen": f"good {n}", "rejected": f"bad {n}"}) + "\n" for n in range(6)))
     result = run("generate", "--outcome", "Says when", "--pairs", str(alike), "-j", "openai/gpt-4o")
@@ -469,6 +483,7 @@ def test_a_rubric_that_ranks_no_better_than_chance_is_an_exit_code(paired: Endpo
 
 
 def test_pairs_are_planned_without_a_request(paired: Endpoint, tmp_path: Path) -> None:
+    """The plan gives a range of calls for drafts of 3 to 12 criteria."""
     planned = run("generate", "--pairs", str(written_pairs(tmp_path, 4)), "-j", "openai/gpt-4o", "--plan")
     told = "then 8 answers are graded by 3 to 12 criteria: 24 to 96 calls, at most $"
     assert (planned.exit_code, told in " ".join(planned.stdout.split())) == (0, True), planned.stdout
@@ -476,12 +491,9 @@ def test_pairs_are_planned_without_a_request(paired: Endpoint, tmp_path: Path) -
 
 
 @pytest.fixture
-def paired(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def paired() -> Iterator[Endpoint]:
     """Serve a writer and a judge."""
-    with Server(respond=write_or_judge) as running:
-        endpoint = running.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+    with openai_serving(write_or_judge) as endpoint:
         yield endpoint
 
 

@@ -95,6 +95,7 @@ def shares_and_flips(wins: dict[tuple[int, ...], bool], n: int) -> tuple[list[fl
 @examples(40)
 @given(rubrics(most=5))
 def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rubric) -> None:
+    """Shares and flips equal those counted over every combination of best and worst answers."""
     ends = [[module._finding(one, best=best) for best in (False, True)] for one in rubric.judged]
     n = len(ends)
     wins = {
@@ -112,6 +113,7 @@ def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rub
 @examples(40)
 @given(rubrics(most=5))
 def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric) -> None:
+    """Parts of nested rubrics and trees get the shares of a full enumeration."""
     game = coalitions.Game.of(rubric, nested=True)
     n = len(game.players)
     assume(n <= 9)
@@ -120,9 +122,18 @@ def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric
     assert [one.value for one in found] == pytest.approx(shares_and_flips(wins, n)[0], abs=1e-9)
 
 
+def test_a_gate_decides_nothing_where_another_criterion_cannot_reach_the_threshold() -> None:
+    """A minimum below the threshold fails whatever the gate says; a worst answer that fails its own gate is no way out."""
+    half = Criterion("half", answer=Choices({"a": 0.1, "b": 0.9}), required=True, min_score=0.3)
+    gate = Criterion("gate", weight=0, required=True)
+    rubric = Rubric(criteria=[gate, half], threshold=1.0, aggregation="min")
+    assert [one.decides for one in influence(rubric)] == [False, False]
+
+
 @examples(40)
 @given(rubrics(most=4, kinds=("yes", "levels", "choices", "tree")))
 def test_a_criterion_cannot_matter_only_if_no_answers_of_the_others_let_it(rubric: Rubric) -> None:
+    """`decides` equals a search over every answer of the others."""
     every = [[Scored(one.id, score) for score in sorted(set(coalitions.scores_of(one)))] for one in rubric.judged]
     assume(math.prod(map(len, every)) <= 200)
     for index, found in enumerate(influence(rubric)):
@@ -138,6 +149,7 @@ def test_a_criterion_cannot_matter_only_if_no_answers_of_the_others_let_it(rubri
 @examples(30)
 @given(rubrics(kinds=("yes", "unit", "levels")), st.integers(2, 9))
 def test_scaling_all_weights_changes_no_share(rubric: Rubric, by: int) -> None:
+    """Weights times a constant give the same shares."""
     scaled = Rubric(
         "s",
         criteria=[evolve(one, weight=one.weight * by) for one in rubric.criteria],
@@ -149,6 +161,7 @@ def test_scaling_all_weights_changes_no_share(rubric: Rubric, by: int) -> None:
 @examples(30)
 @given(rubrics(kinds=("yes", "unit", "levels")), st.randoms(use_true_random=False))
 def test_the_order_of_the_criteria_changes_no_share(rubric: Rubric, chance: random.Random) -> None:
+    """A shuffled rubric gives each criterion the same share."""
     order = [*rubric.criteria]
     chance.shuffle(order)
     found = influence(evolve(rubric, criteria=order))
@@ -158,12 +171,14 @@ def test_the_order_of_the_criteria_changes_no_share(rubric: Rubric, chance: rand
 @examples(30)
 @given(rubrics(kinds=("yes", "levels")))
 def test_a_criterion_without_weight_or_gate_changes_no_share(rubric: Rubric) -> None:
+    """A criterion of weight 0 never decides and takes nothing from the others."""
     found = influence(rubric.expects("shown only", weight=0))
     assert [one.share for one in found][:-1] == pytest.approx([one.share for one in influence(rubric)], abs=1e-12)
     assert not found["shown-only"].decides
 
 
 def test_a_criterion_too_light_for_the_threshold_is_said_never_to_decide() -> None:
+    """Its share is 0, and the explanation names the gates in effect."""
     rubric = Rubric("reply", threshold=0.8).requires("date").expects("tone", weight=3).expects("ticket #", weight=0.5)
     found = influence(rubric)
     assert not found["ticket"].decides
@@ -174,6 +189,7 @@ def test_a_criterion_too_light_for_the_threshold_is_said_never_to_decide() -> No
 
 
 def test_a_graded_answer_of_another_lets_a_light_criterion_decide() -> None:
+    """The criterion has no share among extremes and still decides beside a partial score."""
     rubric = Rubric("r", threshold=0.8).scores("a", weight=4).expects("b", weight=0.5)
     found = influence(rubric)
     assert found["b"].share == 0
@@ -182,11 +198,13 @@ def test_a_graded_answer_of_another_lets_a_light_criterion_decide() -> None:
 
 
 def test_a_condition_that_may_not_hold_lets_another_criterion_decide() -> None:
+    """The light criterion decides where the heavy one does not apply."""
     heavy = Criterion("heavy", weight=9, when=lambda _: True)
     assert influence(Rubric("r", criteria=[heavy, "light"], threshold=0.9))["light"].decides
 
 
 def test_a_rubric_that_asks_for_all_says_so() -> None:
+    """The explanation is one sentence, and every criterion has a veto."""
     rubric = Rubric("r", threshold=0.9).expects("a").expects("b").expects("c")
     found = influence(rubric)
     assert found.explain() == "Passes only if all 3 hold."
@@ -194,6 +212,7 @@ def test_a_rubric_that_asks_for_all_says_so() -> None:
 
 
 def test_a_rubric_of_equal_criteria_names_how_many_suffice() -> None:
+    """Five equal criteria are explained as "any 3 of 5"."""
     assert influence(_five()).explain() == "Passes if any 3 of 5 hold."
 
 
@@ -202,20 +221,24 @@ def _five() -> Rubric:
 
 
 def test_a_rubric_that_passes_everything_says_so() -> None:
+    """With a threshold of 0 no criterion can change the verdict."""
     assert influence(Rubric("r", threshold=0).expects("a")).explain().startswith("No criterion can change the verdict")
 
 
 def test_points_that_are_cut_off_pull_less() -> None:
+    """A penalty of three points pulls a score of one point by one."""
     rubric = Rubric("r").expects("a").penalizes("b", points=3).by_points()
     assert influence(rubric)["b"].pull == (0.0, 1.0)
 
 
 def test_a_worst_score_is_pulled_only_from_above() -> None:
+    """Under the minimum, one criterion can lower the score to 0 or leave it."""
     rubric = Rubric("r").expects("a").scores("b").by_worst()
     assert influence(rubric)["a"].pull == (0.0, 1.0)
 
 
 def test_the_parts_of_a_nested_rubric_share_among_all_leaves() -> None:
+    """Two leaves inside and one outside have a third each; the inner two sum to the parts' share."""
     inner = Rubric("inner", threshold=0.5).expects("x").expects("y")
     found = influence(Rubric("r", threshold=0.6).includes(inner).expects("z"))
     assert sum(part.share for part in found["inner"].parts) == pytest.approx(1 / 3)
@@ -223,12 +246,14 @@ def test_the_parts_of_a_nested_rubric_share_among_all_leaves() -> None:
 
 
 def test_the_questions_of_a_tree_share_as_well() -> None:
+    """Each question is a part, and the parts sum to 1."""
     found = influence(Rubric.deciding(TREE))
     assert [part.id for part in found["overall"].parts] == ["Is it polite?", "Is it warm?"]
     assert sum(part.share for part in found["overall"].parts) == pytest.approx(1)
 
 
 def test_weights_without_a_grid_are_drawn_and_say_so() -> None:
+    """Eighteen arbitrary weights are sampled, with an interval around each share."""
     chance = random.Random(3)
     rubric = Rubric("r", criteria=[Criterion(f"c{n}", weight=chance.random()) for n in range(18)])
     found = influence(rubric)
@@ -241,6 +266,7 @@ def test_weights_without_a_grid_are_drawn_and_say_so() -> None:
 
 
 def test_flips_are_those_observed_where_grades_are_given() -> None:
+    """With grades, `flip` is the share of them in which the criterion decides."""
     rubric = Rubric("r", threshold=0.5).expects("a", weight=3).expects("b")
     judge = ScriptedModel({"a": True, "b": True})
     grades = [grade("text one", rubric, judge), grade("text two", rubric, judge)]
@@ -249,17 +275,20 @@ def test_flips_are_those_observed_where_grades_are_given() -> None:
 
 
 def test_grades_of_another_rubric_are_refused() -> None:
+    """The error names the place of the grade."""
     other = grade("text", Rubric("o").expects("something else"), ScriptedModel({"something-else": True}))
     with pytest.raises(DefinitionError, match=r"grades\[0\]: expected grades of this rubric"):
         influence(Rubric("r").expects("a"), [other])
 
 
 def test_influence_is_plain_data_for_json() -> None:
+    """Sentence and shares survive JSON."""
     data = json.loads(json.dumps(influence(_five()).to_dict()))
     assert data["sentence"] == "Passes if any 3 of 5 hold."
     assert [one["share"] for one in data["criteria"]] == pytest.approx([0.2] * 5)
 
 
 def test_influence_is_plotted() -> None:
+    """The chart shows decisions beside weights."""
     drawn = influence(Rubric("r").requires("A", id="a").expects("B", id="b")).plot().to_dict()
     assert {row["which"] for row in drawn["data"]["values"]} == {"decisions", "weight"}

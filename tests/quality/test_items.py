@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, Grade, Grades, Jury, Rubric, Ungraded, grade, items
+from rubric import DefinitionError, Grade, Grades, Jury, Rubric, Ungraded, grade
+from rubric.quality import items
 from rubric.results.result import conclude_votes
 from rubric.testing import ScriptedModel
 from tests.recorded import result
@@ -31,6 +32,7 @@ def graded(n: int, *, rate: float = 0.7, seed: int = 0, groups: int = 1, **said:
 
 
 def test_a_criterion_is_dead_from_59_equal_answers_on() -> None:
+    """Fewer equal answers leave it open, and a rare exception among many changes nothing."""
     assert items(graded(58))["b"].dead is None
     assert items(graded(59))["b"].dead is True
     assert items(graded(59))["a"].dead is None
@@ -39,6 +41,7 @@ def test_a_criterion_is_dead_from_59_equal_answers_on() -> None:
 
 
 def test_twins_are_named_with_their_number_and_interval() -> None:
+    """Two criteria with equal answers are a redundant pair with its correlation."""
     chance = random.Random(1)
     said = [chance.random() < 0.5 for _ in range(80)]
     found = items([result(RUBRIC, {"a": one, "b": one, "clarity": 3}) for one in said])
@@ -49,10 +52,12 @@ def test_twins_are_named_with_their_number_and_interval() -> None:
 
 
 def test_three_grades_are_too_few_for_a_pair() -> None:
+    """No redundancy is claimed from three results."""
     assert not items([result(RUBRIC, {"a": one, "b": one, "clarity": 3}) for one in (True, False, True)]).redundant
 
 
 def test_a_criterion_is_held_against_the_weighted_mean_of_the_others() -> None:
+    """Discrimination is the correlation with the others' weighted mean, computed here by hand."""
     rubric = Rubric("r").expects("x", id="x", weight=5).expects("y", id="y").expects("z", id="z", weight=3)
     rows = [(1, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 1), (1, 1, 1), (0, 0, 0)]
     found = items([result(rubric, dict(zip("xyz", map(bool, row), strict=True))) for row in rows])
@@ -64,6 +69,7 @@ def test_a_criterion_is_held_against_the_weighted_mean_of_the_others() -> None:
 
 
 def test_votes_of_a_jury_give_how_often_two_of_them_differ() -> None:
+    """The flip rate counts pairs of votes, and is None without votes."""
     rubric = Rubric("r").expects("x", id="x")
     jury = Jury("offline", 3)
 
@@ -77,6 +83,7 @@ def test_votes_of_a_jury_give_how_often_two_of_them_differ() -> None:
 
 
 def test_labels_of_the_whole_say_which_criterion_goes_with_people() -> None:
+    """Validity is the correlation with people's verdicts; labels of criteria are refused."""
     grades = graded(100)
     labels = {one.key: one.contributions["a"] == 1 for one in grades if isinstance(one, Grade)}
     found = items(grades, labels)
@@ -88,6 +95,7 @@ def test_labels_of_the_whole_say_which_criterion_goes_with_people() -> None:
 
 
 def test_a_change_is_found() -> None:
+    """A pass rate that falls from 0.9 to 0.5 is shown for its criterion alone."""
     drift = items(graded(100, rate=0.9, seed=1)).against(items(graded(100, rate=0.5, seed=2)))
     assert [change.criterion for change in drift.shown] == ["a"]
     assert drift.exit_code == 1
@@ -95,6 +103,7 @@ def test_a_change_is_found() -> None:
 
 @pytest.mark.parametrize("groups", [1, 5])
 def test_an_unchanged_judge_is_called_changed_in_six_of_a_hundred_at_most(groups: int) -> None:
+    """The rate of false alarms holds for independent and for grouped results."""
     alarms = 0
     for run in range(100):
         new, old = (items(graded(50, seed=2 * run + one, groups=groups)) for one in (0, 1))
@@ -103,6 +112,7 @@ def test_an_unchanged_judge_is_called_changed_in_six_of_a_hundred_at_most(groups
 
 
 def test_grades_of_two_rubrics_are_refused() -> None:
+    """Mixed results, and a comparison with another rubric's, are errors."""
     other = result(RUBRIC.without("b"), {"a": True, "clarity": 2})
     with pytest.raises(DefinitionError, match=r"grades\[1\].*one rubric"):
         items([*graded(1), other])
@@ -112,17 +122,20 @@ def test_grades_of_two_rubrics_are_refused() -> None:
 
 @pytest.mark.parametrize("given", [[], "grades.jsonl", [1]])
 def test_anything_but_results_is_refused(given: Any) -> None:
+    """Empty lists, paths and numbers are no results."""
     with pytest.raises(DefinitionError, match="results of which one is graded"):
         items(given)
 
 
 def test_ungraded_results_are_left_out_and_counted() -> None:
+    """The sentence says how many were left out."""
     found = items(Grades([*graded(4), result(RUBRIC, {"a": True})]))
     assert (found.grades, found.ungraded, found["a"].n) == (5, 1, 4)
     assert "1 ungraded left out" in found.sentence
 
 
 def test_items_show_themselves() -> None:
+    """Text, Markdown, card, data and chart all name the dead criterion."""
     found = items(graded(60), {"0/1": True, "0/2": False})
     assert "'b' tells no candidates apart" in repr(found)
     assert "| b |" in found._repr_markdown_()
@@ -132,6 +145,7 @@ def test_items_show_themselves() -> None:
 
 
 def test_a_criterion_that_does_not_apply_is_missing() -> None:
+    """It counts as missing and has no mean."""
     rubric = Rubric("r").expects("x", id="x").expects("y", id="y", when={"contains": "z"})
     found = items([grade("plain", rubric, ScriptedModel({"x": True}))])
     assert (found["y"].n, found["y"].missing, found["y"].mean.value) == (0, 1, None)

@@ -163,6 +163,7 @@ RIGHT: list[Rubric] = [
 
 @pytest.mark.parametrize(("rule", "rubric"), [(rule, rubric) for rule, some in WRONG.items() for rubric in some])
 def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
+    """Each wrong rubric gets its rule's remark, with a message and a cure."""
     found = lint(rubric)
     also = {"gate-never-fires": ["no-effect"], "gate-always-fires": ["never-passes"]}.get(rule, [])
     assert [remark.rule for remark in found] == [*also, rule]
@@ -173,16 +174,19 @@ def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
 
 @pytest.mark.parametrize("rubric", RIGHT, ids=[f"{n}-{rubric.judged[0].id}" for n, rubric in enumerate(RIGHT)])
 def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
+    """Rubrics near to a mistake that are right get no remark."""
     assert [str(remark) for remark in lint(rubric)] == []
 
 
 def test_a_check_that_is_asked_twice_is_told_of_once() -> None:
+    """Of three equal checks each later one has one remark, letter case aside."""
     rubric = R.checks(Contains("law"), id="first").checks(Contains("LAW", ignore_case=True), id="any")
     found = lint(rubric.checks(Contains("law"), id="again"))
     assert [(one.rule, one.criterion) for one in found] == [("duplicate", "again"), ("duplicate", "first")]
 
 
 def test_hints_are_shown_on_request_and_fail_nothing() -> None:
+    """Vague texts are hints only, and a result with hints is ok."""
     vague = R.expects("The response is helpful and correct").forbids("Does not cite a law")
     assert not lint(vague)
     found = lint(vague, hints=True)
@@ -191,11 +195,13 @@ def test_hints_are_shown_on_request_and_fail_nothing() -> None:
 
 
 def test_a_case_whose_reference_fails_its_own_check_is_found() -> None:
+    """The remark names the criterion's place within the case."""
     suite = Suite("s", cases=[Case("c", rubric=R.checks(Contains("July")), input="When?", reference="In June.")])
     assert [(one.rule, one.place) for one in lint(suite)] == [("reference-fails", "cases[0].rubric.criteria[0]")]
 
 
 def test_a_negated_check_that_the_reference_does_not_meet_is_right() -> None:
+    """Negation and guards invert what a reference must meet."""
     checked = Rubric("no competitor", negate=True).checks(Contains("Acme"))
     outer = Rubric("r").includes(checked).includes(checked, id="only", polarity="guard")
     wrong, right = (Case(id_, rubric=one, reference="Ours is best.") for id_, one in (("w", outer), ("r", checked)))
@@ -207,17 +213,20 @@ def test_a_negated_check_that_the_reference_does_not_meet_is_right() -> None:
 
 
 def test_an_output_that_repeats_the_question_and_passes_is_hinted_at() -> None:
+    """A check that the input already meets is a hint."""
     suite = Suite("s", cases=[Case("c", rubric=R.checks(Contains("Paris")), input="Is Paris big?")])
     assert [one.rule for one in lint(suite, hints=True)] == ["question-passes"]
 
 
 def test_a_rubric_that_cases_share_is_told_of_once() -> None:
+    """One rubric in two cases gets one remark and counts as one."""
     bad = R.expects("Score 1-5 where 5 is perfect")
     found = lint(Suite("s", cases=[Case("a", rubric=bad, input="x"), Case("b", rubric=bad, input="y")]))
     assert (len(found), found.rubrics) == (1, 1)
 
 
 def test_a_rubric_within_a_rubric_is_looked_at() -> None:
+    """The place leads into the nested rubric."""
     inner = Rubric("inner").expects("Score 1-5 where 5 is perfect")
     found = lint(R.includes(inner))
     assert [(one.rule, one.place) for one in found] == [("own-scale", "criteria[0].answer.criteria[0]")]
@@ -239,6 +248,7 @@ criteria:
 
 
 def test_a_remark_names_the_line_of_its_criterion(tmp_path: Path) -> None:
+    """The place is file, line and column."""
     file = tmp_path / "reply.yaml"
     file.write_text(FILE.replace("# lint: allow", "# we allow"))
     assert [(one.rule, one.place) for one in lint(file)] == [
@@ -263,6 +273,7 @@ tests:
 
 
 def test_each_of_two_like_texts_has_its_own_place_and_an_example_too(tmp_path: Path) -> None:
+    """Equal criteria and anchors each point at their own line."""
     file = tmp_path / "reply.yaml"
     file.write_text(TWINS)
     assert [(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)] == [
@@ -273,6 +284,7 @@ def test_each_of_two_like_texts_has_its_own_place_and_an_example_too(tmp_path: P
 
 
 def test_what_is_wrong_with_the_whole_rubric_is_told_of_at_its_threshold(tmp_path: Path) -> None:
+    """A rubric that never fails is reported at `threshold`."""
     file = tmp_path / "reply.yaml"
     file.write_text("rubric: r\nthreshold: 0\ncriteria: [Warm]\n")
     assert [(one.rule, one.place) for one in lint(file)] == [("never-fails", f"{file}:2:1")]
@@ -296,6 +308,7 @@ tests:
 
 
 def test_the_places_in_a_suite_are_those_of_each_case(tmp_path: Path) -> None:
+    """Every remark points into its own test of the file."""
     file = tmp_path / "promptfooconfig.yaml"
     file.write_text(PROMPTFOO)
     found = {(one.rule, one.place.removeprefix(f"{file}:")) for one in lint(file)}
@@ -303,6 +316,7 @@ def test_the_places_in_a_suite_are_those_of_each_case(tmp_path: Path) -> None:
 
 
 def test_a_text_that_looks_like_a_waiver_is_none(tmp_path: Path) -> None:
+    """Only a comment waives; quoted text and block text do not."""
     file = tmp_path / "reply.yaml"
     said = "Score 1-5. # lint: allow own-scale: quoted"
     block = f"    text: |\n      {said}\n    # lint: allow left-over: after a block\n  - 'TODO: write'\n"
@@ -313,6 +327,7 @@ def test_a_text_that_looks_like_a_waiver_is_none(tmp_path: Path) -> None:
 
 
 def test_a_comment_waives_a_remark_with_a_reason(tmp_path: Path) -> None:
+    """The waived remark is listed with its reason."""
     file = tmp_path / "reply.yaml"
     file.write_text(FILE)
     found = lint(file)
@@ -328,6 +343,7 @@ def test_a_comment_waives_a_remark_with_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_a_waiver_without_a_reason_or_a_rule_is_refused(tmp_path: Path, comment: str, message: str) -> None:
+    """The error asks for the reason or names the nearest rule."""
     file = tmp_path / "reply.yaml"
     file.write_text(FILE.replace("# lint: allow no-effect: shown to reviewers only", comment))
     with pytest.raises(DefinitionError, match=message):
@@ -335,6 +351,7 @@ def test_a_waiver_without_a_reason_or_a_rule_is_refused(tmp_path: Path, comment:
 
 
 def test_metadata_waives_a_remark_in_code() -> None:
+    """`metadata["lint"]` waives as a comment does."""
     waived: dict[str, Any] = {"lint": {"own-scale": "the people who label use it too"}}
     found = lint(R.expects("Score 1-5 where 5 is perfect", metadata=waived))
     assert not found
@@ -342,17 +359,20 @@ def test_metadata_waives_a_remark_in_code() -> None:
 
 
 def test_what_is_no_rubric_is_refused() -> None:
+    """A number is a definition error that says what lint takes."""
     with pytest.raises(DefinitionError, match="expected a Rubric, a Suite, or the path"):
         lint(3)  # type: ignore[arg-type]
 
 
 def test_remarks_are_plain_data_for_json() -> None:
+    """Sentence and rules survive JSON."""
     data = json.loads(json.dumps(lint(R.expects("TODO: write this")).to_dict()))
     assert data["sentence"] == "1 warning in 1 rubric."
     assert data["remarks"][0]["rule"] == "left-over"
 
 
 def test_the_command_exits_with_1_where_something_is_wrong_and_2_where_a_file_cannot_be_read(tmp_path: Path) -> None:
+    """A clean file ends with 0, and each warning has its place."""
     good, bad, broken = (tmp_path / name for name in ("good.yaml", "bad.yaml", "broken.yaml"))
     good.write_text("rubric: r\ncriteria: [Cites a law]\n")
     bad.write_text(FILE)
@@ -366,6 +386,7 @@ def test_the_command_exits_with_1_where_something_is_wrong_and_2_where_a_file_ca
 
 
 def test_the_command_explains_what_decides(tmp_path: Path) -> None:
+    """`explain` prints the sentence, or the shares as JSON."""
     file = tmp_path / "reply.yaml"
     file.write_text("rubric: r\nthreshold: 0.9\ncriteria: [Cites a law, Names the date]\n")
     assert "Passes only if all 2 hold." in CliRunner().invoke(main, ["explain", str(file)]).output
@@ -374,6 +395,7 @@ def test_the_command_explains_what_decides(tmp_path: Path) -> None:
 
 
 def test_files_that_people_published_have_only_remarks_that_are_right() -> None:
+    """A published file with a scale in its text gets that one remark."""
     if not SHARED.is_dir():
         pytest.skip("the published files are kept outside of the project")
     file = SHARED / "trees" / "promptfoo-examples" / "multiple-translations" / "promptfooconfig.yaml"
@@ -393,6 +415,7 @@ def built_by(page: str) -> Rubric:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_the_first_example_of_a_page_passes(page: str) -> None:
+    """The rubric that the page builds is clean."""
     assert lint(built_by(page)).ok
 
 
@@ -405,10 +428,12 @@ FILES = [
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_the_files_that_we_ship_pass(file: Path) -> None:
+    """Every rubric file of the package is clean."""
     assert lint(file).ok
 
 
 def test_the_files_that_pages_show_pass() -> None:
+    """Every rubric in YAML on a page of the documentation is clean."""
     shown = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     texts = [
         text for page in shown for text in re.findall(r"```yaml\n(rubric:.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -418,6 +443,7 @@ def test_the_files_that_pages_show_pass() -> None:
 
 
 def test_remarks_are_plotted_by_rule() -> None:
+    """The chart counts the remarks of each rule and level."""
     drawn = lint(R.expects("Score 1-5", id="a").expects("Score 1-3", id="b")).plot().to_dict()
     assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]
 

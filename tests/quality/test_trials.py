@@ -11,14 +11,11 @@ import pytest
 
 from rubric import (
     Anchor,
-    Ask,
     Candidate,
     DefinitionError,
-    Failure,
     Judge,
     LoadError,
     Rubric,
-    RubricTest,
     Store,
     check,
     diff,
@@ -30,7 +27,9 @@ from rubric import (
     load_suite,
     loads,
 )
+from rubric.driving import Ask, Failure
 from rubric.testing import ScriptedModel
+from rubric.values import RubricTest
 from tests.command_line import run
 from tests.recorded import lines, needs_data
 
@@ -67,6 +66,7 @@ TESTED = RUBRIC.tested_by(GOOD, passes=True, score="0.8..1").tested_by(
 
 
 def test_a_judge_that_says_what_tests_expect_passes_them() -> None:
+    """Both tests pass, no criterion is one-sided, and the sentence counts tests and calls."""
     found = check(TESTED, judge())
     assert [trial.status for trial in found] == ["passed", "passed"]
     assert (found.ok, found.exit_code, found.one_sided) == (True, 0, ())
@@ -74,6 +74,7 @@ def test_a_judge_that_says_what_tests_expect_passes_them() -> None:
 
 
 def test_each_thing_that_is_not_as_expected_is_named() -> None:
+    """The failures name the score, the verdict and the level that were expected."""
     found = check(TESTED, judge(date=True, clarity=5))
     assert found[1].failures == ("the score is not 0..0.4", "'date' is not unmet", "'clarity' is not '1..2'")
     assert found.exit_code == 1
@@ -81,18 +82,21 @@ def test_each_thing_that_is_not_as_expected_is_named() -> None:
 
 
 def test_a_test_that_could_not_be_judged_has_not_passed() -> None:
+    """A refusal makes it ungraded and the exit code 2."""
     found = check(TESTED, judge(clarity=Failure("refusal", "no")))
     assert found[1].status == "ungraded"
     assert (found.ok, found.exit_code) == (False, 2)
 
 
 def test_criteria_that_no_test_shows_both_ways_are_named() -> None:
+    """A criterion that is unmet in every test is listed as one-sided."""
     found = check(TESTED, judge(blame=False, date=False))
     assert found.one_sided == ("blame",)
     assert "'blame' is not both met and unmet in the tests" in found._repr_markdown_()
 
 
 def test_tests_reach_no_prompt_no_store_and_no_digest(tmp_path: Path) -> None:
+    """A rubric with tests finds the stored replies of the one without, and has its digest."""
     plain, tested = judge(), judge()
     store = Store(tmp_path / "replies.db")
     grade(GOOD, RUBRIC, plain, store=store)
@@ -106,6 +110,7 @@ def test_tests_reach_no_prompt_no_store_and_no_digest(tmp_path: Path) -> None:
 
 
 def test_forty_tests_are_checked_from_a_store_without_a_call(tmp_path: Path) -> None:
+    """The first check pays for 40 tests, three criteria and three repeats, the second for nothing."""
     rubric = RUBRIC
     for number in range(40):
         rubric = rubric.tested_by(f"{GOOD} {number}", passes=True)
@@ -116,6 +121,7 @@ def test_forty_tests_are_checked_from_a_store_without_a_call(tmp_path: Path) -> 
 
 
 def test_repeats_tell_how_often_answers_flip() -> None:
+    """The rate counts the pairs of repeats with different answers, and the tests still pass."""
     rubric = Rubric("r").rates("Is clear", 1, 5, id="clarity")
     said = {"aaa": deque([4, 4, 4]), "bbb": deque([4, 5, 4]), "ccc": deque([3, 4, 5])}
     for text in said:
@@ -132,6 +138,7 @@ def test_repeats_tell_how_often_answers_flip() -> None:
 
 
 def test_one_repeat_has_no_flips() -> None:
+    """A single repeat makes no pair."""
     assert len(check(TESTED, judge()).flips) == 0
 
 
@@ -149,12 +156,14 @@ def test_one_repeat_has_no_flips() -> None:
     ],
 )
 def test_a_test_that_cannot_be_is_refused(fields: dict[str, Any], match: str) -> None:
+    """Empty, contradictory and malformed expectations are definition errors."""
     with pytest.raises(DefinitionError, match=match):
         RubricTest(GOOD, **fields)
 
 
 @pytest.mark.parametrize("reply", ["reply.txt", "file://reply.txt"])
 def test_a_path_is_not_tested_as_text(reply: str) -> None:
+    """A reply that looks like a path is refused in code."""
     with pytest.raises(DefinitionError, match="file"):
         RubricTest(reply, passes=True)
 
@@ -168,16 +177,19 @@ def test_a_path_is_not_tested_as_text(reply: str) -> None:
     ],
 )
 def test_a_test_of_what_the_rubric_does_not_have_is_refused(expected: dict[str, Any], match: str) -> None:
+    """Unknown ids and impossible values are named with the test's place."""
     with pytest.raises(DefinitionError, match=match):
         check(RUBRIC.tested_by(GOOD, **expected), judge())
 
 
 def test_a_rubric_without_tests_is_not_checked() -> None:
+    """The error names the verb that adds tests."""
     with pytest.raises(DefinitionError, match="tested_by"):
         check(RUBRIC, judge())
 
 
 def test_an_anchor_is_no_test() -> None:
+    """A test whose reply is an anchor is refused, and lint reports it."""
     anchored = TESTED.revising("date", anchors=[Anchor(f" {GOOD} ", 1)])
     with pytest.raises(DefinitionError, match=r"tests\[0\].*anchor of 'date'"):
         check(anchored, judge())
@@ -203,6 +215,7 @@ tests:
 
 
 def test_a_file_holds_tests_with_replies_of_their_own(tmp_path: Path) -> None:
+    """Replies may be text, files or candidates, and writing keeps comments and file names."""
     (tmp_path / "bad.txt").write_text(BAD)
     (tmp_path / "rubric.yaml").write_text(FILE)
     rubric = load(tmp_path / "rubric.yaml")
@@ -227,6 +240,7 @@ def test_a_file_holds_tests_with_replies_of_their_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_test_in_a_file_is_told_with_its_place(tmp_path: Path, line: str, match: str) -> None:
+    """Missing files, outside paths, unknown ids and keys are reported at their line."""
     file = tmp_path / "rubric.yaml"
     file.write_text(f"criteria: [{{id: date, text: Says the date}}]\ntests:\n  - {line}\n")
     with pytest.raises(LoadError, match=match) as caught:
@@ -235,6 +249,7 @@ def test_a_wrong_test_in_a_file_is_told_with_its_place(tmp_path: Path, line: str
 
 
 def test_the_command_says_the_result_by_its_exit_code(tmp_path: Path) -> None:
+    """Passing ends with 0, failing with 1, and a rubric without tests with 2."""
     file = tmp_path / "rubric.yaml"
     head = "criteria: [{id: ticket, check: {contains: 'ticket #'}}]\ntests:\n  - {reply: 'It is ticket #1', passes: true}\n"
     file.write_text(head + "  - {reply: It is done, fails: [ticket]}\n")
@@ -248,6 +263,7 @@ def test_the_command_says_the_result_by_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_trials_are_plotted_by_status() -> None:
+    """The chart has one bar each for passed and failed."""
     rubric = Rubric().checks(lambda c: "#" in c.output, id="ticket", text="Has a number")
     rubric = rubric.tested_by("#1", passes=True).tested_by("no", passes=True)
     drawn = check(rubric, "offline").plot().to_dict()
@@ -274,6 +290,7 @@ def test_the_flips_of_a_recorded_judge_are_counted_to_the_digit() -> None:
 
 
 def test_replies_in_files_are_read_in_suites_and_for_nested_rubrics(tmp_path: Path) -> None:
+    """`file://` replies are read at every level of a suite."""
     (tmp_path / "bad.txt").write_text("No idea.")
     inner = "{criteria: [{id: x, check: {contains: a}}], tests: [{reply: file://bad.txt, passes: true}]}"
     rubric = f"{{criteria: [{{id: in, text: t, rubric: {inner}}}], tests: [{{reply: file://bad.txt, fails: [in]}}]}}"
@@ -288,6 +305,7 @@ def test_replies_in_files_are_read_in_suites_and_for_nested_rubrics(tmp_path: Pa
 
 
 def test_the_tests_of_the_rubrics_of_a_suite_are_run_once_each(tmp_path: Path) -> None:
+    """A shared rubric is checked under the first case that uses it."""
     file = tmp_path / "suite.yaml"
     file.write_text("""
 suite: replies
@@ -314,6 +332,7 @@ cases:
 
 
 def test_a_suite_without_tests_is_told_where_they_go(tmp_path: Path) -> None:
+    """The command ends with 2 and says that no rubric of the suite has tests."""
     file = tmp_path / "suite.yaml"
     file.write_text("cases: [{id: a, rubric: Is warm, output: b}]\n")
     done = run("check", str(file), "-j", "offline")
@@ -322,6 +341,7 @@ def test_a_suite_without_tests_is_told_where_they_go(tmp_path: Path) -> None:
 
 
 def test_a_suite_in_place_of_a_rubric_is_told_its_name(tmp_path: Path) -> None:
+    """`load` names `load_suite` for a file with cases."""
     file = tmp_path / "suite.yaml"
     file.write_text("suite: a\ncases: [{id: a, rubric: Is warm, output: b}]\n")
     with pytest.raises(LoadError, match="this is a suite, with cases; load_suite"):

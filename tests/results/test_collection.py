@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import DefinitionError, Failure, Grade, Judge, Jury, Rubric, Ungraded, grade
+from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, grade
+from rubric.driving import Failure
 from rubric.engine.bulk import grade_many
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import mean_interval, share_interval, t_quantile

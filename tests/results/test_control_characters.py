@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rubric import Case, Criterion, Failure, Grades, Rubric, Suite, UngradedError, evaluate
+from rubric import Case, Criterion, Grades, Rubric, Suite, UngradedError, evaluate
+from rubric.driving import Failure
 from rubric.suites.reporters.registry import reporter_names
 
 HOSTILE = "red\x1b[31m bell\x07 csi\x9b2J right\u202eleft nul\x00 del\x7f"

@@ -69,6 +69,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("judge", JUDGES, ids=count())
 def test_a_result_comes_back_whole(judge: Any) -> None:
+    """`from_dict` gives an equal result for every kind of judge."""
     for text in TEXTS:
         result = evaluate(text, EVERYTHING, judge)
         again = Grade.from_dict(json.loads(json.dumps(result.to_dict())), EVERYTHING, judge)
@@ -78,11 +79,13 @@ def test_a_result_comes_back_whole(judge: Any) -> None:
 
 @given(st.text())
 def test_any_text_comes_back(text: str) -> None:
+    """Odd characters in a candidate survive JSON."""
     result = evaluate(Candidate(text), EVERYTHING, "offline")
     assert Grade.from_dict(json.loads(json.dumps(result.to_dict())), EVERYTHING, "offline") == result
 
 
 def test_lines_come_back_with_their_places_and_keys(tmp_path: Path) -> None:
+    """JSON lines of graded and failed rows give equal grades, with one of several rubrics."""
     rows = [{"output": text, "key": f"row {n}"} for n, text in enumerate(TEXTS)] + [{"output": None}]
     grades = grade_many(rows, EVERYTHING, Jury("offline", 3)).collect()
     grades.to_jsonl(tmp_path / "results.jsonl")
@@ -93,12 +96,14 @@ def test_lines_come_back_with_their_places_and_keys(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_is_a_model_name_alone_need_not_be_given(tmp_path: Path) -> None:
+    """A model's name in the line is enough to restore the judge."""
     grades = grade_many(TEXTS, EVERYTHING, "offline").collect()
     grades.to_jsonl(tmp_path / "results.jsonl")
     assert Grades.read_jsonl(tmp_path / "results.jsonl", EVERYTHING) == grades
 
 
 def test_a_result_of_another_rubric_or_judge_is_refused() -> None:
+    """Digests are compared; retries, which no reply depends on, may differ."""
     data = evaluate(TEXTS[0], EVERYTHING, Judge("offline", temperature=1)).to_dict()
     with pytest.raises(DefinitionError, match=r"^rubric: the result is of the rubric"):
         Grade.from_dict(data, EVERYTHING.without("tree"), Judge("offline", temperature=1))
@@ -108,6 +113,7 @@ def test_a_result_of_another_rubric_or_judge_is_refused() -> None:
 
 
 def test_a_score_that_was_changed_is_refused() -> None:
+    """The score must follow from the findings, and other data is no result."""
     data = evaluate(TEXTS[0], EVERYTHING, "offline").to_dict()
     with pytest.raises(DefinitionError, match="its findings give"):
         Grade.from_dict({**data, "score": 1.0}, EVERYTHING)
@@ -116,6 +122,7 @@ def test_a_score_that_was_changed_is_refused() -> None:
 
 
 def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+    """The error has the file and the number of the line."""
     file = tmp_path / "results.jsonl"
     file.write_text(grade_many(TEXTS, EVERYTHING, "offline").collect().to_jsonl() + "{}\n", encoding="utf-8")
     with pytest.raises(LoadError, match=r"results.jsonl:5:1: .*no result"):
@@ -123,6 +130,7 @@ def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
 
 
 def test_no_digest_of_a_judge_holds_its_key() -> None:
+    """Two keys give one digest."""
     first, other = (
         Judge("openai/gpt-5", api_key=key, api_base="http://x") for key in ("sk-aaaaaaaaaaa", "sk-bbbbbbbbbbb")
     )
@@ -134,6 +142,7 @@ def test_no_digest_of_a_judge_holds_its_key() -> None:
 
 
 def test_csv_has_the_rows_with_scores_and_reasons(tmp_path: Path) -> None:
+    """The text and the file hold each score and each criterion's reason."""
     grades = grade_many(TEXTS, EVERYTHING, "offline").collect()
     rows = [*csv.DictReader(StringIO(grades.to_csv()))]
     assert [row["score"] for row in rows] == [str(result.score) for result in grades]
@@ -143,6 +152,7 @@ def test_csv_has_the_rows_with_scores_and_reasons(tmp_path: Path) -> None:
 
 
 def test_a_frame_is_joined_in_one_line() -> None:
+    """The index names the results, and a join by place brings each to its row."""
     frame = pd.DataFrame({"output": TEXTS, "author": ["a", "b", "c", "d"]}, index=[7, 3, 9, 1])
     grades = grade_many(frame, EVERYTHING, "offline").collect()
     assert [result.key for result in grades] == ["7", "3", "9", "1"]
@@ -155,11 +165,13 @@ def test_a_frame_is_joined_in_one_line() -> None:
     "index", [None, pd.Index(["x", "x"]), pd.Index([0.5, 1.5]), pd.MultiIndex.from_tuples([(1, 2), (3, 4)])]
 )
 def test_an_index_that_names_no_rows_is_no_key(index: Any) -> None:
+    """Default, repeated, decimal and multiple indexes leave the keys empty."""
     frame = pd.DataFrame({"output": ["a", "b"]}, index=index)
     assert [result.key for result in grade_many(frame, "Is polite", "offline")] == ["", ""]
 
 
 def test_mean_and_pass_rate_are_found_where_people_look() -> None:
+    """They are attributes and calls of the collection, and None without results."""
     grades = grade_many(["polite", "no"], "Is polite", "offline").collect()
     assert grades.mean == grades.mean() == grades.summary().mean == 0.5  # type: ignore[misc]
     assert grades.pass_rate == 0.5
@@ -178,6 +190,7 @@ def sheet(path: Path, *rows: tuple[Any, ...]) -> Path:
 
 
 def test_a_sheet_is_a_source_of_rows(tmp_path: Path) -> None:
+    """A worksheet's rows are graded, empty rows are skipped, and a number is no output."""
     file = sheet(
         tmp_path / "answers.xlsx", ("id", "output", None), (7, "polite", "x"), (None, None, None), (8, 5, None)
     )
@@ -187,6 +200,7 @@ def test_a_sheet_is_a_source_of_rows(tmp_path: Path) -> None:
 
 
 def test_a_column_of_a_sheet_that_looks_like_a_field_is_refused(tmp_path: Path) -> None:
+    """A column "question" must be mapped or renamed."""
     file = sheet(tmp_path / "answers.xlsx", ("question", "output"), ("why?", "polite"))
     with pytest.raises(DefinitionError, match="'question' looks like a field"):
         grade_many(file, "Is polite", "offline")

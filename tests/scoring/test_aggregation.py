@@ -11,24 +11,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Abstained,
-    Choices,
-    Contains,
-    Criterion,
-    Evidence,
-    Levels,
-    NotApplicable,
-    Rubric,
-    Scored,
-    Unit,
-    Unjudged,
-    YesNo,
-    ask,
-    grade,
-    plan,
-)
+from rubric import Choices, Contains, Criterion, Levels, Rubric, Unit, YesNo, ask, grade, plan
 from rubric.errors import DefinitionError
+from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.scoring import aggregation
 from rubric.scoring.aggregation import Outcome, outcome
 from rubric.scoring.combination import mean

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric, influence
-from rubric.quality.coalitions import combination_of, earns, part_at
+from rubric.quality.coalitions import part_at
 from rubric.quality.reachable import pull
-from rubric.scoring.aggregation import resolve
+from rubric.scoring.aggregation import Rules
 from rubric.scoring.combination import Combination, exact
 from rubric.values.rubrics import Aggregation
 from tests.places import ROOT
@@ -64,15 +64,15 @@ def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int
                 continue
             with_it = [pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
             without = [pair[one] for pair, one in zip(ends, others, strict=True)]
-            flips += resolve(rubric, with_it).passed != resolve(rubric, without).passed
+            flips += Rules(rubric).result(with_it).passed != Rules(rubric).result(without).passed
         assert found.flip == pytest.approx(flips / 2 ** (len(criteria) - 1))
         scores = [
-            resolve(
-                rubric, [pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
-            ).score
-            - resolve(
-                rubric, [pair[one and at != index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
-            ).score
+            Rules(rubric)
+            .result([pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))])
+            .score
+            - Rules(rubric)
+            .result([pair[one and at != index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))])
+            .score
             for others in product((0, 1), repeat=len(criteria))
         ]
         assert pull(rubric, index) == pytest.approx((min(scores), max(scores)))
@@ -92,5 +92,5 @@ def test_only_the_combination_tells_aggregations_apart() -> None:
 def test_what_earns_is_counted_once() -> None:
     """A penalty beside what earns takes off, and is no part of the whole."""
     rubric = Rubric("r").expects("a", weight=3).penalizes("b", points=2).by_points()
-    assert combination_of(rubric).whole == 3
-    assert [earns(rubric, criterion) for criterion in rubric.judged] == [True, False]
+    assert Rules(rubric).combination.whole == 3
+    assert [Rules(rubric).earns(criterion) for criterion in rubric.judged] == [True, False]

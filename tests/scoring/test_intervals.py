@@ -8,15 +8,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubric import Candidate, grade_many
 from rubric.errors import DefinitionError
 from rubric.results.rows import Row, Status
-from rubric.results.summary import cluster_of, summarise
+from rubric.results.summary import summarise
 from rubric.scoring.intervals import mean_interval, share_interval
-from rubric.scoring.paired import drop_of, power
+from rubric.suites.paired import drop_of, power
 from rubric.suites.report import Report
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def test_the_interval_of_groups_covers_the_truth(p: float, together: float) -> N
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=60))
 def test_the_interval_of_zeros_and_ones_is_that_of_a_share(values: list[float]) -> None:
+    """The mean of binary values has the interval of a proportion."""
     assert mean_interval(values) == share_interval(round(sum(values)), len(values))
 
 
@@ -107,6 +108,7 @@ def test_a_summary_is_by_group() -> None:
 
 
 def test_few_groups_are_remarked_on() -> None:
+    """The summary warns of narrow intervals below 20 groups."""
     assert "6 groups: with fewer than 20, intervals can be too narrow" in str(summarise(graded(6)))
 
 
@@ -118,7 +120,7 @@ def test_repeated_keys_are_a_group() -> None:
         grade_many([Candidate("thanks", key=str(n)) for n in range(60)], "thanks", "offline").collect().summary().groups
         is None
     )
-    assert cluster_of(twice[0]) == cluster_of(twice[1])
+    assert twice[0].cluster == twice[1].cluster
 
 
 # -- drops -----------------------------------------------------------------------------------------------
@@ -189,18 +191,22 @@ def test_a_case_that_is_no_longer_graded_is_an_error() -> None:
 
 
 def test_too_few_cases_say_nothing() -> None:
+    """One case in each run gives no drop and a sentence that says so."""
     assert drop_of("pass rate", [1.0], [0.0], 0.05) is None
     assert "nothing can be compared" in str(report([False]).compare(report([True])))
 
 
 @pytest.mark.parametrize("risk", [0, 1, "x"])
 def test_a_risk_is_a_probability(risk: float) -> None:
+    """0, 1 and texts are refused."""
     with pytest.raises(DefinitionError, match="risk"):
         report([True]).compare(report([True]), risk=risk)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
+@example([(0.0, 0.0), (0.0, 3.969418620084719e-276)])
 def test_swapping_the_runs_negates_the_drop(pairs: list[tuple[float, float]]) -> None:
+    """The drop and its interval change sign."""
     before, after = [a for a, _ in pairs], [b for _, b in pairs]
     there, back = drop_of("mean score", before, after, 0.05), drop_of("mean score", after, before, 0.05)
     assert there is not None

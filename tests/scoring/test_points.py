@@ -8,26 +8,23 @@ import pytest
 from attrs import evolve
 
 from rubric import (
-    Abstained,
     Choices,
     Contains,
     Criterion,
     DefinitionError,
-    Failure,
     Grade,
     Judge,
     Jury,
-    NotApplicable,
     Panel,
     Rubric,
-    Scored,
     Unit,
-    Unjudged,
     convert,
     dumps,
     grade,
     loads,
 )
+from rubric.driving import Failure
+from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.results.result import Ungraded
 from rubric.scoring.aggregation import outcome
 from rubric.suites.cases import Case

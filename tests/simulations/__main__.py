@@ -18,8 +18,8 @@ import numpy as np
 from rubric.results.rows import Row, Status
 from rubric.scoring.intervals import Statistic, mean_interval
 from rubric.suites.report import Report
-from rubric.trust import coefficients as co
 from rubric.trust.estimates import estimate_of
+from rubric.trust.inference import Floats
 from rubric.trust.pairwise import agreement_of
 from rubric.trust.ratings import VERDICT, Ratings, Scale
 from rubric.trust.selective import _tested
@@ -30,14 +30,14 @@ RATES, SIZES, MORE = (0.5, 0.7, 0.95), (50, 100, 200), 2_000
 Chance = np.random.Generator
 
 
-def ratings(people: co.Floats, judge: co.Floats, groups: np.ndarray | None = None, scale: Scale = VERDICT) -> Ratings:
+def ratings(people: Floats, judge: Floats, groups: np.ndarray | None = None, scale: Scale = VERDICT) -> Ratings:
     """Return the ratings of one criterion."""
     n = len(judge)
     among = np.arange(n) if groups is None else groups
     return Ratings("x", scale, judge, people[:, None], among, groups is not None, ("",), np.ones(n))
 
 
-def verdicts(chance: Chance, rate: float | co.Floats, errs: tuple[float, float], n: int) -> tuple[co.Floats, co.Floats]:
+def verdicts(chance: Chance, rate: float | Floats, errs: tuple[float, float], n: int) -> tuple[Floats, Floats]:
     """Return what people and a judge say of *n* candidates; the judge finds good and bad ones as *errs* says."""
     people = (chance.random(n) < rate).astype(float)
     return people, np.where(people == 1, chance.random(n) < errs[0], chance.random(n) >= errs[1]).astype(float)
@@ -159,7 +159,7 @@ def coefficients(runs: int) -> Iterator[float]:
             row([rate, name, *cells])
 
 
-def measures(people: co.Floats, judge: co.Floats) -> list[Statistic]:
+def measures(people: Floats, judge: Floats) -> list[Statistic]:
     found = agreement_of(ratings(people, judge))
     return [found[name] for name in ("agreement", "kappa", "AC1", "alpha")]
 
@@ -195,7 +195,7 @@ def kept(runs: int) -> Iterator[float]:
             )
 
 
-def error_at(sure: co.Floats) -> co.Floats:
+def error_at(sure: Floats) -> Floats:
     """Return how often a verdict of such confidence is wrong."""
     return np.asarray(0.02 + 0.35 * (1 - sure) ** 2)
 

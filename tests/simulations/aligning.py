@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from rubric import Alignment, Rubric, align
-from rubric.quality.align import _thresholds, _weights
+from rubric import Rubric
+from rubric.quality import Alignment, align
+from rubric.quality.aligning import _thresholds, _weights
 from rubric.quality.labelled import Sample, sample_of
 from tests.recorded import lines, result
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Judge, Reply, Usage
+from rubric import Judge
 from rubric.__main__ import main
+from rubric.driving import Reply, Usage
 from rubric.store.audit import stats
 from rubric.store.store import Store
 from rubric.testing.scripted_model import reply_to

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from rubric import Candidate, Criterion, Grade, Judge, Rubric, Ungraded, flow
+from rubric import Candidate, Criterion, Grade, Judge, Rubric, Ungraded
+from rubric.driving import flow
 from rubric.errors import RubricError, StoreError
 from rubric.store.audit import export, stats, verify
 from rubric.store.cache_key import request_of
@@ -125,7 +126,7 @@ def test_a_closed_store_is_one_file(file: Path) -> None:
 AS_NOBODY = """
 import os, sys, tempfile
 from rubric import Judge
-from rubric.store import Store
+from rubric import Store
 from tests.storing import POLITE, Counted, graded
 
 def calls(file, mode):
@@ -214,7 +215,7 @@ FULL = """
 import asyncio, resource, sys
 from rubric import Judge
 from rubric.errors import StoreError
-from rubric.store import Store
+from rubric import Store
 from tests.storing import POLITE, Counted, carried
 from tests.store.test_cache_key import ask
 store = Store(sys.argv[1])
@@ -249,7 +250,7 @@ def test_a_full_disk_is_told_and_loses_nothing(file: Path) -> None:
 KILLED = """
 import os, signal, sys
 from rubric import Judge
-from rubric.store import Store
+from rubric import Store
 from tests.storing import POLITE, Counted, graded, is_odd, scores, told
 store = Store(sys.argv[1])
 for number in range(20):

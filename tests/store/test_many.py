@@ -31,7 +31,7 @@ def texts(n: int) -> list[str]:
 FULL = """
 import resource, sys
 from rubric.errors import StoreError
-from rubric.store import Store
+from rubric import Store
 from rubric.engine.bulk import grade_many
 from tests.benchmarks.kills import judge_at
 from tests.storing import POLITE

@@ -207,7 +207,7 @@ CHILD = textwrap.dedent(
     """
     import asyncio, sys
     from rubric import Judge
-    from rubric.store import Store
+    from rubric import Store
     from tests.storing import Counted, graded, states
 
     class Telling(Counted):

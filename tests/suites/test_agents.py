@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
-from rubric import Calls, Candidate, Judge, Rubric, aresources_of, ask, grade, resources_of
+from rubric import Calls, Candidate, Judge, Rubric, ask, grade
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
+from rubric.suites import aresources_of, resources_of
 from rubric.suites.cases import Case
 from rubric.suites.runner import run_suite
 from rubric.suites.suite import Suite
@@ -492,6 +493,7 @@ def test_a_judge_reads_and_quotes_the_resources_of_a_server_by_stdio() -> None:
 
 
 def test_resources_come_by_http_too(weather: HTTPServer) -> None:
+    """A server over HTTP lists its resources like one in a subprocess."""
     assert "notes://all" in asyncio.run(aresources_of(weather))
 
 
@@ -505,6 +507,7 @@ def test_resources_come_by_http_too(weather: HTTPServer) -> None:
     ],
 )
 def test_resources_that_cannot_be_read_are_no_files(server: Any, why: str) -> None:
+    """Broken resources, missing servers and wrong types are definition errors."""
     with pytest.raises(DefinitionError, match=re.escape(why)):
         resources_of(server, timeout=20)
 

@@ -13,7 +13,6 @@ from rubric.suites.assignment import without_key
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
-from rubric.values.judges import judges_of, name_of
 from tests.suite_help import GOOD, TWO, asks_of, one, saying
 
 THREE = TWO.expects("Is short", id="short")
@@ -216,8 +215,8 @@ def _never(_: Any) -> bool:
 def test_a_judge_is_named_in_words() -> None:
     """Juries and panels say whom they are made of."""
     bench = Panel([Jury("offline", 3), "openai/gpt-9"])
-    assert name_of(bench) == "panel: jury of 3: offline, openai/gpt-9"
-    assert [judge.name for judge in judges_of(bench)] == ["offline", "openai/gpt-9"]
+    assert bench.name == "panel: jury of 3: offline, openai/gpt-9"
+    assert [judge.name for judge in bench.single_judges()] == ["offline", "openai/gpt-9"]
 
 
 # -- budgets ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from rubric import Jury
 from rubric.formats.suites import convert
 from rubric.suites.assignment import without_key
-from rubric.values.judges import Cascade, judges_of, name_of
+from rubric.values.judges import Cascade
 from tests.suite_help import TWO, asks_of, one, saying
 
 
@@ -25,8 +25,8 @@ def test_a_cascade_goes_on_by_what_it_finds_of_its_own_share(*, says: bool, aske
 def test_a_cascade_is_named_in_words() -> None:
     """With both of its judges."""
     bench = Cascade("offline", Jury("openai/gpt-9", 3), when="fails")
-    assert name_of(bench) == "cascade: offline, then jury of 3: openai/gpt-9"
-    assert [judge.name for judge in judges_of(bench)] == ["offline", "openai/gpt-9"]
+    assert bench.name == "cascade: offline, then jury of 3: openai/gpt-9"
+    assert [judge.name for judge in bench.single_judges()] == ["offline", "openai/gpt-9"]
 
 
 def test_a_cascade_needs_the_keys_of_both() -> None:

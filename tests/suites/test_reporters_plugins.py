@@ -19,7 +19,7 @@ from tests.reports import REPORT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGE = ROOT / "docs" / "how-to" / "run_in_ci.md"
+PAGE = ROOT / "docs" / "how-to" / "extend.md"
 SUITE = """\
 suite: s
 rubric: {rubric: r, criteria: [{text: Names a day, check: {contains: Friday}}]}
@@ -47,10 +47,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
 
 def test_the_reporter_on_the_page_works_once_it_is_installed(install: Callable[..., None], tmp_path: Path) -> None:
     """The code and the entry point of the page, in a distribution: by name, by file ending, and at a terminal."""
-    text = PAGE.read_text("utf-8").partition("## Write a reporter of your own")[2]
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    entry = re.findall(r'```toml\n\[project.entry-points."rubric.reporters"\]\n(.*?)```', text, re.DOTALL)[0]
-    install("build-log", entry.replace('"', ""), code)
+    page = PAGE.read_text("utf-8")
+    code = re.findall(r"```python\n(.*?)```", page.partition("## A reporter")[2], re.DOTALL)[0]
+    entry = re.findall(r'\[project.entry-points."rubric.reporters"\]\n(.*?)```', page, re.DOTALL)[0]
+    install("my-plugins", entry.replace('"', ""), code)
     assert REPORT.render("buildlog") == "late: failed\n"
     assert REPORT.write(tmp_path / "r.buildlog").read_text("utf-8") == REPORT.render("buildlog")
     suite = tmp_path / "s.yaml"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Criterion, Failure, Grade, Judge, Jury, Panel, Rubric, ToolCall, Ungraded, ask, grade
+from rubric import Candidate, Criterion, Grade, Judge, Jury, Panel, Rubric, ToolCall, Ungraded, ask, grade
+from rubric.driving import Failure
 from rubric.errors import UngradedError
 from rubric.internals.secrets import MASK, clean, moved, whole
 from rubric.results.rows import Row

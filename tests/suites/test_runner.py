@@ -10,20 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Candidate,
-    Contains,
-    Criterion,
-    DefinitionError,
-    Failure,
-    Judge,
-    Jury,
-    Panel,
-    Rubric,
-    Script,
-    Unsupported,
-    Usage,
-)
+from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric
+from rubric.driving import Failure, Usage
 from rubric.errors import LoadError, ModelError, Problem
 from rubric.results.rows import Row
 from rubric.suites.cases import Case
@@ -32,6 +20,7 @@ from rubric.suites.suite import Suite
 from rubric.suites.suite_plan import NO_RESPONSE
 from rubric.suites.targets.base import DeferError
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.values import Script, Unsupported
 from tests.examples import examples
 from tests.findings import improvised, rubrics
 from tests.judging import JudgeLike

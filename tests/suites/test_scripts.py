@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Criterion, Jury, Rubric, Script, Suite, ToolCall, When
-from rubric.internals.programs import ProgramError
+from rubric import Budget, Candidate, Criterion, Holds, Jury, Rubric, Suite, ToolCall, When, evaluate, grade, grade_many
+from rubric.programs import ProgramError, allowing
+from rubric.programs.scripts import Runner
 from rubric.results.rows import Row
 from rubric.suites.cases import Case
-from rubric.suites.scripts import run_script
+from rubric.values import Script
 from rubric.values.places import Place
+from rubric.values.rubrics import programs_in
 from tests.suite_help import GOOD, asks_of, one, saying
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are a matter of POSIX")
@@ -211,7 +213,7 @@ def test_a_script_sees_the_candidate_and_the_case(tmp_path: Path) -> None:
         file_changes="+x",
         metadata={"topic": "news"},
     )
-    asyncio.run(_run(case))
+    assert Suite("s", [case]).run(allow_scripts=True)["a"].status == "passed"
     given = json.loads(seen.read_text())
     assert given["input"] == [{"role": "user", "content": "What is new?"}]
     assert (given["output"], given["question"]) == (GOOD + " \ud800", "What is new?")
@@ -220,13 +222,6 @@ def test_a_script_sees_the_candidate_and_the_case(tmp_path: Path) -> None:
     assert given["trace_summary"]["tool_calls"] == {"read": 1}
     assert (given["criteria"], given["file_changes"]) == ("The script agrees", "+x")
     assert (given["config"], given["metadata"]) == ({"k": [1]}, {"topic": "news"})
-
-
-async def _run(case: Case) -> None:
-    script = case.rubric.criteria[0].answer
-    assert isinstance(script, Script)
-    assert case.candidate is not None
-    await run_script(script, case, case.candidate, "The script agrees")
 
 
 def test_a_script_sees_no_secret_and_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +284,57 @@ def test_a_script_in_a_nested_rubric_runs_too() -> None:
     assert (failing.status, failing.entries[0].parts[0].status) == ("ungraded", "unjudged")
 
 
+def test_a_function_with_an_attribute_scripts_is_a_function_like_any_other() -> None:
+    """Nothing but its type makes a function one that starts programs."""
+
+    def is_good(candidate: Candidate) -> bool:
+        return "2.3.0" in candidate
+
+    def shout(candidate: Candidate) -> Candidate:
+        return Candidate(candidate.output.upper())
+
+    is_good.scripts = shout.scripts = ["rm", "-rf"]  # type: ignore[attr-defined]
+    rubric = Rubric(criteria=[Criterion("Is good", answer=Holds(is_good)), Criterion("Shouts", check="THE", on=shout)])
+    row = one(rubric).run(allow_scripts=True)["a"]
+    assert (row.status, row.score) == ("passed", 1.0)
+    assert [*programs_in(rubric)] == []
+
+
+def test_grade_runs_programs_as_suites_do(tmp_path: Path) -> None:
+    """Within `allowing()`, once for all votes of a jury, and by every door; elsewhere not at all."""
+    ran = tmp_path / "ran"
+    script = python(f"open({str(ran)!r}, 'a').write('x'); print('{{\"score\": 0.75, \"cost_usd\": 0.5}}')")
+    rubric, judge = by(script).expects("Is good", id="good"), Jury(saying(good=True), 3, early_stop=False)
+    refused = evaluate(GOOD, rubric, judge)
+    assert (refused.score, ran.exists()) == (None, False)
+    assert "rubric.programs.allowing()" in refused.failures[0].message
+    with allowing():
+        result = grade(GOOD, rubric, judge, keep=True)
+        (streamed,) = grade_many([GOOD], rubric, judge)
+    assert (result.score, streamed.score, ran.read_text()) == (0.875, 0.875, "xx")
+    assert (result.usage.cost, result.usage.calls, len(result.exchanges)) == (0.5, 3, 3)
+    assert result["script"] == one(rubric).run(judge, allow_scripts=True)["a"].result["script"]  # type: ignore[index]
+
+
+def test_the_cost_of_a_program_is_charged_to_the_budget() -> None:
+    """It is spent before the judge is asked, who then finds no money left."""
+    rubric = by(says({"score": 1, "cost_usd": 0.5})).expects("Is good", id="good")
+    judge = saying(good=True)
+    budget = Budget(cost=0.25, prices={judge.name: (1e-6, 1e-6)})
+    with allowing():
+        result = evaluate(GOOD, rubric, judge, budget=budget)
+    assert budget.spent.cost == 0.5
+    assert result.failures[0].kind == "budget"
+
+
+def test_one_request_for_all_votes_takes_the_programs_apart() -> None:
+    """A jury that asks once for its votes shares the verdict of a program among them."""
+    rubric, judge = by(says({"score": 1})).expects("Is good", id="good"), saying(good=True)
+    with allowing():
+        result = grade(GOOD, rubric, Jury(judge, 2, one_request=True, early_stop=False))
+    assert [vote["script"].score for vote in result.votes] == [1.0, 1.0]
+
+
 def test_a_script_that_does_not_apply_does_not_run(tmp_path: Path) -> None:
     """Nor one about a candidate that is answered without a call."""
     script = python(f"open({str(tmp_path / 'ran')!r}, 'w'); print('{{\"score\": 0}}')")
@@ -302,11 +348,8 @@ def test_a_script_that_does_not_apply_does_not_run(tmp_path: Path) -> None:
 
 def test_a_script_error_can_be_caught() -> None:
     """Whoever runs one alone gets an error of ours."""
-    case = Case("a", by(python("sys.exit(1)")), output=GOOD)
-    script = case.rubric.criteria[0].answer
-    assert isinstance(script, Script)
-    with pytest.raises(ProgramError, match="exit code 1"):
-        asyncio.run(run_script(script, case, Candidate(GOOD), ""))
+    with allowing(), pytest.raises(ProgramError, match="exit code 1"):
+        asyncio.run(Runner().run(python("sys.exit(1)"), Candidate(GOOD), ""))
 
 
 @pytest.mark.parametrize(
@@ -323,6 +366,7 @@ def test_a_script_error_can_be_caught() -> None:
 )
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_script_reads_the_part_that_it_is_asked_of(on: Any, score: float, nested: bool) -> None:
+    """Alone it scores each part; nested it is refused for several turns."""
     script: Any = python("print(json.dumps({'score': float('good' in given['output'])}))")
     if nested:
         script = Rubric(criteria=[Criterion("It agrees", answer=script)])
@@ -341,6 +385,7 @@ def test_a_script_reads_the_part_that_it_is_asked_of(on: Any, score: float, nest
 
 
 def test_a_script_that_fails_for_a_turn_leaves_all_of_them_unjudged() -> None:
+    """One exit code other than 0 makes the case ungraded with that code."""
     script = python("print(json.dumps({'score': 1})) if given['output'] == 'good' else sys.exit(3)")
     said = [
         {"role": "user", "content": "Hi"},

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from rubric import Contains, Criterion, Judge, Jury, ModelTarget, Rubric, Script, Unsupported, When, ask, grade, plan
+from rubric import Contains, Criterion, Judge, Jury, Rubric, When, ask, grade, plan
+from rubric.suites import ModelTarget
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.suites.suite_plan import NO_RESPONSE
+from rubric.values import Script, Unsupported
 from tests.places import SHARED
 from tests.suite_help import GOOD, TWO, asks_of, many, one, saying
 

@@ -16,26 +16,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Candidate,
-    Case,
-    Criterion,
-    DeferError,
-    DefinitionError,
-    HTTPTarget,
-    ModelTarget,
-    Providers,
-    Report,
-    Row,
-    Rubric,
-    Suite,
-    ToolCall,
-    loads_suite,
-    pass_rates,
-)
+from rubric import Candidate, Case, Criterion, DefinitionError, Rubric, Suite, ToolCall, loads_suite
 from rubric.internals.frozen_map import FrozenMap
+from rubric.results import Row
+from rubric.suites import DeferError, HTTPTarget, ModelTarget, Providers, Report, pass_rates
 from tests.command_line import run
-from tests.servers import Server
+from tests.servers import openai_serving
 
 
 class Application(ThreadingHTTPServer):
@@ -88,6 +74,7 @@ def asking(text: str = "Hi", **fields: Any) -> Suite:
 
 
 def test_an_application_is_sent_the_input_in_a_template(application: Application) -> None:
+    """Address, headers and body are filled in, and the answer is found by its path."""
     target = HTTPTarget(
         f"http://{application.host}/chat",
         headers={"X-Who": "{{ who }}"},
@@ -102,6 +89,7 @@ def test_an_application_is_sent_the_input_in_a_template(application: Application
 
 
 def test_a_value_is_no_template_and_breaks_no_json(application: Application) -> None:
+    """Quotes and braces of the input arrive as they are."""
     target = HTTPTarget(f"http://{application.host}/", answer="choices[0].message.content")
     asking('"}, {{ secret }}', variables={"secret": "s3"}).run("offline", target=target)
     assert json.loads(application.seen[0][3]) == {"prompt": '"}, {{ secret }}'}
@@ -111,6 +99,7 @@ def test_a_value_is_no_template_and_breaks_no_json(application: Application) -> 
 def test_an_error_of_the_application_leaves_the_case_ungraded(
     application: Application, status: int, calls: int
 ) -> None:
+    """A 500 is retried; a 400 and a redirect are not."""
     application.status = status
     (row,) = asking().run("offline", target=HTTPTarget(f"http://{application.host}/", retries=1))
     assert row.status == "ungraded"
@@ -119,12 +108,14 @@ def test_an_error_of_the_application_leaves_the_case_ungraded(
 
 
 def test_an_answer_that_is_not_there_is_no_candidate(application: Application) -> None:
+    """The reason names the path that was not found."""
     (row,) = asking().run("offline", target=HTTPTarget(f"http://{application.host}/", answer="choices[3].text"))
     assert row.status == "ungraded"
     assert "there is no 'choices[3].text' in it" in row.reason
 
 
 def test_a_function_may_find_the_answer(application: Application) -> None:
+    """It gets the decoded response of a GET request."""
     target = HTTPTarget(f"http://{application.host}/{{{{ prompt }}}}", method="GET", answer=lambda data: str(data["n"]))
     (row,) = asking("x").run("offline", target=target)
     assert (row.output, application.seen[0][:2]) == ("7", ("GET", "/x"))
@@ -140,6 +131,7 @@ def test_a_function_may_find_the_answer(application: Application) -> None:
     ],
 )
 def test_a_target_that_cannot_be_asked_is_refused(given: dict[str, Any], problem: str) -> None:
+    """Other schemes, passwords, methods and broken paths are definition errors."""
     with pytest.raises(DefinitionError, match=problem):
         HTTPTarget(given.pop("url"), **given)
 
@@ -155,13 +147,11 @@ tests:
 """
 
 
-def test_the_providers_of_a_file_are_asked_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_providers_of_a_file_are_asked_only_on_request() -> None:
+    """Without `target="providers"` the cases wait; with it each provider gets its own settings."""
     suite = loads_suite(TWO, "promptfoo")
     assert [row.status for row in suite.run("offline")] == ["deferred", "deferred"]
-    with Server(respond=lambda _: "OK") as server:
-        endpoint = server.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)
+    with openai_serving(lambda _: "OK") as endpoint:
         report = suite.run("offline", target="providers")
     assert [(row.status, dict(row.cell)["provider"]) for row in report] == [
         ("passed", "openai:chat:gpt-5-mini"),
@@ -174,6 +164,7 @@ def test_the_providers_of_a_file_are_asked_only_on_request(monkeypatch: pytest.M
 
 
 def test_a_provider_without_a_model_defers_its_case_and_says_why() -> None:
+    """Run and plan give the same reason."""
     suite = loads_suite(TWO.replace("openai:chat:gpt-5-mini", "exec:./run.sh"), "promptfoo")
     row = next(iter(suite.run("offline", target="providers")))
     assert row.status == "deferred"
@@ -197,6 +188,7 @@ tests: [{{vars: {{word: hi}}, assert: [{{type: icontains, value: say hi}}]}}]
     "find", ["json.choices[0].message.content", "'(json, text) => ({output: json.choices[0].message.content})'"]
 )
 def test_an_address_of_a_file_is_asked_if_its_host_is_allowed(application: Application, find: str) -> None:
+    """Without permission no request leaves and the reason names the option."""
     if "=>" in find:
         pytest.importorskip("quickjs", reason="needs the extra javascript")
     suite = loads_suite(HTTP.format(application.host, find), "promptfoo")
@@ -238,6 +230,7 @@ tests: [{{assert: [{{type: equals, value: '{said}'}}]}}]
 
 
 def test_a_provider_that_cannot_be_asked_is_no_fault_of_the_file() -> None:
+    """A missing variable is noted at the provider, and its value is in no `repr`."""
     text = HTTP.format("x.example", "json.a").replace("body:", "headers: {k: '{{ env.SECRET }}'}\n      body:")
     (case,) = loads_suite(text, "promptfoo")
     assert "undeclared environment variable 'SECRET'" in case.providers[0].missing
@@ -247,6 +240,7 @@ def test_a_provider_that_cannot_be_asked_is_no_fault_of_the_file() -> None:
 
 
 def test_agentv_names_its_providers_too() -> None:
+    """Known names become models, others are missing, and `repeat` makes runs of each."""
     suite = loads_suite("""
 providers: [openai:gpt-5-mini, llm]
 prompts: ["{{ input }}"]
@@ -269,6 +263,7 @@ THREE = Suite("s", [Case(id_, "Is warm", variables={"q": id_.upper()}) for id_ i
 
 
 def test_replies_are_matched_by_id_and_the_rest_is_listed(tmp_path: Path) -> None:
+    """Unknown ids, rows without outputs and cases without replies each get a warning."""
     file = tmp_path / "replies.jsonl"
     rows = [{"id": "b", "output": "B!"}, {"id": "a", "answer": "A!"}, {"id": "x", "output": "X!"}, "no", {"id": "c"}]
     file.write_text("\n".join(map(json.dumps, rows)))
@@ -283,6 +278,7 @@ def test_replies_are_matched_by_id_and_the_rest_is_listed(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("command", ["plan", "grade"])
 def test_a_filtered_run_tells_nothing_of_the_replies_of_other_cases(command: str, tmp_path: Path) -> None:
+    """Warnings about cases outside the filter are left out."""
     suite, replies = tmp_path / "suite.yaml", tmp_path / "replies.jsonl"
     cases = [{"id": id_, "rubric": {"criteria": ["Is warm"]}} for id_ in ("a1", "a2", "b1", "b2")]
     suite.write_text(json.dumps({"cases": cases}))
@@ -298,17 +294,20 @@ def test_a_filtered_run_tells_nothing_of_the_replies_of_other_cases(command: str
 
 
 def test_replies_without_names_are_matched_by_their_order() -> None:
+    """As many replies as cases match by place; fewer are refused."""
     assert [case.output for case in THREE.answered(["1", {"output": "2"}, "3"])] == ["1", "2", "3"]
     with pytest.raises(DefinitionError, match="2 replies without ids or variables for 3 cases"):
         THREE.answered(["1", "2"])
 
 
 def test_replies_that_no_order_matches_are_told_the_id_that_names_a_case() -> None:
+    """The error shows a row that would match."""
     with pytest.raises(DefinitionError, match=r'replies\[0\]: .*such as \{"id": "a", "output": "..."\}'):
         THREE.answered(["1", "2"])
 
 
 def test_a_report_of_a_run_gives_its_outputs_again(tmp_path: Path) -> None:
+    """JSON and JSON lines of a report restore the output of each run."""
     report = THREE.run("offline", target=lambda case: case.id * 2, runs=2)
     for name in ("report.json", "report.ndjson"):
         report.write(tmp_path / name)
@@ -340,6 +339,7 @@ tests: [{vars: {q: A}, assert: [{type: contains, value: A}]}]
 
 
 def test_a_reply_with_its_provider_and_prompt_belongs_to_that_cell() -> None:
+    """The other cells of the test stay without an output."""
     suite = loads_suite(CELLS, "promptfoo")
     provider, prompt = suite.cases[2].cell["provider"], suite.cases[2].cell["prompt"]
     reply = {"vars": {"q": "A"}, "provider": provider, "prompt": prompt, "output": "A!"}
@@ -363,33 +363,39 @@ def test_a_result_of_promptfoo_belongs_to_the_cell_whose_prompt_was_sent(place: 
 
 
 def test_a_reply_without_some_variables_of_the_cases_is_told_which() -> None:
+    """The error names the missing variable."""
     suite = loads_suite("tests: [{vars: {q: A, topic: T}, assert: [{type: contains, value: A}]}]", "promptfoo")
     with pytest.raises(DefinitionError, match=r"no case .the cases also have the variables topic\b"):
         suite.answered([{"vars": {"q": "A"}, "output": "A!"}])
 
 
 def test_a_model_without_the_server_of_a_case_defers_it() -> None:
+    """The message has the option that starts the server."""
     (case,) = Suite("s", [Case("a", "T", input="Weather?", server="weather")])
     with pytest.raises(DeferError, match="--server weather=COMMAND"):
         asyncio.run(ModelTarget("openai/m").respond(case))
 
 
 def test_replies_are_matched_by_variables() -> None:
+    """The order of the rows does not matter."""
     rows = [{"vars": {"q": one}, "output": one * 2} for one in "CBA"]
     assert [case.output for case in THREE.answered(rows)] == ["AA", "BB", "CC"]
 
 
 def test_replies_that_all_belong_elsewhere_are_refused() -> None:
+    """No match at all is an error, not a list of warnings."""
     with pytest.raises(DefinitionError, match="none of 1 replies belongs to one of the 3 cases"):
         THREE.answered([{"id": "z", "output": "Z"}])
 
 
 def test_several_replies_to_a_case_are_its_runs() -> None:
+    """Two rows with one id make two runs of the case."""
     suite = THREE.answered([{"id": "a", "output": "1"}, {"id": "a", "output": "2"}, {"id": "b", "output": "3"}])
     assert [case.id for case in suite] == ["a [run 1]", "a [run 2]", "b", "c"]
 
 
 def test_results_of_promptfoo_are_matched_by_variables_provider_and_prompt(tmp_path: Path) -> None:
+    """Rows in another order find their cells by provider label and prompt."""
     suite = loads_suite(TWO.replace("word: hi", "word: [hi, ho]"), "promptfoo")
     rows = [
         {
@@ -411,6 +417,7 @@ def test_results_of_promptfoo_are_matched_by_variables_provider_and_prompt(tmp_p
 
 
 def test_results_of_agentv_are_matched_by_test_id() -> None:
+    """Both spellings of the keys work, and a chat's answer is the output."""
     chat = [{"role": "assistant", "content": "Hello!"}]
     suite = THREE.answered([{"test_id": "a", "output": chat, "score": 1}, {"testId": "b", "candidate_answer": "B"}])
     assert [case.output for case in suite][:2] == ["Hello!", "B"]
@@ -452,6 +459,7 @@ def test_replies_of_several_targets_to_one_case_are_no_runs_of_one() -> None:
     ],
 )
 def test_an_error_in_the_place_of_an_output_is_not_graded(row: dict[str, Any]) -> None:
+    """Error texts of both systems leave the case without an output, with a warning."""
     suite = THREE.answered(
         [{"id": "b", "output": "B"}, row] if "vars" not in row else [{"vars": {"q": "B"}, "output": "B"}, row]
     )
@@ -465,6 +473,7 @@ def test_an_error_in_the_place_of_an_output_is_not_graded(row: dict[str, Any]) -
 
 
 def test_a_failed_assertion_of_promptfoos_is_no_failed_run() -> None:
+    """The output of a result with `failureReason` 1 is graded."""
     row = {"vars": {"q": "A"}, "promptIdx": 0, "response": {"output": "A!"}, "failureReason": 1, "error": "Expected B"}
     assert THREE.answered([row])["a"].output == "A!"
 
@@ -479,6 +488,7 @@ def test_a_failed_run_is_among_the_runs_of_its_case() -> None:
 
 
 def test_replies_of_another_suite_do_not_match_a_case_without_variables() -> None:
+    """A row with variables is refused; one without matches."""
     suite = Suite("s", [Case("a", "x")])
     with pytest.raises(DefinitionError, match="none of 1 replies"):
         suite.answered([{"vars": {"topic": "bees"}, "promptIdx": 0, "response": {"output": "Bees hum."}}])
@@ -486,6 +496,7 @@ def test_replies_of_another_suite_do_not_match_a_case_without_variables() -> Non
 
 
 def test_an_id_is_the_same_however_its_accents_are_written() -> None:
+    """Ids match after Unicode normalisation, and numbers match their text."""
     suite = Suite("s", [Case("caf\u00e9", "x"), Case("日本", "x"), Case("7", "x")])
     answered = suite.answered(
         [{"id": "cafe\u0301", "output": "A"}, {"id": "日本", "output": "B"}, {"id": 7, "output": "C"}]
@@ -509,6 +520,7 @@ def test_an_id_is_the_same_however_its_accents_are_written() -> None:
     ],
 )
 def test_results_say_what_a_run_took(row: dict[str, Any]) -> None:
+    """Latency, cost and tokens are read from three formats; a cached latency is none."""
     metrics = THREE.answered([row])["a"].metrics
     assert (metrics.latency, metrics.cost, metrics.tokens) == (1.5, 0.25, 9)
     if "vars" in row:
@@ -524,6 +536,7 @@ def test_results_say_what_a_run_took(row: dict[str, Any]) -> None:
     ],
 )
 def test_results_say_why_a_model_stopped(row: dict[str, Any]) -> None:
+    """The finish reason is among the metrics of both formats."""
     metrics = THREE.answered([row])["a"].metrics
     assert (metrics.finish_reason, metrics.tokens) == ("length", 9)
 
@@ -532,6 +545,7 @@ def test_results_say_why_a_model_stopped(row: dict[str, Any]) -> None:
 
 
 def test_a_target_answers_each_run_anew() -> None:
+    """Three runs ask the target three times, and `runs=` overrides the case."""
     answers = cycle(["Good", "Bad", "Good"])
     suite = Suite("s", [Case("a", "x", input="Hi", runs=3)])
     report = suite.run(lambda _: '{"pass": true}', target=lambda _: next(answers))
@@ -541,6 +555,7 @@ def test_a_target_answers_each_run_anew() -> None:
 
 
 def test_runs_without_a_target_are_refused() -> None:
+    """A case with a finished output cannot be run twice."""
     with pytest.raises(DefinitionError, match="no case that a target answers"):
         asking(output="x").run("offline", runs=2)
 
@@ -557,6 +572,7 @@ def outcomes(*cases: str) -> Report:
 
 
 def test_a_case_with_fewer_graded_runs_than_k_has_no_estimate_for_k() -> None:
+    """Each rate averages over the cases with at least k graded runs."""
     rates = pass_rates(outcomes("ppfu", "puuu", "uuuu"))
     assert [(rate.k, rate.cases) for rate in rates] == [(1, 2), (2, 1), (3, 1)]
     assert rates[0].any_passes == pytest.approx((2 / 3 + 1) / 2)
@@ -573,6 +589,7 @@ def test_pass_rates_are_those_of_the_papers() -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=7))
 def test_pass_rates_average_over_all_choices_of_runs(passed: list[bool]) -> None:
+    """Both rates equal the means over every combination of k runs."""
     rates = pass_rates(outcomes("".join("p" if one else "f" for one in passed)))
     for rate in rates:
         chosen = [*combinations(passed, rate.k)]
@@ -581,6 +598,7 @@ def test_pass_rates_average_over_all_choices_of_runs(passed: list[bool]) -> None
 
 
 def test_a_run_without_a_verdict_is_in_no_rate() -> None:
+    """Ungraded runs are counted apart, and one run gives no rates."""
     rates = pass_rates(outcomes("ppu", "fff"))
     assert (rates.runs, rates.ungraded) == (5, 1)
     assert [(rate.k, rate.any_passes, rate.cases) for rate in rates] == [(1, 0.5, 2), (2, 0.5, 2), (3, 0.0, 1)]
@@ -595,6 +613,7 @@ def test_a_reply_of_data_is_json_as_a_whole() -> None:
 
 
 def test_a_reply_to_turns_is_their_conversation() -> None:
+    """A full chat answers the case; partial or different chats are warned of."""
     suite = Suite("s", [Case("a", "Is it good?", turns=["One?", {"input": "Two?", "reference": "2"}]), THREE[1]])
     chat = [{"role": role, "content": text} for role, text in
             (("user", "One?"), ("assistant", "1"), ("user", "Two?"), ("assistant", "two"))]  # fmt: skip
@@ -608,6 +627,7 @@ def test_a_reply_to_turns_is_their_conversation() -> None:
 
 
 def test_a_matrix_over_judges_keeps_the_coordinates_of_its_cases() -> None:
+    """The number of the run stays beside the judge's model."""
     suite = THREE.only("a").answered([{"id": "a", "output": "1"}, {"id": "a", "output": "2"}])
     cells = [dict(case.cell) for case in suite.matrix(judges=["offline"])]
     assert cells == [{"run": 1, "model": "offline"}, {"run": 2, "model": "offline"}]

@@ -45,6 +45,7 @@ def test_agree_saves_a_baseline_and_notices_drift(files: tuple[Path, Path], tmp_
 
 
 def test_agree_compares_two_judges(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two files of results are compared criterion by criterion."""
     GRADES.to_jsonl(tmp_path / "other.jsonl")
     done = run("agree", files[0], tmp_path / "other.jsonl", "--format", "json")
     assert done.exit_code == 0, done.output
@@ -60,6 +61,7 @@ def test_estimate_fails_below_a_minimum(files: tuple[Path, Path]) -> None:
 
 
 def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """A significant drop ends with 1; equal and better results end with 0."""
     worse = tmp_path / "worse.jsonl"
     grades(BOTH, {key: {**said, "good": False} for key, said in JUDGE.items()}).to_jsonl(worse)
     assert run("compare", files[0], files[0]).exit_code == 0
@@ -69,10 +71,12 @@ def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_p
 
 @pytest.mark.parametrize("arguments", [("agree", "nothing.jsonl", "labels.csv"), ("compare", "a.jsonl", "b.jsonl")])
 def test_bad_input_is_2(arguments: tuple[str, ...]) -> None:
+    """A missing file ends with 2 and is named."""
     done = run(*arguments)
     assert done.exit_code == 2
     assert "there is no file" in done.output
 
 
 def test_an_option_without_an_effect_is_refused(files: tuple[Path, Path]) -> None:
+    """`agree --risk` without `--against` is a usage error."""
     assert run("agree", *files, "--risk", "0.1").exit_code == 2

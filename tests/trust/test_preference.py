@@ -6,6 +6,8 @@ import asyncio
 import json
 import random
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +22,6 @@ from rubric import (
     DefinitionError,
     Judge,
     Jury,
-    Preference,
-    Preferences,
     Rubric,
     Store,
     ToolCall,
@@ -33,8 +33,10 @@ from rubric import (
 )
 from rubric.__main__ import main
 from rubric.testing import ScriptedModel
+from rubric.trust import Preference, Preferences
 from rubric.trust.preference import CriterionPreference
 from tests.examples import examples
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +62,7 @@ def likes(word: str) -> ScriptedModel:
 
 
 def test_both_texts_are_in_one_request_in_both_orders() -> None:
+    """Two requests show the pair in both orders, and the result has margin and reasons."""
     model = likes("thank")
     found = prefer("I thank you.", "Wait.", ONE, model, input="What now?")
     assert [shown(one) for one in model.asks] == [["I thank you.", "Wait."], ["Wait.", "I thank you."]]
@@ -70,6 +73,7 @@ def test_both_texts_are_in_one_request_in_both_orders() -> None:
 
 
 def test_swapping_the_texts_asks_the_same_and_negates() -> None:
+    """The swapped call sends equal requests and gives the negative margin."""
     model = likes("thank")
     found, other = (prefer(*pair, KIND, model) for pair in (("I thank you.", "Wait."), ("Wait.", "I thank you.")))
     assert other.margin == -1.0
@@ -82,18 +86,21 @@ def test_swapping_the_texts_asks_the_same_and_negates() -> None:
 
 
 def test_a_judge_that_goes_by_the_order_is_inconsistent_and_that_is_a_tie() -> None:
+    """Always choosing the first text gives margin 0."""
     found = prefer("One.", "Two.", ONE, lambda _: '{"choice": "1"}')
     assert (found.outcome, found.margin, found.orders) == ("inconsistent", 0.0, ("a", "b"))
     assert "by their order alone" in found.sentence
 
 
 def test_one_order_takes_one_request() -> None:
+    """`both_orders=False` halves the requests."""
     model = likes("Two")
     assert prefer("One.", "Two.", ONE, model, both_orders=False).outcome == "b"
     assert len(model.asks) == 1
 
 
 def test_an_unreadable_order_leaves_the_criterion_unjudged() -> None:
+    """The outcome has no margin, full bounds and a remark."""
     model = ScriptedModel([{"choice": "1"}, "hm", "hm"])
     found = prefer("One.", "Two.", ONE, model)
     assert (found.outcome, found.margin, found.bounds) == ("unjudged", None, (-1.0, 1.0))
@@ -101,6 +108,7 @@ def test_an_unreadable_order_leaves_the_criterion_unjudged() -> None:
 
 
 def test_code_decides_checks_without_a_request() -> None:
+    """Checks and guards compare the texts by themselves."""
     rubric = Rubric().checks(Contains("ticket"), id="ticket").checks(Contains("sorry"), id="no-sorry", polarity="guard")
     found = prefer("Your ticket is 7.", "Sorry, I am sorry.", rubric, ScriptedModel([]))
     assert [(c.id, c.outcome) for c in found] == [("ticket", "a"), ("no-sorry", "a")]
@@ -108,6 +116,7 @@ def test_code_decides_checks_without_a_request() -> None:
 
 
 def test_a_jury_prefers_by_the_mean_of_its_votes() -> None:
+    """Each order has three votes, and an early stop keeps the outcome."""
     lines = iter(
         ["1", "1", "2", "2", "2", "1"]
     )  # with a first: two of three; with b first: two of three for response 2
@@ -126,6 +135,7 @@ def test_a_sealed_judge_and_a_forged_response() -> None:
 
 
 def test_a_pattern_reads_a_preference_in_prose() -> None:
+    """A reader maps sentences to the first or second response."""
     reader = {"1": r"\b[Rr]esponse 1 is better", "2": r"\b[Rr]esponse 2 is better"}
     judge = Judge(
         lambda m: f"Response {1 + ('I thank' in m[-1]['content'].split('response 2')[1])} is better.", reader=reader
@@ -134,12 +144,14 @@ def test_a_pattern_reads_a_preference_in_prose() -> None:
 
 
 def test_runs_are_shown_with_their_calls() -> None:
+    """Tool calls of a candidate stand in the request."""
     model = likes("search")
     a = Candidate("Found it.", tool_calls=[ToolCall("search", arguments={"q": "x"})], input="Find x")
     assert prefer(a, Candidate("Found it.", input="Find x"), ONE, model).outcome == "a"
 
 
 def test_store_and_budget_are_those_of_grade(tmp_path: Path) -> None:
+    """The swapped pair is served from the store, and a short budget leaves it unjudged."""
     model = likes("thank")
     with Store(tmp_path / "replies.db") as store:
         first = prefer("I thank you.", "Wait.", ONE, Judge(model), store=store)
@@ -159,11 +171,14 @@ def test_store_and_budget_are_those_of_grade(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_refused(a: Any, b: Any, rubric: Rubric, why: str) -> None:
+    """Empty rubrics, trees, different inputs and other types are definition errors."""
     with pytest.raises(DefinitionError, match=why):
         prefer(a, b, rubric, ScriptedModel([]))
 
 
 def test_async_forms_prefer_alike() -> None:
+    """The two coroutines give the outcome of the plain call."""
+
     async def both() -> tuple[Preference, Preferences]:
         one = await aprefer("I thank you.", "Wait.", ONE, likes("thank"))
         return one, await aprefer_many([("I thank you.", "Wait.")], ONE, likes("thank"))
@@ -176,6 +191,7 @@ def test_async_forms_prefer_alike() -> None:
 
 
 def test_many_pairs_of_tuples_rows_and_columns() -> None:
+    """Rows name their columns, keys, groups and systems."""
     rows = [{"left": "I thank you.", "right": "Wait.", "key": 7, "group": "x", "model_a": "kind", "model_b": "rude"}]
     found = prefer_many(rows, ONE, likes("thank"), columns={"a": "left", "b": "right"})
     assert (found[0].key, found[0].group, found[0].winner, found.systems) == ("7", "x", "kind", ("kind", "rude"))
@@ -192,6 +208,7 @@ def test_many_pairs_of_tuples_rows_and_columns() -> None:
     ],
 )
 def test_items_that_are_no_pairs_are_named_by_their_place(pairs: Any, why: str) -> None:
+    """The error has the number of the pair and the missing column."""
     with pytest.raises(DefinitionError, match=why):
         prefer_many(pairs, ONE, ScriptedModel([]))
 
@@ -202,6 +219,7 @@ def made(outcome: Any, orders: Any = None, names: tuple[str, str] = ("a", "b"), 
 
 
 def test_win_rate_position_and_bounds() -> None:
+    """Inconsistent pairs count half, and unjudged ones widen the bounds."""
     found = Preferences(tuple(map(made, ["a"] * 6 + ["b"] * 2 + ["inconsistent"] * 2 + ["unjudged"] * 2)))
     rate = found.win_rate()
     assert (rate.value, rate.n) == (0.7, 10)
@@ -230,6 +248,7 @@ def test_intervals_are_by_group() -> None:
 
 
 def test_a_judge_that_likes_long_texts_is_even_at_equal_length() -> None:
+    """The length-controlled rate covers one half, and a remark names the length."""
     chance = random.Random(3)
     pairs = []
     for _ in range(400):
@@ -245,6 +264,7 @@ def test_a_judge_that_likes_long_texts_is_even_at_equal_length() -> None:
 
 
 def test_strengths_rank_systems_and_stay_finite() -> None:
+    """Systems that always win have finite strengths; systems that never met have none."""
     names = [("x", "y")] * 30 + [("y", "z")] * 30 + [("x", "z")] * 30
     found = Preferences(tuple(made("a", names=pair) for pair in names))
     assert [s.name for s in found.strengths] == ["x", "y", "z"]
@@ -253,6 +273,29 @@ def test_strengths_rank_systems_and_stay_finite() -> None:
     apart = Preferences((made("a", names=("x", "y")), made("a", names=("u", "v"))))
     assert apart.strengths == ()
     assert "Some systems never met" in str(Preferences((*apart, made("a", names=("u", "w")))))
+
+
+def test_without_numpy_a_remark_says_what_is_missing() -> None:
+    """Win rates are shown without NumPy; strengths and the rate at equal length name the extra."""
+    code = """
+import sys
+sys.modules["numpy"] = sys.modules["scipy"] = None
+from tests.trust.test_preference import Preferences, made
+found = Preferences(tuple(made("a", names=("x", "y"), lengths=(n, 0)) for n in range(9)))
+assert found.win_rate().value == 1 and found.to_dict()["strengths"] == [] and found.plot(), found
+print(found.remarks()[-1])
+for name in ("strengths", "length_controlled"):
+    try:
+        getattr(found, name)
+    except ImportError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == [
+        "The rate at equal length and strengths take numpy: pip install rubric-grade[stats].",
+        "Preferences.strengths takes numpy: pip install rubric-grade[stats]",
+        "Preferences.length_controlled takes numpy: pip install rubric-grade[stats]",
+    ]
 
 
 def test_two_systems_have_the_strengths_of_their_win_rate() -> None:
@@ -309,6 +352,8 @@ def test_swapping_a_and_b_negates(drawn: list[Any]) -> None:
 @examples(30)
 @given(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
 def test_any_two_texts_are_fenced_and_swapping_them_negates(a: str, b: str) -> None:
+    """Any two texts are read back from the request, and swapping negates the margin."""
+
     def say(ask_: Any) -> dict[str, str]:
         first, second = shown(ask_)
         return {"choice": "tie" if first == second else "1" if first < second else "2"}
@@ -321,6 +366,7 @@ def test_any_two_texts_are_fenced_and_swapping_them_negates(a: str, b: str) -> N
 
 
 def test_the_command_prefers_the_rows_of_a_file(tmp_path: Path) -> None:
+    """`prefer` maps a column, prints the totals and writes a line per pair."""
     pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
     pairs.write_text('{"one": "Thanks for waiting.", "b": "Wait.", "key": "k"}\n' * 3)
     rubric = tmp_path / "rubric.yaml"

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rubric import Grades, Judge, Rubric, agreement, grade_many, prefer_many
+from rubric import Grades, Judge, Rubric, grade_many, prefer_many
+from rubric.trust import agreement
 from rubric.trust.coefficients import cohen
 from tests.recorded import DATA, expected, lines, needs_data
 

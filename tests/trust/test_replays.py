@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rubric import Labels, Rubric, agreement, calibrate, estimate
+from rubric import Rubric
+from rubric.trust import Labels, agreement, calibrate, estimate
 from tests.recorded import DATA, expected, grades, lines, needs_data
 
 pytestmark = needs_data

@@ -17,26 +17,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import (
-    Calibration,
-    Candidate,
-    Cascade,
-    DefinitionError,
-    Grades,
-    Judge,
-    Labels,
-    Rubric,
-    agreement,
-    calibrate,
-    compare,
-    estimate,
-    grade_many,
-    trusted,
-)
+from rubric import Candidate, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
 from rubric.suites.cases import Case
 from rubric.suites.report import Report
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
+from rubric.trust import Calibration, Labels, agreement, calibrate, compare, estimate, trusted
 from rubric.trust.ratings import judged
 from tests.examples import examples
 from tests.recorded import grades, jury
@@ -134,11 +120,13 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
     ],
 )
 def test_what_cannot_be_says_where_and_what_works(make: Any, message: str) -> None:
+    """Each error names the place of the label and what would be accepted."""
     with pytest.raises(DefinitionError, match=message):
         make()
 
 
 def test_labels_match_by_place_where_there_are_no_keys() -> None:
+    """Numbers as keys refer to rows, and rows without a label are counted."""
     plain = grade_many(["thanks", "no"] * 20, "thanks", "offline").collect()
     found = agreement(plain, Labels({n: n % 2 == 0 for n in range(30)}))
     assert found.criteria[0]["agreement"].value == 1
@@ -174,6 +162,7 @@ def test_an_agreement_leads_with_a_sentence() -> None:
 @given(st.randoms(use_true_random=False))
 @examples(10)
 def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> None:
+    """Shuffled labels and results give equal tables, values and intervals."""
     several = {
         key: {"good": [PEOPLE[key]["good"], key % 7 > 0], "clear": [PEOPLE[key]["clear"], key % 5 + 1]}
         for key in range(60)
@@ -194,6 +183,7 @@ def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> N
 
 
 def test_a_judge_that_always_says_the_same_stands_beside() -> None:
+    """The agreement of a constant judge is shown, and phi says why it has no value."""
     found = agreement(
         grades(GOOD, {n: {"good": True} for n in range(60)}), Labels({n: {"good": n % 3 > 0} for n in range(60)})
     )
@@ -216,6 +206,8 @@ def test_people_are_compared_with_each_other() -> None:
     assert ceiling["agreement"] is not None
     assert ceiling["agreement"] > 0.85
     assert "people with each other in" in found.sentence
+    (row,) = [row for row in found.tables()[0][2] if row[2] == "fleiss"]
+    assert row[3:5] == ("", str(found["good"].ceiling[2]))
     (test,) = found.alt_tests
     assert test.passed == (test.winning_rate >= 0.5)
     assert 0 <= test.advantage <= 1
@@ -223,7 +215,16 @@ def test_people_are_compared_with_each_other() -> None:
     assert (tied["good"].n, tied["good"].ties) == (10, 10)
 
 
+def test_fleiss_kappa_is_of_three_raters_or_more() -> None:
+    """The judge with people, and two people with each other, have Cohen's kappa or alpha instead."""
+    for raters in (2, 3):
+        found = agreement(GRADES, Labels({key: {"good": [key % 3 > 0] * raters} for key in range(90)}))["good"]
+        assert "fleiss" not in {one.name for one in found.statistics}
+        assert ("fleiss" in {one.name for one in found.ceiling}) == (raters > 2)
+
+
 def test_remarks_are_made_where_figures_mislead() -> None:
+    """Few labels, many missing verdicts and one-sided labels each have a remark."""
     some = {key: said if key % 4 else {"good": None, "clear": None} for key, said in JUDGE.items()}
     found = agreement(grades(BOTH, some), Labels({key: {"good": True} for key in range(20)}))
     said = " ".join(found["good"].remarks)
@@ -265,6 +266,7 @@ def test_intervals_are_by_group() -> None:
 
 
 def test_an_estimate_stands_beside_labels_and_judge() -> None:
+    """The estimate lies in its interval and says how many labels and grades it uses."""
     found = estimate(GRADES, LABELS, criterion="good")
     assert (found.labels, found.grades) == (100, 100)
     assert found.value is not None
@@ -278,6 +280,7 @@ def test_an_estimate_stands_beside_labels_and_judge() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=40))
 @examples(40)
 def test_without_more_grades_the_labels_are_the_estimate(pairs: list[tuple[bool, bool]]) -> None:
+    """If every grade has a label, estimate and interval are those of the labels."""
     given = grades(GOOD, {n: {"good": said} for n, (said, _) in enumerate(pairs)})
     found = estimate(given, Labels({n: {"good": person} for n, (_, person) in enumerate(pairs)}), criterion="good")
     assert found.value == found.labels_only.value
@@ -387,6 +390,7 @@ def test_a_difference_is_paired_by_key() -> None:
 @given(st.integers(0, 1000))
 @examples(15)
 def test_swapping_two_runs_negates_the_difference(seed: int) -> None:
+    """Differences and intervals change sign, and p stays."""
     other = grades(BOTH, noisy(60, seed=seed)[1])
     mine = Grades(GRADES[:60])
     for there, back in zip(compare(mine, other), compare(other, mine), strict=True):
@@ -426,6 +430,7 @@ def test_a_calibration_stands_beside_the_scores(how: Any, tmp_path: Path) -> Non
 
 
 def test_a_judge_that_adds_nothing_is_told_so() -> None:
+    """The sentence says it of a judge that answers at random."""
     chance = random.Random(2)
     useless = grades(BOTH, {key: {"good": chance.random() < 0.5, "clear": chance.randint(1, 5)} for key in PEOPLE})
     assert "the judge adds nothing" in calibrate(useless, LABELS).sentence
@@ -457,6 +462,7 @@ def test_trusted_verdicts_are_an_occasion_for_a_cascade() -> None:
 
 
 def test_a_jury_is_as_sure_as_its_votes_agree() -> None:
+    """Trust goes by the share of votes, and keeps a part of the verdicts."""
     chance = random.Random(6)
     truth = {n: n % 2 == 0 for n in range(400)}
     votes = {n: [{"good": good ^ (chance.random() < 0.15)} for _ in range(5)] for n, good in truth.items()}
@@ -469,6 +475,7 @@ def test_a_jury_is_as_sure_as_its_votes_agree() -> None:
 
 
 def test_an_unchanged_judge_has_not_drifted(tmp_path: Path) -> None:
+    """Baselines as values, paths and calibrations give the same answer."""
     saved = agreement(GRADES, LABELS)
     saved.dump(tmp_path / "baseline.yaml")
     calibrate(GRADES, LABELS).dump(tmp_path / "calibration.yaml")
@@ -538,29 +545,28 @@ def test_every_result_has_a_chart() -> None:
 
 
 def test_importing_the_library_loads_no_numpy() -> None:
+    """Neither NumPy nor SciPy is loaded by `from rubric import grade`."""
     code = "import sys, rubric; from rubric import grade; print('numpy' in sys.modules, 'scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 
 
 def test_without_the_extra_everything_else_works() -> None:
-    """The names of the extra are left out of `import *`, and say what to install."""
+    """`import *` takes no name of the extra, and such a name says what to install."""
     code = """
 import sys
 sys.modules["numpy"] = sys.modules["scipy"] = None
 import rubric.__main__
-from importlib import util
-util.find_spec = lambda name, package=None: None
 from rubric import *
 assert "grade" in globals() and "prefer" in globals() and "agreement" not in globals()
-import rubric
+from rubric import trust
 try:
-    rubric.agreement
+    trust.agreement
 except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "rubric.agreement takes numpy and scipy: pip install rubric-grade[stats]"
+    assert done.stdout.strip() == "rubric.trust.agreement takes numpy and scipy: pip install rubric-grade[stats]"
 
 
 def test_candidates_with_the_same_key_are_one_group() -> None:
@@ -583,6 +589,7 @@ def by_number(is_good: Any) -> Judge:
 
 
 def test_labels_match_the_cases_of_a_report_by_id(tmp_path: Path) -> None:
+    """Reports, their files and reordered suites match by the ids of the cases."""
     report = suite_of(40).run(by_number(lambda n: n % 3 > 0))
     labels = Labels({f"case-{n}": {"good": n % 3 > 0} for n in reversed(range(20))})
     assert agreement(report, labels)["good"]["agreement"].value == 1
@@ -595,6 +602,7 @@ def test_labels_match_the_cases_of_a_report_by_id(tmp_path: Path) -> None:
 
 
 def test_repetitions_have_the_key_of_their_case_and_runs_are_one_group() -> None:
+    """Repetitions share a key; runs have keys of their own and a common group."""
     report = suite_of(2).run(by_number(lambda n: n > 0), repeat=2)
     assert [result.key for result in report.grades] == ["case-0", "case-0", "case-1", "case-1"]
     asked = Suite("s", [Case("a", GOOD, input="?", runs=2), Case("b", GOOD, input="?")])
@@ -603,12 +611,15 @@ def test_repetitions_have_the_key_of_their_case_and_runs_are_one_group() -> None
 
 
 def test_a_candidate_of_a_target_may_have_a_key_of_its_own() -> None:
+    """The target's key names the grade, and the case's id names the row."""
     asked = Suite("s", [Case("a", GOOD, input="?")])
     report = asked.run(by_number(bool), target=lambda case: case.responding("reply 1", key="trace-9"))
     assert (report.rows[0].id, report.grades[0].key) == ("a", "trace-9")
 
 
 def test_cases_without_a_result_are_no_grades_and_failed_targets_keep_their_key() -> None:
+    """A deferred case gives no grade; a failed one gives an ungraded result."""
+
     def failing(case: Case) -> str:
         raise RuntimeError(case.id)
 
@@ -618,18 +629,21 @@ def test_cases_without_a_result_are_no_grades_and_failed_targets_keep_their_key(
 
 
 def test_a_report_from_a_file_has_no_grades_and_names_the_cure(tmp_path: Path) -> None:
+    """The error has the call that writes the results."""
     path = suite_of(2).run(by_number(bool)).write(tmp_path / "report.json")
     with pytest.raises(DefinitionError, match=r"report.grades.to_jsonl"):
         agreement(Report.load(path), Labels({"case-0": True}))
 
 
 def test_the_ids_of_cases_change_no_key_of_the_store(tmp_path: Path) -> None:
+    """Renamed cases are served from the store."""
     suite_of(3).run(by_number(bool), store=tmp_path / "s")
     renamed = Suite("s", [evolve(case, id=f"other {case.id}") for case in suite_of(3).cases])
     assert renamed.run(by_number(bool), store=tmp_path / "s").usage.calls == 0
 
 
 def test_an_interval_that_is_none_is_left_out_of_the_sentence() -> None:
+    """No text shows "nan", and each interval contains its value."""
     scored = Rubric("s").scores("x y")
     found = agreement(grade_many(["x", "y", "z"], scored, "offline").collect(), Labels({0: 0.2, 1: 0.3, 2: 0.9}))
     assert "nan" not in str(found)
@@ -639,6 +653,7 @@ def test_an_interval_that_is_none_is_left_out_of_the_sentence() -> None:
 
 
 def test_two_pass_rates_differ_by_1_at_most() -> None:
+    """The interval of a difference stays between -1 and 1."""
     ten = Rubric().checks(lambda c: c.output == "x", text="Is x", id="x")
     few = grade_many(["x", "y"], ten, "offline").collect()
     found = compare(few, few)
@@ -647,11 +662,13 @@ def test_two_pass_rates_differ_by_1_at_most() -> None:
 
 
 def test_a_label_that_is_no_number_is_refused_at_once() -> None:
+    """NaN is refused when the labels are made."""
     with pytest.raises(DefinitionError, match=r"labels\[0\]: expected .*, got NaN; leave out"):
         Labels({0: float("nan")})
 
 
 def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) -> None:
+    """The error has the `columns` argument to add."""
     (tmp_path / "labels.csv").write_text("id,label\n1,yes\n")
     with pytest.raises(DefinitionError, match=r"columns=\{'key': 'id'\}"):
         Labels.read(tmp_path / "labels.csv")
@@ -665,10 +682,12 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
     ],
 )
 def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> None:
+    """80 on a scale from 0 to 1 is answered with 0.8."""
     with pytest.raises(DefinitionError, match=message):
         agreement(grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect(), labels)
 
 
 def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> None:
+    """The error lists what the labels are of."""
     with pytest.raises(DefinitionError, match="there are labels for: the whole"):
         estimate(grade_many(["x", "y"], GOOD, "offline").collect(), Labels({0: True, 1: False}), criterion="nope")

@@ -8,18 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from rubric import (
-    Candidate,
-    DefinitionError,
-    Grades,
-    Judge,
-    Jury,
-    Rubric,
-    Store,
-    flow,
-    grade,
-    grade_many,
-)
+from rubric import Candidate, DefinitionError, Grades, Judge, Jury, Rubric, Store, grade, grade_many
+from rubric.driving import flow
 from rubric.store.cache_key import request_of
 from rubric.testing import ScriptedModel
 
@@ -56,6 +46,7 @@ def test_they_come_from_columns() -> None:
 
 
 def test_a_key_is_a_text_or_a_whole_number() -> None:
+    """Decimals, lists and booleans are definition errors."""
     wrongs: list[Any] = [1.5, ["a"], True]
     for wrong in wrongs:
         with pytest.raises(DefinitionError, match="key: expected a text or a whole number"):

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import rubric
 from rubric import (
     Anchor,
-    Boolean,
     Calls,
     Candidate,
     Choices,
@@ -22,37 +21,33 @@ from rubric import (
     Criterion,
     DefinitionError,
     Equals,
-    Evidence,
-    Failure,
     FitsSchema,
     IsJSON,
     Judge,
     Jury,
-    Letter,
     Levels,
     Likert,
     Matches,
     Message,
-    NotApplicable,
     Panel,
-    Reply,
     Rubric,
-    Scored,
     ScoreRange,
     StartsWith,
     ToolCall,
     Unit,
-    UnitScale,
-    Unjudged,
-    Usage,
     When,
     YesNo,
     ask,
 )
+from rubric.driving import Failure, Reply, Usage
 from rubric.internals import frozen_map
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
+from rubric.results import Evidence, NotApplicable, Scored, Unjudged
 from rubric.testing import strategies
 from rubric.values import (
+    Boolean,
+    Letter,
+    UnitScale,
     answers,
     candidates,
     checks,

@@ -9,118 +9,78 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rubric.errors import DefinitionError
-from rubric.formats import tool_calls
+import attrs
+
+from rubric import DefinitionError, Holds
+from rubric.embed import Check, Cursor, FrozenMap, shorten
 from rubric.formats.agentv.scope import Entry
-from rubric.formats.cursor import Cursor
-from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.assertion_data import KINDS, kind_called
+from rubric.formats.assertion_types import DETERMINISTIC, UnsupportedPatternError
+from rubric.formats.field_accuracy import Field
 from rubric.formats.javascript import RETURNS, JavaScript, inline
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import EXTRA, Program, is_installed
-from rubric.internals.text import shorten
-from rubric.values.checks import Check, Holds, Unsupported, Within
-
-_MILLISECONDS = 1000
-
-_LIMITS: dict[str, dict[str, tuple[str, float]]] = {
-    "latency": {"threshold": ("latency", _MILLISECONDS)},
-    "cost": {"budget": ("cost", 1), "threshold": ("cost", 1)},
-    "token-usage": {"max_total": ("tokens", 1)},
-    "execution-metrics": {
-        "max_tool_calls": ("tool_calls", 1),
-        "max_llm_calls": ("calls", 1),
-        "max_tokens": ("tokens", 1),
-        "max_cost_usd": ("cost", 1),
-        "max_duration_ms": ("latency", _MILLISECONDS),
-    },
-}
-"""The keys of each type that limits a run: the limit that each sets, and how many of its units make one of ours."""
+from rubric.formats.tool_calls import read_tool_trajectory
+from rubric.programs.javascript import EXTRA, Program, is_installed
+from rubric.values import Unsupported, Within
 
 _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
 """Keys that limit what is not known here: tokens sent and received apart, and which tools explore."""
 
 
-def limited(entry: Entry) -> Check:
-    """Return the limits of the run that *entry* sets."""
-    keys, at = _LIMITS[entry.kind.replace("_", "-")], entry.at  # as older files write it
+def decided(entry: Entry) -> Check:
+    """
+    Return the check of *entry*, of a type in `KINDS`.
+
+    Raises:
+        DefinitionError: It says nothing.
+        SeveralError: Values that the type cannot have.
+    """
+    kind, at = entry.kind.replace("_", "-"), entry.at  # as older files write it
+    row = kind_called(kind)
+    if row is None:
+        return unknown(entry)
     for key in (key for key in _UNKNOWN if at.has(key)):
         entry.warn(f"{key} is not supported: cases that have it are ungraded", key)
         return Unsupported(f"{entry.kind} with {key}")
-    limits = {}
-    for key, (name, units) in keys.items():
-        if at.has(key) and (limit := at[key].number(0)) is not None:
-            limits[name] = limit / units
-    if not limits:
-        raise DefinitionError("type", f"{entry.kind} limits nothing; give it {' or '.join(keys)}")
-    return Within(**limits)
+    given = {key: entry.scope.filled(at[key]) for key in row.names("agentv") if at.has(key)}
+    if row.of is Within and not given:
+        names = [key.name for key in row.keys]
+        raise DefinitionError("type", f"{entry.kind} limits nothing; give it {' or '.join(names)}")
+    if kind == "tool-trajectory":
+        return _trajectory(entry, given)
+    if kind == "regex" and isinstance(given.get("value"), str) and at["flags"].value:
+        given["value"] = f"{_flags(at['flags'].value)}{given['value']}"
+    if isinstance(given.get("fields"), list):
+        given["fields"] = [_of_field(part, given["fields"][part.step]) for part in at["fields"]]
+    said = str(at.value.get("type"))
+    if not isinstance(given.get("should_trigger", True), bool):  # AgentV asks whether it is `false`
+        entry.warn(f"{given.pop('should_trigger')!r} is read as true; write true or false", "should_trigger")
+    try:
+        return row.read(given | {"any": said.startswith("not-") != (at.value.get("negate") is True)})
+    except UnsupportedPatternError as pattern:
+        entry.warn(f"RE2 does not take the pattern {pattern}: cases that have it are ungraded", "value")
+        return Unsupported(f"{entry.kind} by a pattern that RE2 does not take")
 
 
-def of_tool_calls(entry: Entry) -> Check:
-    """Return the check of the run's tool calls that *entry* is."""
-    said = str(entry.at.value.get("type"))
-    negate = said.startswith("not-") != (entry.at.value.get("negate") is True)
-    return tool_calls.trajectory_check(
-        entry.kind.replace("_", "-"), entry.scope.filled(entry.at["value"]), negate=negate
-    )
+def _of_field(at: Cursor, given: Any) -> Any:
+    """Return a field of `field-accuracy` without the keys that AgentV passes over, which are noted."""
+    at.reads(known := [one.name for one in attrs.fields(Field)])
+    return {key: value for key, value in given.items() if key in known} if isinstance(given, dict) else given
 
 
-_OF_FIELDS = frozenset({"path", "match", "required", "weight", "tolerance", "relative", "formats"})
+def _flags(flags: Any) -> str:
+    """Return the flags of a JavaScript pattern as RE2 writes them; `g`, `u` and `y` make no difference to a test."""
+    if not isinstance(flags, str) or set(flags) - set("imsguy"):
+        raise DefinitionError("flags", f"expected some of the letters i, m, s; got {shorten(repr(flags))}")
+    known = "".join(flag for flag in "ims" if flag in flags)
+    return f"(?{known})" if known else ""
 
 
-def field_accuracy(entry: Entry) -> Holds:
-    """
-    Return the comparison of fields that *entry* is.
-
-    Raises:
-        DefinitionError: It compares nothing, or aggregates in a way that there is not.
-    """
-    fields = entry.at["fields"].each("a list of fields", _field)
-    aggregation = entry.at.value.get("aggregation") or "weighted_average"
-    if aggregation not in AGGREGATIONS:
-        raise DefinitionError("aggregation", f"expected {' or '.join(AGGREGATIONS)}, got {aggregation!r}")
-    if not fields:
-        raise DefinitionError("fields", "field-accuracy compares nothing; give it `fields`, each with a path")
-    return Holds(FieldAccuracy(tuple(fields), aggregation == "all_or_nothing"))
-
-
-def _field(at: Cursor) -> Field | None:
-    if not at.mapping("a field (a mapping with path and match)"):
-        return None
-    for key in at.value.keys() - _OF_FIELDS:
-        at[key].unknown(f"the key {key!r} is not read", _OF_FIELDS)
-    path, match = at["path"].text("the path of a field"), at.value.get("match") or "exact"
-    if match not in MATCHES:
-        at["match"].error(f"expected {', '.join(MATCHES)}, got {shorten(repr(match), 60)}")
-    options: dict[str, Any] = {key: at[key].number(0) for key in ("weight", "tolerance") if at.has(key)}
-    options |= {key: at[key].flag() for key in ("required", "relative") if at.has(key)}
-    if at.has("formats"):
-        options["formats"] = tuple(at["formats"].each("a list of formats", lambda one: one.text("a format")))
-    return None if path is None else Field(path, match, **options)
-
-
-def tool_trajectory(entry: Entry) -> Check:
-    """
-    Return the `tool-trajectory` that *entry* is.
-
-    Raises:
-        DefinitionError: A mode, or what it needs, is missing or wrong.
-    """
+def _trajectory(entry: Entry, given: Mapping[str, Any]) -> Check:
     for call in entry.at["expected"] if isinstance(entry.at["expected"].value, list) else ():
         for key in ("max_duration_ms", "maxDurationMs"):
             if isinstance(call.value, Mapping) and call.has(key):
                 call[key].once(f"`{key}` does not count: how long a call took is not known here")
-    usual = "superset" if entry.scope.generation == "agentv-1" else "exact"
-    return tool_calls.read_tool_trajectory(entry.scope.filled(entry.at), usual)
-
-
-def skill_trigger(entry: Entry) -> Check:
-    """
-    Return the `skill-trigger` that *entry* is.
-
-    Raises:
-        DefinitionError: It names no skill.
-    """
-    return tool_calls.read_skill_trigger(entry.scope.filled(entry.at))
+    return read_tool_trajectory(given, "superset" if entry.scope.generation == "agentv-1" else "exact")
 
 
 def scripted(entry: Entry) -> Check:
@@ -171,12 +131,14 @@ def unknown(entry: Entry) -> Check:
 
 
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
-    kind: (limited, frozenset({*keys, *_UNKNOWN, "exploration_tolerance"})) for kind, keys in _LIMITS.items()
+    kind: (
+        decided,
+        row.names("agentv")
+        | ({*_UNKNOWN, "exploration_tolerance"} if row.of is Within else {"flags"} if kind in DETERMINISTIC else set()),
+    )
+    for kind, row in KINDS.items()
+    if "agentv" in row.systems or kind in DETERMINISTIC
 }
-CHECKS |= {kind: (of_tool_calls, frozenset({"value"})) for kind in tool_calls.KINDS}
-CHECKS["field-accuracy"] = (field_accuracy, frozenset({"fields", "aggregation"}))
-CHECKS["tool-trajectory"] = (tool_trajectory, tool_calls.KEYS)
-CHECKS["skill-trigger"] = (skill_trigger, tool_calls.SKILL_KEYS)
 CHECKS["javascript"] = (scripted, frozenset({"value", "threshold", "config"}))
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

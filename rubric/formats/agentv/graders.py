@@ -26,26 +26,20 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.agentv.checks import CHECKS, unknown
+from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
+from rubric.embed import Answer, Check, Cursor, shorten
+from rubric.formats.agentv.checks import CHECKS, decided, unknown
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
-from rubric.formats.assertion_types import UnsupportedPatternError, check_of
-from rubric.formats.cursor import Cursor
+from rubric.formats.assertion_data import kind_called
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
-from rubric.internals.text import shorten
-from rubric.values.answers import Answer, Unit
-from rubric.values.checks import Check, Holds, Script, Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric
+from rubric.values import Script, Unsupported
 
 
 @frozen
@@ -270,22 +264,12 @@ def check_for(entry: Entry) -> Check:
         return Holds(function)
     if entry.kind == "python" and isinstance(at["value"].value, str):
         return _python(entry)
-    if entry.kind in CHECKS:
-        read, keys = CHECKS[entry.kind]
-        entry.check_keys(_OF_ALL | keys)
-        return read(entry)
-    value = entry.scope.filled(at["value"])
-    if entry.kind == "regex" and isinstance(value, str) and at["flags"].value:
-        value = f"{_flags(at['flags'].value)}{value}"
-    try:
-        check = check_of(entry.kind, value)
-    except UnsupportedPatternError as pattern:
-        entry.warn(f"RE2 does not take the pattern {pattern}: cases that have it are ungraded", "value")
-        return Unsupported(f"{entry.kind} by a pattern that RE2 does not take")
-    if check is None:
+    row = None if entry.kind in CHECKS else kind_called(entry.kind)
+    if entry.kind not in CHECKS and (row is None or "agentv" not in row.systems):
         return unknown(entry)
-    entry.check_keys(_OF_ALL | {"value", "flags"})
-    return check
+    read, keys = CHECKS[entry.kind] if row is None else (decided, row.names("agentv"))
+    entry.check_keys(_OF_ALL | keys)
+    return read(entry)
 
 
 def _python(entry: Entry) -> Check:
@@ -293,14 +277,6 @@ def _python(entry: Entry) -> Check:
     entry.check_keys(_OF_ALL | {"value", "threshold", "config"})
     bar = entry.at["threshold"].number() if entry.at.has("threshold") else None
     return python_script(entry.scope.text(entry.at["value"]), threshold=bar)
-
-
-def _flags(flags: Any) -> str:
-    """Return the flags of a JavaScript pattern as RE2 writes them; `g`, `u` and `y` make no difference to a test."""
-    if not isinstance(flags, str) or set(flags) - set("imsguy"):
-        raise DefinitionError("flags", f"expected some of the letters i, m, s; got {shorten(repr(flags))}")
-    known = "".join(flag for flag in "ims" if flag in flags)
-    return f"(?{known})" if known else ""
 
 
 def _script(entry: Entry) -> Check:
@@ -530,15 +506,15 @@ def _grader(at: Cursor, scope: Scope, task: Task) -> Grader | None:
     if scope.is_current and kind in _FUTURE:
         at["type"].error(f"AgentV does not have promptfoo's type {kind!r} (unsupported); write `type: llm-rubric`")
         return None
-    try:
-        own = at.find("metric", "name", "id")
-        name = kind if own is None else " ".join(scope.text(own).split()) or kind
-        entry = Entry(kind, name, at, scope, task)
-        made = _made(entry)
-        return None if made is None else _counted(made, entry, negate=negate)
-    except DefinitionError as problem:
-        (at[problem.field] if problem.field in at.value else at).error(problem)
-        return None
+    return at.built(_read_entry, at, scope, task, kind, negate=negate)
+
+
+def _read_entry(at: Cursor, scope: Scope, task: Task, kind: str, *, negate: bool) -> Grader | None:
+    own = at.find("metric", "name", "id")
+    name = kind if own is None else " ".join(scope.text(own).split()) or kind
+    entry = Entry(kind, name, at, scope, task)
+    made = _made(entry)
+    return None if made is None else _counted(made, entry, negate=negate)
 
 
 def _made(entry: Entry) -> Grader | None:

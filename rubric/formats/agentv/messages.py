@@ -13,13 +13,12 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
+from rubric import Message, ToolCall
+from rubric.embed import Cursor, shorten
+from rubric.formats.agentv.prompts import prompt_in
 from rubric.formats.agentv.scope import Scope, as_json_list, as_text
-from rubric.formats.cursor import Cursor
 from rubric.formats.images import image_in, is_image, is_pdf
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_text_at
-from rubric.internals.text import shorten
-from rubric.values.candidates import Message, ToolCall
 
 Asked = tuple[str, tuple[Message, ...]]
 """What a case asks: one text, or the messages of a chat."""
@@ -48,11 +47,7 @@ def _messages(at: Cursor, scope: Scope) -> Iterator[Message]:
 
 
 def _message(at: Cursor, scope: Scope) -> Message | None:
-    try:
-        return Message(at.value["role"], read_text(at["content"], scope))
-    except DefinitionError as problem:
-        at[problem.field].error(problem)
-        return None
+    return at.built(Message, at.value["role"], read_text(at["content"], scope))
 
 
 def read_text(at: Cursor, scope: Scope) -> str:
@@ -157,18 +152,12 @@ def _template(at: Cursor, label: str, scope: Scope) -> Template | None:
         if at.step == "file" and isinstance(at.value, str) and not is_reference(at.value):
             at = at.holding(f"file://{at.value}")
     if isinstance(at.value, str) and is_reference(at.value):
-        name, before = scope.fill(at.value, at), at.notes.failures
+        name = scope.fill(at.value, at)
         if is_code(name):
             at.warn(f"{shorten(name, 80)} is code, which is not run: its cases are ungraded")
-            return Template(label, "", "a prompt that a program writes")
-        text = read_text_at(name, at, lacking=at.warn)
+        text, missing = prompt_in(name, at)
         if text is None:
-            lost = at.notes.failures > before
-            return (
-                None
-                if lost
-                else Template(label, "", f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
-            )
+            return Template(label, "", missing) if missing else None
         chat = as_json_list(text)
         return Template(label, text if chat is None else chat)
     if isinstance(at.value, str | list):

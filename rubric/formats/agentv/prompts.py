@@ -13,10 +13,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from rubric.embed import Cursor, shorten
 from rubric.formats.agentv.scope import SLOT, Scope, as_json_list
-from rubric.formats.cursor import Cursor
 from rubric.formats.includes import is_code, is_reference, read_text_at
-from rubric.internals.text import shorten
 
 SLOTS: dict[str, str] = {
     "input": "input",
@@ -67,7 +66,7 @@ class Prompt:
 
 def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     """Return what a grader's prompt says: a text, a template, or the name of a file with one of these."""
-    value, before = at.value, at.notes.failures
+    value = at.value
     if value is None:
         return Prompt()
     if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
@@ -80,20 +79,23 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     if not is_file(value):
         return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
     name = scope.fill(value, at).strip()
-    if is_code(name):
-        return Prompt(missing="a prompt that a program writes")
-    text = read_text_at(name, at, lacking=at.warn)
+    text, missing = prompt_in(name, at)
     if text is None:
-        failed = at.notes.failures > before
-        return (
-            Prompt(lost=True)
-            if failed
-            else Prompt(missing=f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
-        )
+        return Prompt(missing=missing, lost=not missing)
     if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
         at.warn("the file shows no answer, and AgentV skips it; here {{ output }} is added to its end")
         text = f"{text.rstrip()}{_ANSWER}"
     return _translated(text, at, scope)
+
+
+def prompt_in(name: str, at: Cursor) -> tuple[str | None, str]:
+    """Return the prompt in the file *name*; None, and what is missing ('' where an error was noted), if it has none."""
+    if is_code(name):
+        return None, "a prompt that a program writes"
+    before = at.notes.failures
+    text = read_text_at(name, at, lacking=at.warn)
+    lost = at.notes.failures > before
+    return text, "" if lost else f"a prompt in a file ({shorten(name, 80)}) that is not within reach"
 
 
 def is_file(text: str) -> bool:

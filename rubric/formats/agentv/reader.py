@@ -15,9 +15,11 @@ from typing import Any
 
 from attrs import evolve
 
+from rubric import Criterion, Judge, Rubric
+from rubric.embed import Cursor, Loading, Notes, shorten
 from rubric.formats.agentv.graders import read_judge
 from rubric.formats.agentv.messages import Template, read_prompts
-from rubric.formats.agentv.scope import CASES, GRADERS, Scope, generation_of, looks_like_grader
+from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
 from rubric.formats.agentv.tests import (
     Defaults,
@@ -29,16 +31,12 @@ from rubric.formats.agentv.tests import (
 )
 from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertion_types import assertion_of
-from rubric.formats.cursor import Cursor, Loading, Notes
-from rubric.formats.includes import expand_at, is_code, read_document_at
+from rubric.formats.includes import expand_at, followed, is_code, read_document_at
+from rubric.formats.recognition import CASES, GRADERS
 from rubric.formats.rubric_items import Generation, check_fields
-from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.checks import Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric
+from rubric.values import Unsupported
 
 _UNUSED = {
     key: f"`{key}` is not used: it is about how answers are made"
@@ -228,8 +226,8 @@ def _scenarios(at: Cursor) -> Iterator[Cursor]:
     """Yield each test of each scenario on top of each of its configurations."""
     for entry in at if isinstance(at.value, list) else [at]:
         if isinstance(entry.value, str):
-            for reference in expand_at(entry.value, entry):
-                if (whole := read_document_at(reference, entry)) is not None:
+            for file in expand_at(entry):
+                if (whole := followed(file)) is not None:
                     yield from _scenarios(whole[_SCENARIOS] if isinstance(whole.value, Mapping) else whole)
             continue
         if not entry.mapping("a scenario (a mapping with config and tests)"):
@@ -280,12 +278,12 @@ def _included(at: Cursor) -> Iterator[Cursor]:
     if is_code(at.value):
         yield at
         return
-    for reference in expand_at(at.value, at, _FOLDERS):
-        whole = read_document_at(reference, at)
+    for file in expand_at(at, _FOLDERS):
+        whole = followed(file)
         if whole is None:
             continue
         if isinstance(whole.value, Mapping) and "tests" not in whole.value:
-            name = PurePosixPath(reference)
+            name = PurePosixPath(file.value.removeprefix("file://"))
             alone = name.stem == "case" and "id" not in whole.value and "name" not in whole.value
             yield whole.holding({**whole.value, "id": name.parent.name}) if alone else whole
         else:

@@ -23,18 +23,13 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from rubric.embed import Cursor
 from rubric.formats.agentv.targets import Targets
-from rubric.formats.cursor import Cursor
 from rubric.formats.images import Attached
 from rubric.formats.includes import is_reference
+from rubric.formats.recognition import GRADERS
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.render import is_template, render, show_environment
-
-CASES = ("tests", "evalcases", "eval_cases")
-"""Where a file may have its cases."""
-
-GRADERS = ("assert", "assertions", "graders", "evaluators")
-"""Where a file, a case or its `execution` may have its graders."""
 
 _SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
 _REMOVED_TYPES = frozenset(
@@ -182,7 +177,7 @@ class Scope(ItemScope):
         if (raw := unquoted(text)) is not None:
             return raw
         if _ENVIRONMENT.search(text):
-            text = show_environment(text, at.loading, at.notes, at.path)
+            text = show_environment(text, at)
         if not self.is_current and not self.variables:
             return text
         if not _EXPRESSION.search(text):

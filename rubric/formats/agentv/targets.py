@@ -20,10 +20,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_reference, may_be_read, read_document_at
+from rubric.embed import Cursor, shorten
+from rubric.formats.includes import followed, may_be_read, read_document_at
 from rubric.formats.providers import read_provider
-from rubric.internals.text import shorten
 from rubric.suites.providers import Provider
 
 CONFIG = ".agentv/config.yaml"
@@ -154,6 +153,4 @@ def _definitions(holder: Cursor) -> Iterator[Cursor]:
 
 def _resolved(at: Cursor) -> Cursor:
     """Return what is at the cursor, or in the file that it names."""
-    if not is_reference(at.value):
-        return at
-    return read_document_at(at.value, at, lacking=at.warn) or at.holding(None)
+    return followed(at, at.warn) or at.holding(None)

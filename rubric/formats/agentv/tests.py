@@ -13,26 +13,22 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from rubric import Criterion, Judge, Message, Rubric
+from rubric.embed import NOTHING, Cursor, is_chat, shorten, suggest
 from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
-from rubric.formats.agentv.scope import GRADERS, THRESHOLD, Scope, Task, as_text
+from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
 from rubric.formats.agentv.targets import CONFIG
-from rubric.formats.cursor import Cursor
 from rubric.formats.images import Attached
-from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at, searched
+from rubric.formats.includes import followed, is_reference, may_be_read, read_document_at, read_text_at, searched
 from rubric.formats.providers import runs_of
-from rubric.formats.rubric_items import check_fields, unknown_field
-from rubric.internals.fields import misspelt, suggest
-from rubric.internals.text import shorten
+from rubric.formats.recognition import GRADERS
+from rubric.formats.rubric_items import check_fields
 from rubric.suites.cases import Case, Turn
 from rubric.suites.providers import Provider
-from rubric.values.candidates import Message
-from rubric.values.chats import is_chat, why_unanswered
-from rubric.values.checks import NOTHING, Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric
+from rubric.values import Unsupported
+from rubric.values.chats import why_unanswered
 
 BORDERLINE = 0.6
 """Where the borderline band of generation 1 begins."""
@@ -321,9 +317,7 @@ def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
     for at in (test.at, test.under("execution"), defaults.suite, defaults.suite["execution"]):
         for key in ("provider", "providers", "target", "targets"):
             if at.has(key):
-                named = at[key]
-                if is_reference(named.value):
-                    named = read_document_at(named.value, named, lacking=named.warn) or named
+                named = followed(at[key], at[key].warn) or at[key]
                 each = [*named] if isinstance(named.value, list) else [named]
                 return [scope.targets.provider_at(one, scope.fill) for one in each]
     usual = test.at.holding(scope.targets.provider)
@@ -340,9 +334,9 @@ def check_keys(at: Cursor) -> None:
 def check_inner(at: Cursor, known: frozenset[str], unused: str, elsewhere: Mapping[str, str] | None = None) -> None:
     """Note the keys of a mapping that are not *known*: those that are no slip are *unused*, which is told once."""
     for key in (key for key in at.value if key not in known) if isinstance(at.value, Mapping) else ():
-        if misspelt(key, known) or key in (elsewhere or ()):
-            unknown_field(at[key], "", known, elsewhere)
-        else:
+        if key in (elsewhere or ()):
+            at[key].unknown("", known, elsewhere)
+        elif not at[key].is_slip(known):
             at[key].once(unused.format(key))
 
 

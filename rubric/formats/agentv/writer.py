@@ -14,26 +14,23 @@ from typing import Any, cast
 
 from attrs import evolve, fields, frozen
 
+from rubric import Criterion, Judge, Levels, Matches, Rubric, Unit, YesNo
+from rubric.embed import Answer, Check, thaw
 from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.agentv.tests import BESIDE, WHOLE
 from rubric.formats.assertion_data import said_of
-from rubric.formats.losses import Held, Losses, provider_of, without
+from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
-from rubric.internals.frozen_map import thaw
 from rubric.scoring.aggregation import EVEN
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
-from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import Check, Matches, Script, Unsupported
-from rubric.values.criteria import Criterion
+from rubric.values import Script, Unsupported
 from rubric.values.images import sent_image
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric, averaged
 
 _SECONDS = 60
 

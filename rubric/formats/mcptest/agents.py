@@ -32,17 +32,13 @@ from typing import Any
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
-from rubric.formats.json import is_same
+from rubric import Candidate, Criterion, DefinitionError, FitsSchema, Holds, Matches
+from rubric.embed import Check, Cursor, refuse, shorten, thaw
+from rubric.formats.json_values import is_same
 from rubric.formats.output_checks import UnknownError
-from rubric.internals.fields import misspelt, refuse
-from rubric.internals.frozen_map import freeze, thaw
-from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, Holds, Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.matching import check_pattern, check_schema, matches, misfit
+from rubric.internals.frozen_map import freeze
+from rubric.values import Unsupported
+from rubric.values.matching import misfit
 
 BLOCKS = (
     "trajectory", "trajectory_axes", "golden_path", "equal_function_sets", "distractors", "tool_selection",
@@ -144,7 +140,7 @@ def _holds(matcher: str, found: Any, wanted: Any) -> bool:
         case "schema":
             return not misfit(wanted, found)
         case "regex":
-            return matches(wanted, _text(matcher, found))
+            return Matches(wanted).found_in(_text(matcher, found))
         case "contains-all":
             return all(_is_in(one, found, matcher) for one in wanted)
         case "icontains":
@@ -189,15 +185,11 @@ def _list(value: Any) -> None:
 def _schema(value: Any) -> None:
     if not isinstance(value, Mapping):
         raise refuse("value", value, "a JSON Schema (a mapping)")
-    check_schema("value", value)
-
-
-def _pattern(value: Any) -> None:
-    check_pattern("value", value)
+    FitsSchema(value)
 
 
 _VALUES = {
-    "exact": _any, "contains": _scalar, "icontains": _scalar, "contains-all": _list, "regex": _pattern,
+    "exact": _any, "contains": _scalar, "icontains": _scalar, "contains-all": _list, "regex": Matches,
     "schema": _schema,
 }  # fmt: skip
 """For each matcher, what refuses a value that it cannot have."""
@@ -210,9 +202,9 @@ def read_expectations(test: Cursor, judged: Iterable[str]) -> list[Criterion]:
     """Return a criterion for each expectation of *test* that code decides; the matchers *judged* are read elsewhere."""
     if not isinstance(test.value, dict):
         return []
-    for key in test.value:
-        if key not in _KNOWN and (near := misspelt(key, _KNOWN)):
-            test[key].error(f"unknown key {key!r}; did you mean {near!r}?", key=True)
+    for key, part in test.items():
+        if key not in _KNOWN:
+            part.is_slip(_KNOWN)
     listed = test["expect"].value
     items = [*test["expect"]] if isinstance(listed, list) else [test["expect"]] if isinstance(listed, dict) else []
     found = [criterion for item in items for criterion in _read_item(item, {*judged, "eval"}, len(items))]

@@ -23,22 +23,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric import DefinitionError, Judge, Jury, Panel, Rubric
+from rubric.embed import Cursor, Loading, Notes, shorten
 from rubric.formats.mcptest.agents import read_expectations, unread
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
 from rubric.formats.mcptest.scorers import read_scorers, scored
 from rubric.formats.model_names import litellm_name
-from rubric.internals.fields import identifier, misspelt
-from rubric.internals.text import shorten
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.cases import cells as fanned_out
 from rubric.suites.suite import Suite
-from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
-from rubric.values.rubrics import Rubric
+from rubric.values import AnyJudge
 
 # -- judges ------------------------------------------------------------------------------------------------
 
@@ -63,8 +60,7 @@ def read_model(at: Cursor) -> Judge | None:
     name = at.value
     if isinstance(name, str):
         try:
-            identifier(None, fields(Judge).model, name)
-            name = model_name(name)
+            name = model_name(str(Judge(name).model))
         except DefinitionError as problem:
             at.error(problem.message)
             return None
@@ -247,8 +243,7 @@ def _read_eval(at: Cursor, shared: Shared) -> list[Case]:
 
 def _read_other(block: Cursor, shared: Shared) -> list[Found]:
     """Read the matchers that grade by rubric out of a block that is not about rubrics, and tell the rest."""
-    if misspelt(block.step, _BLOCKS):
-        block.unknown("", _BLOCKS)
+    if block.is_slip(_BLOCKS):
         return []
     if block.step == "servers":
         names = [str(name) for name in block.value] if isinstance(block.value, Mapping) else []
@@ -313,9 +308,8 @@ def _matchers(test: Cursor) -> Iterator[tuple[Cursor, dict[Any, Any]]]:
                 yield Cursor(part.value, part.notes, part.parent, "eval.rubric"), kept
             inner = [(key, part) for key, part in inner if key != "eval" or not part.has("rubric")]
             others = [(key, part) for key, part in inner if key not in _KEYS]
-            for key, part in others:
-                if near := misspelt(key, _KEYS):
-                    part.error(f"unknown key {key!r}; did you mean {near!r}?", key=True)
+            for _, part in others:
+                part.is_slip(_KEYS)
             stack += [(part, kept) for key, part in reversed(others) if key != "args"]
 
 
@@ -373,7 +367,7 @@ def _read_jurors(at: Cursor) -> AnyJudge | None:
     jury = at.made(Jury, {"judge": judges[0], "size": len(judges), "consensus": quorum}, _JURY)
     if jury is None or all(judge == judges[0] for judge in judges):
         return jury
-    needed, size = passes_needed(jury.consensus, jury.size), jury.size
+    needed, size = jury.needed, jury.size
     if needed not in (size // 2 + 1, (size + 1) // 2):
         return Panel(judges, aggregate="majority", consensus=quorum)
     return Panel(judges, aggregate="majority", tie_break="pass" if needed * 2 <= size else "fail")

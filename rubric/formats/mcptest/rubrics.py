@@ -13,16 +13,10 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
-from rubric.formats.document import Unreadable
-from rubric.internals.fields import check_number, suggest
-from rubric.internals.frozen_map import FrozenMap
+from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Leaf, Likert, Rubric, Unit, When
+from rubric.embed import Cursor, FrozenMap, check_number, suggest
 from rubric.scoring.aggregation import EVEN
-from rubric.values.answers import Boolean, Letter, Likert, Scale, Unit, UnitScale
-from rubric.values.criteria import Anchor, Criterion, When
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree, Leaf
+from rubric.values import Boolean, Letter, UnitScale
 
 FIELDS = {
     "id": "name",
@@ -203,7 +197,7 @@ OPTIONS = {
 _OVERRIDES = {"threshold": "threshold", "strict": "strict"}
 _KEYS = ("criteria", "tree", "ref", "preset", *OPTIONS.values())
 _BESIDE = {"ref": (*_OVERRIDES,), "preset": (*_OVERRIDES, "criteria")}
-SCALES: dict[str, type[Scale]] = {"unit": UnitScale, "boolean": Boolean, "letter": Letter}
+SCALES: dict[str, type[UnitScale | Boolean | Letter]] = {"unit": UnitScale, "boolean": Boolean, "letter": Letter}
 _LIKERT = {"low": "min", "high": "max"}
 
 
@@ -272,14 +266,11 @@ def _options(at: Cursor) -> dict[str, Any]:
     return values
 
 
-def _read_scale(at: Cursor) -> Scale | None:
+def _read_scale(at: Cursor) -> UnitScale | Boolean | Letter | Likert | None:
     if isinstance(at.value, str) and at.value in SCALES:
         return SCALES[at.value]()
     if not isinstance(at.value, dict) or "likert" not in at:
-        if not isinstance(at.value, Unreadable):
-            hint = suggest(at.value, [*SCALES, "likert"]) if isinstance(at.value, str) else ""
-            message = f"expected unit, boolean, letter or {{likert: {{min: 1, max: 5}}}}, got {at.value!r}"
-            at.error(message + (hint if "did you mean" in hint else ""))
+        at.refuse("unit, boolean, letter or {likert: {min: 1, max: 5}}", (*SCALES, "likert"))
         return None
     at.only(["likert"])
     ends = at["likert"]

@@ -14,13 +14,10 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.formats.cursor import Cursor
-from rubric.internals.text import shorten
+from rubric import Criterion, DecisionTree, Rubric
+from rubric.embed import Check, Cursor, shorten
 from rubric.suites.cases import Case
-from rubric.values.checks import Check, Script, Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
-from rubric.values.trees import DecisionTree
+from rubric.values import Script, Unsupported
 
 _KEYS = ("name", "type", "command", "env", "cwd", "timeout_ms")
 _MILLISECONDS = 1000

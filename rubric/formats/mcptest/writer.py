@@ -9,21 +9,33 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
+from rubric import (
+    Cascade,
+    Choices,
+    Criterion,
+    DecisionTree,
+    DefinitionError,
+    Judge,
+    Jury,
+    Leaf,
+    Levels,
+    Likert,
+    Panel,
+    Rubric,
+    Unit,
+    When,
+    YesNo,
+)
+from rubric.embed import fields
 from rubric.formats.fields import free
-from rubric.formats.losses import Held, Losses
+from rubric.formats.losses import Held, Losses, averaged
 from rubric.formats.mcptest.reader import Axes, cells, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
 from rubric.formats.mcptest.scorers import scorer_of
-from rubric.internals.fields import shown_fields
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.answers import Choices, Levels, Likert, Unit, YesNo
-from rubric.values.criteria import Criterion, When
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
-from rubric.values.rubrics import Rubric, averaged
-from rubric.values.trees import DecisionTree, Leaf
+from rubric.values import AnyJudge
 
 Data = dict[str, Any]
 Shared = dict[str, tuple[Rubric, Any]]
@@ -80,8 +92,8 @@ def rubric_keys(losses: Losses, rubric: Rubric) -> Data | None:
 
 
 def _options(rubric: Rubric) -> Data:
-    names = {f.name for f in shown_fields(rubric)}
-    values = {key: getattr(rubric, name) for name, key in OPTIONS.items() if name in names}
+    given = {f.name for f in fields.shown_fields(rubric)}
+    values = {key: getattr(rubric, name) for name, key in OPTIONS.items() if name in given}
     scale = values.get("scale")
     if isinstance(scale, Likert):
         values["scale"] = {"likert": {"min": scale.low, "max": scale.high}}

@@ -167,9 +167,10 @@ WRITERS |= {checks.Holds: _assertion, checks.Script: _assertion}
 
 def check_schema() -> Data:
     """Return the JSON Schema of a check."""
+    from rubric.formats.assertion_data import assertion_schema  # noqa: PLC0415 - as for reading
+
     fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
-    assertion = schema_of("An assertion of promptfoo or AgentV.", mapping_of(("type",), type=TEXT))
-    assertion = {**assertion, "additionalProperties": True}
+    assertion = schema_of("An assertion of promptfoo or AgentV.", assertion_schema())
     rows = {name: row.schema() for name, row in _ROWS.items()}
     one = mapping_of((), **rows, fits_schema=fits, assertion=assertion)
     return {"anyOf": [{"const": "is_json"}, {**one, "minProperties": 1, "maxProperties": 1}]}

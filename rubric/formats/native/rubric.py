@@ -23,7 +23,7 @@ from rubric.values.building import check_gate
 from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, as_images
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
-from rubric.values.rubric_tests import RubricTest, check_tests, is_reference, show_range
+from rubric.values.rubric_tests import RubricTest, is_reference, show_range
 from rubric.values.rubrics import Rubric, check_weights
 from rubric.values.trees import DecisionTree, Leaf
 
@@ -146,7 +146,8 @@ def read_rubric(data: Any) -> Rubric:
     with gathering.at():
         rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
         check_weights(rubric)
-        check_tests(rubric)
+        for index, test in enumerate(rubric.tests):
+            test.check(rubric, f"tests[{index}]")
     gathering.finish()
     return rubric
 

@@ -4,13 +4,12 @@ The assertions of one test, as a rubric.
 One assertion is the rubric itself. Several are its criteria: without a threshold of the test all must pass; with one
 the weighted mean decides alone, so each judged one is a rubric of its own, whose failing flag fails that one only.
 
-Code decides most assertions (`checked`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
+Code decides most assertions (`decided`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
 `Judge`; a file never says where a judge is, nor how to log in there.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,56 +17,23 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.assertion_types import KNOWN, UnsupportedPatternError, check_of, is_known
-from rubric.formats.cursor import Cursor, LackingError
+from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
+from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
+from rubric.formats.assertion_data import kind_called
+from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
-from rubric.formats.javascript_modules import program_at
+from rubric.formats.javascript_modules import program_at, program_of_file
 from rubric.formats.promptfoo import texts
-from rubric.formats.promptfoo.graders import GRADERS
-from rubric.formats.promptfoo.parts import Assertion, judge_of, lacking, thresholded, unsupported
+from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, decided
+from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, unsupported
 from rubric.formats.promptfoo.tests import OPTIONS, asserted
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
-from rubric.internals.fields import misspelt
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import EXTRA, Program, is_installed
-from rubric.internals.text import shorten
+from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.suites.comparisons import Comparison, MaxScore
-from rubric.values.answers import Unit
-from rubric.values.checks import NOTHING, Check, Holds, Script, Similar, Unsupported
-from rubric.values.criteria import Criterion, slug
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric
-
-
-def checked(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the assertion at the cursor, of a type that code decides or of none; None where an error was noted."""
-    bare = kind.removeprefix("not-")
-    detail = texts.as_text(at.value.get("value"))
-    if not is_known(bare):
-        return unsupported(kind, detail, at)
-    value, content = at["value"], None
-    try:
-        content = value if value.value is None else texts.content_of(value, context)
-        check = None if content is None else check_of(bare, content.value)
-    except UnsupportedPromptError as why:
-        return unsupported(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
-    except UnsupportedPatternError as pattern:
-        if not is_installed():
-            return unsupported(f"{kind} by a pattern that RE2 does not take ({EXTRA})", str(pattern), at)
-        code = f"new RegExp({json.dumps(texts.as_text(content.value))}).test(output)" if content is not None else ""
-        check = Holds(JavaScript(code, inline(code)))
-    except DefinitionError as problem:
-        if value.value is None:  # promptfoo reads it, and fails that one test
-            return unsupported(f"{kind} without a value", "", at)
-        if bare.endswith("-json") and not isinstance(problem, LackingError):  # in promptfoo, it fails in the run
-            return unsupported(f"{kind} with a value that is no schema: {shorten(problem.message, 120)}", "", at)
-        value.error(problem if isinstance(problem, LackingError) else problem.message)
-        return None
-    return None if check is None else thresholded(at, check, kind)
+from rubric.values import Script, Similar, Unsupported
 
 
 def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
@@ -88,11 +54,11 @@ def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
 
 def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `python` (or `not-python`: *kind*) at the cursor: a function of the caller's, or a program."""
-    if (check := _function(at, "python")) is not None:
-        return thresholded(at, check, kind)
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if at.has("threshold") and bar is None:
         return None
+    if (check := _function(at, "python")) is not None:
+        return as_assertion(at, check, kind, bar)
     value = at.value.get("value")
     if not isinstance(value, str) or not value.strip():
         return unsupported(f"{kind} without code", "", at)
@@ -121,13 +87,13 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
         return f"{kind} without code"
     if not is_installed():
         return f"{kind}, which needs an engine ({EXTRA})"
-    if not is_reference(value):
-        try:
-            return inline(texts.filled(at, value, context.slots.variables))
-        except DefinitionError as problem:
-            return f"{kind} that is no template: {problem.message}"
-    program = program_at(value, at)
-    return f"{kind} by {program}" if isinstance(program, str) else program
+    is_file = is_reference(value)
+    try:
+        if is_file:
+            return program_at(value, at, program_of_file)
+        return inline(texts.filled(at, value, context.slots.variables))
+    except DefinitionError as problem:
+        return f"{kind} {'by' if is_file else 'that is no template:'} {problem.message}"
 
 
 def transform_of(at: Cursor, context: Context, kind: str) -> Program | PythonTransform | str:
@@ -194,6 +160,8 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) at the cursor; None where an error was noted."""
     provider, prompt = at.find("provider") or context.provider, at.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
+    if prompt is None and not at.has("value"):
+        return unsupported(f"{kind} without a value", "", at)
     try:
         template = None if prompt is None else texts.template_of(prompt, context.slots)
         content = _rubric_text(at, context, has_prompt=prompt is not None)
@@ -259,10 +227,8 @@ def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | 
     value = at["value"]
     if value.value is None and has_prompt:
         return value.holding(_WITHOUT_VALUE)
-    content = None if value.value is None else texts.content_of(value, context)
+    content = texts.content_of(value, context)
     if content is None:
-        if value.value is None:
-            at.error("a rubric needs text; write it as `value`")
         return None
     if isinstance(content.value, dict):
         return content.holding(texts.compact(content.value))
@@ -274,7 +240,7 @@ def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | 
 
 _DEEPEST = 10
 _KNOWN_KEYS = frozenset({
-    "type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform",
+    "type", "value", "weight", "metric", "provider", "rubricPrompt", "transform",
 })  # fmt: skip
 _QUIET_KEYS = frozenset({"description", "reason"})
 _FATES = {
@@ -340,7 +306,7 @@ def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     criteria: dict[str, Criterion] = {}
     rated = any(one.weight and not _compares(one) for one in made)
     for one in made:
-        id_ = unused(slug(one.tags[0] if one.tags else one.kind), criteria)
+        id_ = unused(Criterion(one.tags[0] if one.tags else one.kind).id, criteria)
         answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
         asked: dict[str, Any] = {} if one.on is None else {"on": one.on}
         if _compares(one):  # it fails the others, and changes no score but where it is all that is asserted
@@ -433,25 +399,28 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if near := _misspelt(kind):
         at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
         return None
-    read, known = READERS.get(bare, (checked, frozenset()))
-    fates = {key: fate for key, fate in _FATES.items() if key not in known}
-    texts.check_keys(at, _KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    row = None if bare in READERS else kind_called(bare)
+    read, known = READERS.get(bare, (decided, BAR if row is None else row.names("promptfoo")))
+    fates = _FATES | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
+    fates = {key: fate for key, fate in fates.items() if key not in known}
+    at.reads(_KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
+    if bare in NEED_VALUE and not at.has("value"):
+        return unsupported(f"{kind} without a value", "", at)
     made = read(at, context, kind)
     return None if made is None else _transformed(made, at, context, kind)
 
 
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
-    "llm-rubric": (judged, frozenset()),
-    "agent-rubric": (looking, frozenset()),
-    "javascript": (scripted, frozenset({"config"})),
-    "python": (python_graded, frozenset({"config"})),
+    "llm-rubric": (judged, BAR),
+    "agent-rubric": (looking, BAR),
+    "javascript": (scripted, BAR | {"config"}),
+    "python": (python_graded, BAR | {"config"}),
     **GRADERS,
 }
 """
 The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions.
 
-A reader takes the assertion, its test, and its type as the file has it. Types that are not here are checks of
-`rubric.formats.assertion_types`, or unsupported.
+A reader takes the assertion, its test, and its type as the file has it. Types that are not here are unsupported.
 """
 
 
@@ -460,14 +429,14 @@ _TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)
 
 def _misspelt(kind: str) -> str:
     bare = kind.removeprefix("not-")
-    if bare in KNOWN or ":" in bare:
+    if bare in KNOWN or ":" in bare or kind_called(bare) is not None:
         return ""
-    near = misspelt(_TURNED.sub("", kind), KNOWN)
+    near = fields.misspelt(_TURNED.sub("", kind), KNOWN)
     return f"not-{near}" if near and _TURNED.match(kind) else near
 
 
 def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
-    texts.check_keys(at, _KNOWN_KEYS | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
+    at.reads(_KNOWN_KEYS | BAR | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
     children = asserted(at["assert"])
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")

@@ -13,20 +13,18 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError, LoadError
-from rubric.formats.cursor import Cursor, LackingError
-from rubric.formats.document import plain
-from rubric.formats.files import parse
+from rubric import DefinitionError, LoadError, Message
+from rubric.embed import Cursor, shorten
+from rubric.formats.cursor import LackingError
 from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import (
-    bare,
     expand_at,
+    followed,
     is_code,
     is_pattern,
     is_reference,
     may_be_read,
-    read_document_at,
-    read_text_at,
+    read_file_at,
 )
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
@@ -35,7 +33,6 @@ from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
     as_text,
-    check_keys,
     compact,
     each_text,
     filled,
@@ -45,12 +42,10 @@ from rubric.formats.promptfoo.texts import (
     with_environment,
 )
 from rubric.formats.providers import DATA
-from rubric.formats.python import executable, is_python_file, python_function, python_script_file
+from rubric.formats.python import executable, is_python_file, python_script_file
 from rubric.formats.templates.render import is_template, names_in
-from rubric.internals.javascript import JavaScriptError, ThrownError
-from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
-from rubric.internals.text import shorten
-from rubric.values.candidates import Message
+from rubric.programs.javascript import JavaScriptError, ThrownError
+from rubric.programs.processes import Executable, ProgramError, PythonFunction
 from rubric.values.images import is_address
 
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
@@ -160,7 +155,7 @@ def _of_item(at: Cursor) -> list[Prompt]:
         return _of_text(at, "")
     if not at.mapping("a prompt: a text, or a mapping with raw and label"):
         return []
-    check_keys(at, _OF_PROMPTS, _PROMPT_FATES)
+    at.reads(_OF_PROMPTS, _PROMPT_FATES)
     label = as_text(at.value.get("label") or at.value.get("display"))
     raw = at.find("raw", "template")
     if raw is not None:
@@ -184,8 +179,7 @@ def _of_text(at: Cursor, label: str) -> list[Prompt]:
     name = text.removeprefix("file://")
     if is_code(name) and not is_pattern(name):
         return [_of_code(at, name, label)]
-    references = expand_at(text, at, ("**/*.*",))
-    return [prompt for reference in references for prompt in _of_file(at.holding(reference), label)]
+    return [prompt for file in expand_at(at, ("**/*.*",)) for prompt in _of_file(file, label)]
 
 
 def _of_file(at: Cursor, label: str) -> list[Prompt]:
@@ -194,55 +188,52 @@ def _of_file(at: Cursor, label: str) -> list[Prompt]:
     if is_code(name.name):
         return [_of_code(at, str(name), label)]
     before = at.notes.failures
-    found = _read_file(at, name, label)
-    if found is not None or at.notes.failures > before:
-        return found or []
-    return [Prompt("", label, at, f"a prompt in a file ({shorten(str(name), 80)}) that is not within reach")]
+    whole = read_file_at(at.value, at, (".yaml", ".yml", ".csv", ".jsonl"), at.warn)
+    if whole is None:
+        missing = f"a prompt in a file ({shorten(str(name), 80)}) that is not within reach"
+        return [] if at.notes.failures > before else [Prompt("", label, at, missing)]
+    if name.suffix in (".yaml", ".yml"):
+        return [Prompt(as_text(whole.value), label, whole)]
+    if whole.notes is not at.notes:
+        rows = listed(whole, "prompts")
+        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
+    text = whole.value
+    pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
+    kept = [piece for piece in pieces if piece]
+    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
 
 
 _COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
 
 
 def _of_code(at: Cursor, name: str, label: str) -> Prompt:
-    """Return the prompt that a program makes: a function in Python, a Python file that prints it, or a command."""
-    label, is_command = label or name, name.startswith("exec:")
+    """
+    Return the prompt that a program makes: a function, a Python file that prints it, or a command.
+
+    Where it cannot be run, given outputs are graded all the same.
+    """
+    label, words = label or name, name.removeprefix("exec:")
+    is_command = words != name or _COMMANDS.search(name) is not None
     program: FileProgram | PythonFunction | Executable | None = None
-    if is_javascript_file(name):
-        return _of_javascript(at, name, label)
+    why = why_not(name, command=is_command)
     try:
-        if is_command or _COMMANDS.search(name):
-            program = executable(name.removeprefix("exec:") if is_command else f"./{name}", at)
-        elif is_python_file(name):
-            alone = name.endswith(".py")
-            program = python_script_file(name, at) if alone else python_function(name, at, "")
-    except DefinitionError as problem:
-        at.warn(problem.message)
-        return Prompt("", label, at, f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
-    if program is None:
-        return _unmade(at, name, label, why_not(name))
-    if not is_allowed():
-        return _unmade(at, name, label, f"it is a program of the file: {CURE}")
-    return Prompt("", label, at, program=program)
-
-
-def _unmade(at: Cursor, name: str, label: str, why: str) -> Prompt:
-    """Return the prompt that code in *name* would make, and note *why* it does not."""
-    unmade = f"{shorten(name, 80)} makes no prompt: {why}"
-    at.warn(f"{unmade}; the input of its cases is empty")
-    return Prompt("", label, at, unmade=unmade)
-
-
-def _of_javascript(at: Cursor, name: str, label: str) -> Prompt:
-    """Return the prompt that JavaScript makes; where it cannot be run, given outputs are graded all the same."""
-    if not (why := why_not(name)):
-        try:
+        if is_command:
+            program = executable(words if words != name else f"./{name}", at)
+        elif is_python_file(name) and name.endswith(".py"):
+            program = python_script_file(name, at)
+        elif is_python_file(name) or not why:
             program = function_at(name, at, "")
-        except DefinitionError as problem:
-            why = problem.message
-        else:
-            shows = isinstance(program, FileProgram) and program.shows("_conversation")
-            return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
-    return _unmade(at, name, label, why)
+    except DefinitionError as problem:
+        if not is_javascript_file(name):
+            at.warn(problem.message)
+            return Prompt("", label, at, f"a prompt in a file ({shorten(name, 80)}) that is not within reach")
+        why = problem.message
+    if why:
+        unmade = f"{shorten(name, 80)} makes no prompt: {why}"
+        at.warn(f"{unmade}; the input of its cases is empty")
+        return Prompt("", label, at, unmade=unmade)
+    shows = isinstance(program, FileProgram) and program.shows("_conversation")
+    return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
 
 
 def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Prompt:
@@ -268,25 +259,6 @@ def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Pro
     return evolve(_known(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)
 
 
-def _read_file(at: Cursor, name: PurePosixPath, label: str) -> list[Prompt] | None:
-    """Return the prompts of the file *name*; None where it is not to be had, which is noted."""
-    if name.suffix in (".yaml", ".yml", ".csv", ".jsonl"):
-        whole = read_document_at(at.value, at, lacking=at.warn)
-        if whole is None:
-            return None
-        if name.suffix in (".yaml", ".yml"):
-            chat = compact(whole.value) if isinstance(whole.value, list) else as_text(whole.value)
-            return [Prompt(chat, label, whole)]
-        rows = listed(whole, "prompts")
-        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
-    text = read_text_at(at.value, at, lacking=at.warn)
-    if text is None:
-        return None
-    pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
-    kept = [piece for piece in pieces if piece]
-    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
-
-
 def _of_row(row: Cursor, label: str) -> Prompt:
     if row.has("prompt"):
         return Prompt(as_text(row.value["prompt"]), as_text(row.value.get("label")) or label, row["prompt"])
@@ -297,17 +269,10 @@ def _numbered(label: str, number: int, count: int) -> str:
     return label if count == 1 else f"{label} {number}"
 
 
-def ask(
-    prompt: Prompt,
-    variables: Mapping[str, Any],
-    prefix: str = "",
-    suffix: str = "",
-    *,
-    places: Mapping[str, Cursor] | None = None,
-) -> Asked:
-    """Return the input that *prompt* makes of *variables*, see `asked`; a broken template asks nothing."""
+def ask(prompt: Prompt, variables: Mapping[str, Any], *around: str, places: Mapping[str, Cursor]) -> Asked:
+    """Return the input that `asked` makes of *variables*; a broken template asks nothing."""
     try:
-        return asked(prompt, variables, prefix, suffix, places=places)
+        return asked(prompt, variables, *around, places=places)
     except LackingError as lack:
         prompt.at.error(lack)
     except DefinitionError as problem:  # promptfoo finds that out when it asks, and other prompts are asked
@@ -383,7 +348,7 @@ def _as_yaml_list(text: str) -> list[Any] | None:
     if not _YAML_CHAT.match(text):
         return None
     try:
-        found = plain(parse(text, "prompt").root, lambda *_: None)
+        found = Cursor.parse(text, "prompt").value
     except LoadError:
         return None
     return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
@@ -496,15 +461,15 @@ def providers_of(whole: Cursor) -> list[Cursor]:
     found = [one for item in ([*at] if isinstance(at.value, list) else [at]) for one in _from_file(item)]
     for provider in found:
         if isinstance(provider.value, dict) and "id" in provider.value:
-            check_keys(provider, _OF_PROVIDERS)
+            provider.reads(_OF_PROVIDERS)
     return found
 
 
 def _from_file(at: Cursor) -> list[Cursor]:
     """Return the provider at the cursor, or those in the file of YAML or JSON that it names."""
-    if not is_reference(at.value) or not at.value.lower().endswith(DATA) or not may_be_read(bare(at.value), at.loading):
+    if not is_reference(at.value) or not at.value.lower().endswith(DATA) or not may_be_read(at.value, at.loading):
         return [at]
-    whole = read_document_at(at.value, at)
+    whole = followed(at)
     return [] if whole is None else [*whole] if isinstance(whole.value, list) else [whole]
 
 

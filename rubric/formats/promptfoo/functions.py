@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rubric.errors import DefinitionError, RubricError
-from rubric.formats.cursor import Cursor, LackingError
+from rubric import DefinitionError, RubricError
+from rubric.embed import Cursor, shorten
+from rubric.formats.cursor import LackingError
 from rubric.formats.javascript_files import FileProgram, file_program
-from rubric.formats.javascript_modules import is_javascript_file, program_at
+from rubric.formats.javascript_modules import is_javascript_file, program_at, program_of_file
 from rubric.formats.python import is_python_file, python_function
-from rubric.internals.javascript import EXTRA, UNDEFINED, Program, is_installed
-from rubric.internals.programs import CURE, PythonFunction, is_allowed
-from rubric.internals.text import shorten
+from rubric.programs.javascript import EXTRA, UNDEFINED, Program, is_installed
+from rubric.programs.processes import CURE, PythonFunction, is_allowed
 
 
-def why_not(value: Any) -> str:
-    """Return why the function that *value* names is not called here, with the cure; empty if it can and may be."""
+def why_not(value: Any, *, command: bool = False) -> str:
+    """Return why the function, or the *command*, in *value* is not called, with the cure; '' if it can and may be."""
     if is_javascript_file(value):
         return "" if is_installed() else f"it needs an engine ({EXTRA})"
-    if is_python_file(value):
+    if command or is_python_file(value):
         return "" if is_allowed() else f"it is a program of the file: {CURE}"
     return "only JavaScript, TypeScript and Python are run"
 
@@ -35,17 +35,17 @@ def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
 
     It reads no files: a template may give it what a candidate wrote.
     """
-    function: Program | str | None = None
-    why = "only JavaScript and TypeScript are run"
-    if at.loading.root is None:
-        why = "it is in a file, and a text names none; load it from a file, or give the folder (base=...)"
-    elif is_javascript_file(at.value) and not (why := why_not(at.value)):
-        function = program_at(at.value, at)
-        why = function if isinstance(function, str) else ""
+    function: Program | None = None
+    why = "it is in a file, and a text names none; load it from a file, or give the folder (base=...)"
+    if at.loading.root is not None and not (why := why_not(at.value)):
+        try:
+            function = program_at(at.value, at, program_of_file)
+        except DefinitionError as problem:
+            why = problem.message
 
     def apply(*given: Any) -> Any:
         failure = why
-        if isinstance(function, Program):
+        if function is not None:
             try:
                 made = function.call(*given)
             except RubricError as problem:
@@ -58,9 +58,12 @@ def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
     return apply
 
 
-def may_call(value: Any) -> bool:
-    """True if *value* names a function that can be called here, and may be."""
-    return not why_not(value)
+def made_at(value: str, at: Cursor, default: str, *given: Any) -> tuple[Any, str]:
+    """Return what the function that *value* names makes of *given*, and why it makes nothing; see `function_at`."""
+    try:
+        return function_at(value, at, default).call(*given), ""
+    except RubricError as problem:
+        return None, str(problem)
 
 
 def function_at(value: str, at: Cursor, default: str) -> FileProgram | PythonFunction:
@@ -70,9 +73,6 @@ def function_at(value: str, at: Cursor, default: str) -> FileProgram | PythonFun
     Raises:
         DefinitionError: The file is not there or may not be read, or the module cannot start.
     """
-    if not is_javascript_file(value):
-        return python_function(value, at, default)
-    program = program_at(value, at, file_program)
-    if not isinstance(program, FileProgram):
-        raise DefinitionError("", str(program))
-    return program
+    if is_javascript_file(value):
+        return program_at(value, at, file_program)
+    return python_function(value, at, default)

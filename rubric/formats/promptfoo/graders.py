@@ -22,59 +22,109 @@ and `matchers/rag.ts`). promptfoo takes several calls for some of them, and embe
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
+from rubric import Choice, Choices, Criterion, DefinitionError, Holds, Levels, Rubric, Unit, YesNo
+from rubric.embed import Answer, Cursor, FrozenMap, Kind, shorten
 from rubric.formats import output_checks
-from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_code, is_reference, read_document_at
+from rubric.formats.assertion_data import KINDS, kind_called
+from rubric.formats.assertion_types import UnsupportedPatternError, as_schema
+from rubric.formats.includes import followed, is_code, is_reference
+from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
-from rubric.formats.promptfoo.parts import Assertion, judge_of, thresholded, unsupported
+from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
 from rubric.formats.promptfoo.texts import Context, OverOutputs, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
-from rubric.formats.text_metrics import EXTRA, SEVERAL, THRESHOLDS, TextMetric, is_installed
-from rubric.formats.tool_calls import KINDS, SOURCES, ValidCalls, schemas_of, trajectory_check
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.text import shorten
+from rubric.formats.text_metrics import SEVERAL, THRESHOLDS
+from rubric.formats.tool_calls import SOURCES, ValidCalls, schemas_of
+from rubric.programs.javascript import EXTRA as JS_EXTRA
+from rubric.programs.javascript import is_installed
 from rubric.suites.comparisons import MaxScore, SelectBest
-from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
-from rubric.values.checks import Holds, Measure, Similar, Within
-from rubric.values.criteria import Criterion
-from rubric.values.rubrics import Rubric
+from rubric.values import Similar
 
 Reader = Callable[[Cursor, Context, str], Assertion | None]
 
-# -- what a run took ---------------------------------------------------------------------------------------
+# -- what code decides ---------------------------------------------------------------------------------------
 
-_LIMITS = {"latency": ("latency", 1000), "cost": ("cost", 1), "perplexity": ("perplexity", 1)}
-"""The limit that each type sets, and how many of the file's units make one of ours: a latency is in milliseconds."""
+LIMITS = ("latency", "cost", "perplexity")
+_TEXTS = frozenset({*THRESHOLDS, "finish-reason"})
+"""Types whose value is text: data is written as JSON for them."""
 
 
-def limited(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noqa: ARG001 - as all readers
-    """Return the limit on the run, *kind*, at the cursor; None where an error was noted."""
-    name, units = _LIMITS[kind.removeprefix("not-")]
-    if not at.has("threshold"):
+def decided(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check at the cursor, of the type *kind*, which `kind_called` has; None where an error was noted."""
+    bare = kind.removeprefix("not-")
+    row = kind_called(bare)
+    if row is None or "promptfoo" not in row.systems:
+        return unsupported(kind, texts.as_text(at.value.get("value")), at)
+    if bare in LIMITS and not at.has("threshold"):
         return unsupported(f"{kind} without a threshold, which records a figure and decides nothing", "", at)
-    limit = at["threshold"].number(0)
-    if limit is None:
+    given: dict[str, Any] = {"any": True} if kind.startswith("not-") else {}
+    for key in (key for key in row.names("promptfoo") if at.has(key)):
+        try:
+            given[key] = _said(at, key, context, bare)
+        except UnsupportedPromptError as why:
+            return unsupported(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
+    if None in given.values():
         return None
-    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
-    return thresholded(plain, Within(**{name: limit / units}), kind)
+    if lack := _lacking(bare, row, given.get("value")):
+        return unsupported(f"{kind}{lack}", "", at)
+    if bare.endswith("-json") and (flaw := _no_schema(given.get("value"))):  # in promptfoo, it fails in the run
+        return unsupported(f"{kind} with a value that is no schema: {flaw}", "", at)
+    try:
+        check = at.built(row.read, given)
+    except UnsupportedPatternError as pattern:
+        if not is_installed():
+            return unsupported(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
+        code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
+        check = Holds(JavaScript(code, inline(code)))
+    return None if check is None else as_assertion(at, check, kind)
+
+
+def _no_schema(value: Any) -> str:
+    """Return why *value* is no schema; '' if it is one, or asks for none."""
+    try:
+        if value:
+            as_schema(value)
+    except DefinitionError as problem:
+        return shorten(problem.message, 120)
+    return ""
+
+
+def _lacking(bare: str, row: Kind, value: Any) -> str:
+    if cure := row.lacks():
+        return f", which needs {'a library' if bare.endswith('sql') else 'libraries'} ({cure})"
+    database = value.get("databaseType") if bare.endswith("sql") and isinstance(value, dict) else None
+    known = database is None or str(database).lower() in output_checks.DIALECTS
+    return "" if known else f" of {shorten(str(database), 40)}, whose SQL is not known here"
+
+
+def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
+    """Return the value of a *key* of the assertion at the cursor; None where an error was noted."""
+    if key != "value":
+        return at[key].number(written=True)
+    if bare in _TEXTS:
+        values = _values(at, context, several=bare in SEVERAL, empty=bare in THRESHOLDS)
+        return values if values is None or bare in SEVERAL else values[0]
+    content = texts.content_of(at["value"], context)
+    return None if content is None else content.value
+
+
+def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
+    """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
+    return unsupported(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
 
 
 # -- similarity of meaning ---------------------------------------------------------------------------------
 
-_MEASURES: dict[str, Measure] = {
-    "similar": "cosine",
-    "similar:cosine": "cosine",
-    "similar:dot": "dot",
-    "similar:euclidean": "euclidean",
-}
+
+_SIMILAR = ("similar", "similar:cosine", "similar:dot", "similar:euclidean")
 
 
 def similar(at: Cursor, context: Context, kind: str) -> Assertion | None:
@@ -87,12 +137,11 @@ def similar(at: Cursor, context: Context, kind: str) -> Assertion | None:
         model = _embedder(at.find("provider") or context.provider)
     except DefinitionError as problem:
         return unsupported(f"{kind} with the provider {problem.message}", "", at)
-    options: dict[str, Any] = {} if model is None else {"model": model}
-    check = at.built(Similar, values, threshold=bar, measure=_MEASURES[kind.removeprefix("not-")], **options)
+    options = {"measure": kind.partition(":")[2] or "cosine"} | ({} if model is None else {"model": model})
+    check = at.built(Similar, values, threshold=bar, **options)
     if check is None:
         return None
-    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
-    return thresholded(plain, check, kind)
+    return as_assertion(at, check, kind)
 
 
 def _embedder(at: Cursor | None) -> str | None:
@@ -108,65 +157,6 @@ def _embedder(at: Cursor | None) -> str | None:
         inner = at.find("embedding", "id")
         return None if inner is None or inner.value == at.value else _embedder(inner)
     return embedding_name(at.value) if isinstance(at.value, str) else None
-
-
-# -- similarity of words and letters -----------------------------------------------------------------------
-
-
-def compared(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the comparison with references, of the type *kind*, at the cursor; None where an error was noted."""
-    bare = kind.removeprefix("not-")
-    bar = at["threshold"].number(0, written=True) if at.has("threshold") else THRESHOLDS[bare]
-    references = _values(at, context, several=bare in SEVERAL, empty=True)
-    if references is None or bar is None:
-        return None
-    if not is_installed():
-        return unsupported(f"{kind}, which needs libraries ({EXTRA})", "", at)
-    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
-    return thresholded(plain, Holds(TextMetric(bare, tuple(references), bar)), kind)
-
-
-def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
-    """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
-    return unsupported(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
-
-
-# -- the form of an output, and how it ended -----------------------------------------------------------------
-
-
-def formed(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the check of the form of an output, of the type *kind*, at the cursor; None where an error was noted."""
-    bare, value = kind.removeprefix("not-"), at["value"]
-    content = None if value.value is None else texts.content_of(value, context)
-    if content is None and value.value is not None:
-        return None
-    given = None if content is None else content.value
-    if bare.endswith("sql"):
-        if not output_checks.sql_is_installed():
-            return unsupported(f"{kind}, which needs a library ({output_checks.SQL_EXTRA})", "", at)
-        database = given.get("databaseType") if isinstance(given, dict) else None
-        if database is not None and str(database).lower() not in output_checks.DIALECTS:
-            return unsupported(f"{kind} of {shorten(str(database), 40)}, whose SQL is not known here", "", at)
-    try:
-        return thresholded(at, Holds(output_checks.form_of(bare, given)), kind)
-    except DefinitionError as problem:
-        value.error(problem.message)
-        return None
-
-
-def finished(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the check of why the model stopped, of the type *kind*, at the cursor; None where an error was noted."""
-    values = _values(at, context, several=False)
-    return None if values is None else thresholded(at, Holds(output_checks.FinishReason(values[0])), kind)
-
-
-def scored_by_perplexity(at: Cursor, context: Context, kind: str) -> Assertion | None:  # noqa: ARG001 - as all readers
-    """Return the score by perplexity, of the type *kind*, at the cursor; None where an error was noted."""
-    bar = at["threshold"].number(0, 1, written=True) if at.has("threshold") else None
-    if at.has("threshold") and bar is None:
-        return None
-    plain = at.holding({key: value for key, value in at.value.items() if key != "threshold"})
-    return thresholded(plain, Holds(output_checks.PerplexityScore(bar)), kind)
 
 
 # -- comparisons of the outputs of a test -----------------------------------------------------------------------
@@ -208,7 +198,7 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
     if kind.startswith("not-"):
         return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     options = texts.fields(at["value"], "options of max-score (a mapping)")
-    texts.check_keys(at["value"], frozenset({"method", "weights", "threshold"})) if options else None
+    at["value"].reads(frozenset({"method", "weights", "threshold"})) if options else None
     method = options["method"].value if "method" in options else "average"
     if method not in ("average", "sum"):
         options["method"].error(f"expected average or sum, got {shorten(repr(method), 40)}")
@@ -227,23 +217,6 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
 # -- calls of tools ----------------------------------------------------------------------------------------
 
 
-def of_tool_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the check of the run's tool calls, of the type *kind*, at the cursor; None where an error was noted."""
-    bare, value = kind.removeprefix("not-"), at["value"]
-    bar = at["threshold"].number(0, 1, written=True) if at.has("threshold") else None
-    content = None if value.value is None else texts.content_of(value, context)
-    if (at.has("threshold") and bar is None) or (content is None and value.value is not None):
-        return None
-    try:
-        given = None if content is None else content.value
-        check = trajectory_check(bare, given, negate=kind.startswith("not-"), threshold=bar)
-    except DefinitionError as problem:
-        value.error(problem.message)
-        return None
-    plain = at.holding({key: one for key, one in at.value.items() if key != "threshold"})
-    return thresholded(plain, check, kind)
-
-
 def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the check of the calls against the provider's tools, of the type *kind*, at the cursor."""
     bare = kind.removeprefix("not-")
@@ -260,16 +233,14 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
             schemas |= schemas_of(content.value)
         except (UnsupportedPromptError, DefinitionError) as problem:
             return unsupported(f"{kind} with tools that cannot be read", str(problem), at)
-    return thresholded(at, Holds(ValidCalls(bare, schemas)), kind)
+    return as_assertion(at, Holds(ValidCalls(bare, schemas)), kind)
 
 
 def _tools_in(at: Cursor) -> Cursor | None:
     """Return the tools at the cursor, or in the file that it names; None where there is no such file."""
-    if not is_reference(at.value):
-        return at
-    if is_code(at.value) or at.loading.root is None:
+    if is_reference(at.value) and (is_code(at.value) or at.loading.root is None):
         return None
-    return read_document_at(at.value, at, lacking=at.warn)
+    return followed(at, at.warn)
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -473,27 +444,30 @@ def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False)
     if content is None or content.value in ([], {}) or (content.value == "" and not empty):
         at.error(f"{at.value['type']} needs a text; write it as `value`")
         return None
-    given = content.value if several and isinstance(content.value, list) else [content.value]
-    return [one if isinstance(one, str) else texts.compact(one) for one in given]
+    given = [*content] if several and isinstance(content.value, list) else [content]
+    found = [one.words() if isinstance(one.value, str) and not empty else texts.as_text(one.value) for one in given]
+    return None if None in found else [one for one in found if one is not None]
 
 
-_TRANSFORMED = frozenset({"contextTransform"})
+BAR, _TRANSFORMED, _NONE = frozenset({"threshold"}), frozenset({"contextTransform"}), frozenset[str]()
 
 GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
-    **{name: (limited, frozenset()) for name in _LIMITS},
-    **{name: (similar, frozenset()) for name in _MEASURES},
-    **{name: (compared, frozenset()) for name in THRESHOLDS},
-    **{name: (formed, frozenset()) for name in output_checks.FORMS},
-    "select-best": (select_best, frozenset()),
-    "max-score": (max_score, frozenset()),
-    "finish-reason": (finished, frozenset()),
-    "perplexity-score": (scored_by_perplexity, frozenset()),
-    "meteor": (meteor, frozenset({"alpha", "beta", "gamma"})),
-    **{name: (of_tool_calls, frozenset()) for name in KINDS},
-    **{name: (valid_calls, frozenset()) for name in SOURCES},
+    **{name: (decided, row.names("promptfoo")) for name, row in KINDS.items() if "promptfoo" in row.systems},
+    **dict.fromkeys(_SIMILAR, (similar, BAR)),
+    "select-best": (select_best, _NONE),
+    "max-score": (max_score, _NONE),
+    "meteor": (meteor, BAR | {"alpha", "beta", "gamma"}),
+    **dict.fromkeys(SOURCES, (valid_calls, _NONE)),
     **{
-        name: (model_graded, _TRANSFORMED if "context" in one.needs else frozenset())
+        name: (model_graded, (_NONE if one.fixed else BAR) | (_TRANSFORMED if "context" in one.needs else _NONE))
         for name, one in MODEL_GRADERS.items()
     },
 }
 """The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions."""
+
+NEED_VALUE = frozenset({
+    *(name for name, row in KINDS.items() if "promptfoo" in row.systems and "value" in row.needs()),
+    *(name for name, grader in MODEL_GRADERS.items() if "value" in grader.needs),
+    *_SIMILAR, "select-best",
+})  # fmt: skip
+"""The types that say nothing without a value: promptfoo reads such an assertion, and fails its test."""

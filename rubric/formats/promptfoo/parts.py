@@ -9,20 +9,16 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import Cursor
+from rubric import Criterion, DefinitionError, Judge, Rubric
+from rubric.embed import Check, Cursor, shorten
 from rubric.formats.includes import is_code
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.texts import check_keys, fields, named, with_environment
-from rubric.internals.javascript import EXTRA
-from rubric.internals.programs import CURE
+from rubric.formats.promptfoo.texts import fields, named, with_environment
 from rubric.internals.secrets import is_secret
-from rubric.internals.text import shorten
-from rubric.values.checks import Check, Unsupported
-from rubric.values.criteria import Criterion
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric
+from rubric.programs.javascript import EXTRA
+from rubric.programs.processes import CURE
+from rubric.values import Unsupported
 
 
 @frozen
@@ -67,7 +63,7 @@ _CURES = {
     r"prompts of its own|in its rubricPrompt|with code:": "leave its rubricPrompt out: ours asks the same",
     r"RE2": "write the pattern without look-around and back references, or as javascript",
     r"without a threshold": "give it a threshold",
-    r"no template|without code|with a value|is no JSON": "correct its value",
+    r"no template|without code|with(?:out)? a value|is no JSON": "correct its value",
     r"filter": "write the filtered text into the file",
     r"whose SQL": f"name one of the databases that are known, or {_GIVEN}",
 }
@@ -96,18 +92,16 @@ def lacking(kind: str, lacks: list[str], place: Cursor) -> Assertion:
     return Assertion(words, Unsupported(words, cure=cure_of(words)), kind=kind, place=place)
 
 
-def thresholded(at: Cursor, check: Check, kind: str) -> Assertion | None:
-    """Return *check* under the assertion's own threshold and turned over, where it says so."""
+def as_assertion(at: Cursor, check: Check, kind: str, bar: float | None = None) -> Assertion | None:
+    """Return *check* as the assertion of a *kind*: turned over by a `not-`, and passing from *bar* on, if any."""
     negate = kind.startswith("not-")
-    words = f"not {check}" if negate else str(check)
-    bar = at["threshold"].number(written=True) if at.has("threshold") else None
-    if at.has("threshold") and bar is None:
-        return None
     if not negate and bar is None:
-        return Assertion(words, check, kind=kind)
+        return Assertion(str(check), check, kind=kind)
     criteria = [Criterion(str(check), id="overall", answer=check)]
-    rubric = at.built(Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge")
-    return None if rubric is None else Assertion(words, rubric, kind=kind)
+    rubric = (at.find("threshold") or at).built(
+        Rubric, criteria=criteria, threshold=bar, negate=negate, degenerate="judge"
+    )
+    return None if rubric is None else Assertion(f"{'not ' * negate}{check}", rubric, kind=kind)
 
 
 _TAKEN = {**{name: name for name in SETTINGS}, "max_completion_tokens": "max_tokens"}
@@ -171,7 +165,7 @@ def _with_config(at: Cursor) -> Judge | None:
             known = _TAKEN if name.islower() else ()  # maxTokens is another vendor's own word
             what = f"{name} is not used; of a grader's configuration, temperature, max_tokens and seed are"
             setting.unknown(what, known)
-    check_keys(at, frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
+    at.reads(frozenset({"id", "config", "label"}), quiet=_OTHER_KINDS)
     return None if said is None else _judge(at, said, settings)
 
 

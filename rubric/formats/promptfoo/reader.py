@@ -16,8 +16,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError, RubricError
-from rubric.formats.cursor import Cursor, Loading, Notes
+from rubric import DefinitionError, RubricError
+from rubric.embed import Cursor, FrozenMap, Loading, Notes, shorten
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript_modules import is_javascript_file
@@ -40,7 +40,7 @@ from rubric.formats.promptfoo.columns import (
     providers_of,
     tools_of,
 )
-from rubric.formats.promptfoo.functions import filter_at, function_at, may_call, why_not
+from rubric.formats.promptfoo.functions import filter_at, made_at, why_not
 from rubric.formats.promptfoo.parts import unsupported
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
@@ -58,16 +58,13 @@ from rubric.formats.promptfoo.texts import (
     Context,
     Slots,
     as_text,
-    check_keys,
     fields,
     filled,
     named,
 )
 from rubric.formats.providers import read_provider, runs_of
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.javascript import JavaScriptError, ThrownError
-from rubric.internals.programs import ProgramError
-from rubric.internals.text import shorten
+from rubric.programs.javascript import JavaScriptError, ThrownError
+from rubric.programs.processes import ProgramError
 from rubric.suites.cases import Case, History
 from rubric.suites.providers import Provider
 from rubric.suites.suite import Suite
@@ -123,7 +120,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
             filters = fields(whole["nunjucksFilters"], "filters of templates (a mapping)")
             notes.loading = evolve(notes.loading, filters={name: filter_at(name, at) for name, at in filters.items()})
         if not is_test(whole):
-            check_keys(whole, _KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)
+            whole.reads(_KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)
     cases = _unique(_cases(whole))
     if not cases and not notes.errors:
         whole.error("there are no tests in it; a configuration of promptfoo has `tests`")
@@ -235,7 +232,7 @@ def _history(case: Case, test: Test, cell: Cell, slots: Slots, turns: Counter[st
 
 def _made_names(test: Test) -> list[str]:
     """Return the names of the variables of *test* that a program makes which may be run."""
-    return [name for name, at in test.variables.items() if is_reference(at.value) and may_call(at.value)]
+    return [name for name, at in test.variables.items() if is_reference(at.value) and not why_not(at.value)]
 
 
 def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
@@ -246,11 +243,8 @@ def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
     variables, places = dict(slots.variables), dict(test.variables)
     for name in names:
         at, shown = places[name], cell.prompt.template if cell.prompt is not None else ""
-        why = f"expected {{'output': its value}} of {shorten(at.value, 80)}"
-        try:
-            said = function_at(at.value, at, "get_var").call(name, shown, variables)
-        except RubricError as problem:
-            said, why = None, str(problem)
+        said, why = made_at(at.value, at, "get_var", name, shown, variables)
+        why = why or f"expected {{'output': its value}} of {shorten(at.value, 80)}"
         made = said if isinstance(said, dict) else {}
         output = made.get("output")
         if not output or made.get("error") or not (isinstance(output, str) or is_javascript_file(at.value)):

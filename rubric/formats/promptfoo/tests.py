@@ -16,37 +16,35 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError, LoadError, RubricError
+from rubric import DefinitionError
+from rubric.embed import Cursor, shorten
 from rubric.formats import pdf
 from rubric.formats.assertion_types import assertion_of
-from rubric.formats.cursor import Cursor, LackingError
-from rubric.formats.files import read_bytes
+from rubric.formats.cursor import LackingError
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
     LackingFileError,
+    bytes_of,
     expand_at,
+    followed,
     is_code,
     is_outside,
     is_reference,
     located_file,
     read_at,
     read_document_at,
-    read_text_at,
-    unread,
+    read_file_at,
 )
-from rubric.formats.promptfoo.functions import function_at, may_call, why_not
+from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.promptfoo.texts import (
     as_text,
-    check_keys,
     compact,
     each_text,
     fields,
-    followed,
     listed,
     named,
     with_environment,
 )
-from rubric.internals.text import shorten
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")
@@ -201,7 +199,7 @@ def test_of(at: Cursor) -> list[Test]:
     if found is None or not found.mapping("a test (a mapping)"):
         return []
     with found.notes.lacking() as lacks:
-        check_keys(found, _KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
+        found.reads(_KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
         variables = _variables(found.find("vars"))
     metadata = found.find("metadata")
     given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
@@ -247,7 +245,7 @@ def _variables(at: Cursor | None) -> dict[str, Cursor]:
         # As in promptfoo, a file of variables is beside the file of tests; any other is beside the configuration.
         first = at.loading.first
         at = evolve(at, notes=at.notes.of(at.notes.document, evolve(at.loading, first=None)))
-        parts = [read_document_at(reference, at) for reference in expand_at(at.value, at)]
+        parts = [followed(one) for one in expand_at(at)]
         for whole in parts:
             if whole is not None:
                 whole.notes.loading = evolve(whole.loading, first=first)
@@ -265,10 +263,7 @@ def tests_of(at: Cursor | None) -> list[Test]:
     if isinstance(at.value, str):
         return _named(at)
     if isinstance(at.value, dict) and at.has("path"):
-        name = as_text(at.value["path"])
-        if not is_code(name):
-            return _named(at["path"])
-        return _generated(at, name, at.value.get("config")) or [_elsewhere(at, name)]
+        return _named(at["path"], at.value.get("config"))
     return [test for item in listed(at, "tests") for test in _of_item(item)]
 
 
@@ -282,41 +277,39 @@ _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
 """The files of tests that a folder is short for."""
 
 
-def _named(at: Cursor, *, listed: bool = False) -> list[Test]:
-    name = at.value.removeprefix("file://")
-    if is_code(name) or "://" in name:
-        return _generated(at, name) or [_elsewhere(at, name)]
-    with at.notes.lacking() as lacks:
-        references = expand_at(at.value, at, _FOLDERS)
-    if lacks:
-        return [Test(at.holding({}), description=f"tests of {name}", lacks=f"tests in a file with {lacks[0]}")]
-    return [test for reference in references for test in _of_file(at.holding(reference), listed=listed)]
-
-
-def _generated(at: Cursor, name: str, config: Any = None) -> list[Test]:
-    """Return the tests that the function *name* makes, of *config* if there is one; none where it may not be run."""
-    if not may_call(name):
-        return []
-    try:
-        made = function_at(name, at, "generate_tests").call(*([] if config is None else [config]))
-    except RubricError as problem:
-        made, why = None, str(problem)
-    else:
-        why = f"expected a list of tests, got {shorten(repr(made), 60)}"
-    if not isinstance(made, list):
-        lacks = f"tests that a program makes, which failed ({shorten(why, 160)})"
-        return [Test(at.holding({}), description=f"tests of {name}", lacks=lacks)]
-    return [test for one in at.holding(made) for test in test_of(one)]
-
-
-def _elsewhere(at: Cursor, name: str) -> Test:
-    """Return the ungraded test in the place of those that a program makes, or that are on another machine."""
+def _named(at: Cursor, config: Any = None, *, listed: bool = False) -> list[Test]:
+    """Return the tests of the files that the cursor names, or those that a function makes of *config*, if any."""
+    reference = as_text(at.value)
+    name = reference.removeprefix("file://")
     if is_code(name):
-        what, cure = "a program makes", f"{why_not(name)}; or write them as YAML, JSON, JSONL or CSV"
-    else:
-        what, cure = "are on another machine", "download them, and name the file"
+        return _generated(at, name, *([] if config is None else [config]))
+    if "://" in name:
+        return [_elsewhere(at, name, "are on another machine", "download them, and name the file")]
+    with at.notes.lacking() as lacks:
+        files = expand_at(at.holding(reference), _FOLDERS)
+    if lacks:
+        return [_ungraded(at, name, f"tests in a file with {lacks[0]}")]
+    return [test for file in files for test in _of_file(file, listed=listed)]
+
+
+def _generated(at: Cursor, name: str, *given: Any) -> list[Test]:
+    """Return the tests that the function *name* makes of what is *given*, or an ungraded one in their place."""
+    if why := why_not(name):
+        return [_elsewhere(at, name, "a program makes", f"{why}; or write them as YAML, JSON, JSONL or CSV")]
+    made, why = made_at(name, at, "generate_tests", *given)
+    if made and isinstance(made, list):
+        return [test for one in at.holding(made) for test in test_of(one)]
+    why = why or f"expected a list of tests, got {shorten(repr(made), 60)}"
+    return [_ungraded(at, name, f"tests that a program makes, which failed ({shorten(why, 160)})")]
+
+
+def _elsewhere(at: Cursor, name: str, what: str, cure: str) -> Test:
     at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case takes their place; {cure}")
-    return Test(at.holding({}), description=f"tests of {name}", lacks=f"tests that {what} ({shorten(name, 80)})")
+    return _ungraded(at, name, f"tests that {what} ({shorten(name, 80)})")
+
+
+def _ungraded(at: Cursor, name: str, lacks: str) -> Test:
+    return Test(at.holding({}), description=f"tests of {name}", lacks=lacks)
 
 
 def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
@@ -327,8 +320,7 @@ def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
     if lacks:
         at.warn(f"{lacks[0]} (one ungraded case takes the place of its tests)")
         name = shorten(at.value.removeprefix("file://"), 80)
-        why = f"tests in a file that is not within reach ({name})"
-        return [Test(at.holding({}), description=f"tests of {name}", lacks=why)]
+        return [_ungraded(at, name, f"tests in a file that is not within reach ({name})")]
     if whole is None:
         return []
     if at.value.lower().endswith(_TABLES):
@@ -351,10 +343,8 @@ def _items(at: Cursor) -> list[Cursor]:
 
 
 def _spread(at: Cursor) -> list[Cursor]:
-    """Return each file that *at* names, one or a pattern for several, with its scheme; else *at* itself."""
-    if not isinstance(at.value, str):
-        return [at]
-    return [at.holding(name if is_reference(name) else f"file://{name}") for name in expand_at(at.value, at, _FOLDERS)]
+    """Return each file that *at* names, one or a pattern for several; else *at* itself."""
+    return expand_at(at, _FOLDERS) if isinstance(at.value, str) else [at]
 
 
 def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
@@ -365,7 +355,7 @@ def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     for scenario in scenarios:
         if not scenario.mapping("a scenario with config and tests (a mapping)"):
             continue
-        check_keys(scenario, OF_A_SCENARIO, None, _IN_TESTS)
+        scenario.reads(OF_A_SCENARIO, None, _IN_TESTS)
         configurations = tests_of(scenario["config"])
         tests = tests_of(scenario.find("tests")) or [Test(scenario)]
         for data in configurations:
@@ -413,7 +403,7 @@ def _choices(at: Cursor, *, expand: bool) -> list[Any]:
         at.error(LackingError("a text of several lines that begins with file://", why))
         return [at.value]
     if is_reference(at.value) and not is_code(at.value):
-        return [_read(at.holding(reference)) for reference in expand_at(at.value, at)] or [None]
+        return [_read(file) for file in expand_at(at)] or [None]
     if expand and isinstance(at.value, list) and at.value and isinstance(at.value[0], str):
         return [value for item in at for value in _choices(item, expand=False)]
     return [at.value]
@@ -429,20 +419,16 @@ def _read(at: Cursor) -> Any:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
     lacking = None if is_outside(at.value, at.loading) else partial(_lacking, at)
-    if suffix in (".yaml", ".yml"):  # promptfoo shows the file as JSON; a file of JSON is a text like any other
-        found = read_document_at(at.value, at, lacking=lacking)
-        return None if found is None else compact(found.value)
-    text = read_text_at(at.value, at, lacking=lacking)
-    return None if text is None else text.strip()
+    # promptfoo shows a file of YAML as JSON; a file of JSON is a text like any other.
+    found = read_file_at(at.value, at, (".yaml", ".yml"), lacking)
+    if found is None:
+        return None
+    return found.value.strip() if found.notes is at.notes else compact(found.value)
 
 
 def _text_of_pdf(at: Cursor) -> str | None:
     def work(name: str) -> str:
-        located = located_file(name, at.loading)
-        try:
-            data = read_bytes(located.real, at.loading.root, pdf.LARGEST + 1)
-        except LoadError as error:
-            raise unread(name, located, at.loading, error) from None
+        data = bytes_of(located_file(name, at.loading), at.loading, name, pdf.LARGEST + 1)
         if len(data) > pdf.LARGEST:
             raise LackingFileError("", f"a PDF has at most {pdf.LARGEST // 1_000_000} MB; split it")
         try:

@@ -12,25 +12,19 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
-from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError, RubricError
-from rubric.formats.cursor import Cursor
-from rubric.formats.includes import is_code, is_reference, read_document_at, read_text_at
+from rubric import Choices, DefinitionError
+from rubric.embed import Cursor, FrozenMap, shorten, suggest, thaw
+from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.json import javascript_data, javascript_number
-from rubric.formats.promptfoo.functions import function_at, why_not
+from rubric.formats.json_values import javascript_data, javascript_number
+from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.render import is_template, names_in, render, show_environment
-from rubric.internals.fields import suggest
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.javascript import Program
-from rubric.internals.text import shorten
-from rubric.values.answers import Choices
-from rubric.values.requests import Role
+from rubric.programs.javascript import Program
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
 """Names that promptfoo gives a template itself."""
@@ -72,27 +66,6 @@ def listed(at: Cursor, what: str) -> list[Cursor]:
     return [] if at.value is None else at.listing(f"a list of {what}")
 
 
-def check_keys(
-    at: Cursor,
-    known: frozenset[str],
-    fates: Mapping[str, str] | None = None,
-    elsewhere: Mapping[Any, str] | None = None,
-    quiet: frozenset[str] = frozenset(),
-) -> None:
-    """
-    Note each key of *at* that is not *known*: what becomes of it, by *fates*, or where it belongs, by *elsewhere*.
-
-    Keys that are *quiet* change nothing here, and neither does a key that resembles one: `shared`, which holds YAML
-    anchors, is no `sharing`.
-    """
-    for key, part in named(at):
-        if fates and key in fates:
-            part.warn(fates[key])
-        elif key not in known and key not in quiet:
-            what = f"the key {key!r} is not read{suggest(key, sorted(known)) if key else ''}"
-            part.unknown(what, known | (fates or {}).keys(), elsewhere)
-
-
 _INCLUDE = re.compile(
     r"(?P<raw>\{%-?\s*raw\b.*?(?:\bendraw\s*-?%\}|\Z))"
     r"|\{%(?P<left>-?)\s*include\s+(['\"])(?P<name>[^'\"\n]+)\3(?P<missing>\s+ignore\s+missing)?\s*(?P<right>-?)%\}",
@@ -127,7 +100,7 @@ def _with_included(at: Cursor, text: str, taken: Iterator[int], depth: int) -> s
 
 def with_environment(at: Cursor, text: str) -> str:
     """Return *text*, found at the cursor, with declared environment variables in their places."""
-    return show_environment(text, at.loading, at.notes, at.path) if _ENVIRONMENT.search(text) else text
+    return show_environment(text, at) if _ENVIRONMENT.search(text) else text
 
 
 def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
@@ -181,11 +154,6 @@ def each_text(value: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, list):
         return [each_text(inner, change) for inner in value]
     return change(value) if isinstance(value, str) else value
-
-
-def followed(at: Cursor) -> Cursor | None:
-    """Return the document that *at* names, if it is a reference, else *at*; None if it could not be read."""
-    return read_document_at(at.value, at) if is_reference(at.value) else at
 
 
 # -- templates of assertions -------------------------------------------------------------------------------
@@ -361,11 +329,9 @@ def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
         return at
     if is_code(at.value):
         return at.holding(_made_by(at, is_prompt=is_prompt))
-    suffix = PurePosixPath(at.value).suffix
-    if suffix in (".yaml", ".yml") or (suffix == ".json" and not is_prompt):
-        return followed(at)
-    text = read_text_at(at.value, at)
-    return None if text is None else at.holding(text.strip() if suffix == ".txt" or not is_prompt else text)
+    found = read_file_at(at.value, at, (".yaml", ".yml") if is_prompt else (".yaml", ".yml", ".json"))
+    is_text = found is not None and found.notes is at.notes and (not is_prompt or at.value.endswith(".txt"))
+    return at.holding(found.value.strip()) if found is not None and is_text else found
 
 
 def _made_by(at: Cursor, *, is_prompt: bool) -> str | list[Any]:
@@ -373,14 +339,11 @@ def _made_by(at: Cursor, *, is_prompt: bool) -> str | list[Any]:
     if not is_prompt or not is_javascript_file(at.value):
         raise UnsupportedPromptError(f"code: {at.value}")
     if not (why := why_not(at.value)):
-        try:
-            made = function_at(at.value, at, "").call()
-        except RubricError as problem:
-            why = f"which failed ({shorten(str(problem), 160)})"
-        else:
-            if made and isinstance(made, str | list):
-                return made
-            why = f"which returned {shorten(repr(made), 60)}, no text or list of messages"
+        made, failure = made_at(at.value, at, "")
+        if made and isinstance(made, str | list):
+            return made
+        why = f"which returned {shorten(repr(made), 60)}, no text or list of messages"
+        why = f"which failed ({shorten(failure, 160)})" if failure else why
     raise UnsupportedPromptError(f"code: {at.value}, {why}")
 
 
@@ -408,7 +371,7 @@ def _of_messages(messages: Any, slots: Slots) -> str:
 def _message(index: int, message: Any, slots: Slots) -> dict[str, str]:
     role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
     role = "system" if role == "developer" else role
-    if not isinstance(role, str) or role not in get_args(Role) or not isinstance(content, str | list):
+    if role not in ("system", "user", "assistant") or not isinstance(content, str | list):
         allowed = "a message with a role (system, user, assistant) and a content"
         raise DefinitionError("", f"message {index + 1}: expected {allowed}, got {shorten(repr(message), 60)}")
     return {"role": role, "content": slots.filled(content if isinstance(content, str) else _joined(content))}

@@ -13,12 +13,13 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.errors import DefinitionError
+from rubric import Criterion, DefinitionError, FitsSchema, Holds, Judge, Levels, Matches, Rubric, Unit, YesNo
+from rubric.embed import NOTHING, Answer, Check, shorten, thaw
 from rubric.formats.assertion_data import said_of, transform_said
 from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
-from rubric.formats.losses import Held, Losses, provider_of, without
+from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
@@ -27,43 +28,22 @@ from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
-from rubric.formats.text_metrics import THRESHOLDS
 from rubric.grading.prompting import level_lines
-from rubric.internals.frozen_map import thaw
-from rubric.internals.text import shorten
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
-from rubric.values import checks
-from rubric.values.answers import Answer, Levels, Unit, YesNo
-from rubric.values.checks import NOTHING, Check, Unsupported
-from rubric.values.criteria import Criterion, slug
+from rubric.values import Similar, Unsupported
 from rubric.values.images import sent_image
-from rubric.values.judges import Judge
-from rubric.values.rubrics import Rubric, averaged
 
 _HOLDS = {
     Case: Held(
-        {
-            "id",
-            "rubric",
-            "input",
-            "output",
-            "messages",
-            "images",
-            "variables",
-            "judge",
-            "judges",
-            "metadata",
-            "place",
-            "providers",
-            "unasked",
-        }
+        {"id", "rubric", "input", "output", "messages", "images", "variables", "judge", "judges", "metadata", "place",
+         "providers", "unasked"}
     ),
     Rubric: Held({"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"}),
     Criterion: Held({"text", "id", "answer", "weight", "polarity", "tags"}),
     Judge: Held({"model", *SETTINGS}),
-}
+}  # fmt: skip
 """What promptfoo has a place for; for the rest it has none."""
 
 
@@ -97,7 +77,7 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
     """Give an assertion its criterion's id as metric, where reading would give it another."""
     taken: set[str] = set()
     for assertion, id_ in zip(asserts, ids, strict=True):
-        own = unused(slug(assertion.get("metric") or assertion["type"]), taken)
+        own = unused(Criterion(assertion.get("metric") or assertion["type"]).id, taken)
         if own != id_ and "metric" not in assertion:
             assertion["metric"] = id_
         taken.add(id_)
@@ -117,15 +97,12 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     if rubric.criteria and (named_otherwise or only.tags or only.weight != 1 or only.is_unwanted):
         return None
     if isinstance(only.answer, Check):
-        turned = rubric.negate or rubric.threshold is not None
-        made = _check(only.answer, negated=rubric.negate) if turned and only.text == str(only.answer) else None
-        own = rubric.threshold is not None
-        code = made is not None and made["type"].endswith(("javascript", "python"))  # turn their own verdicts over
-        if made is None or code or (own and made["type"] in _WITH_THRESHOLDS):
+        turned = turned_check and only.text == str(only.answer)
+        made = _check(only.answer, negated=True) if turned else None
+        if made is None or made["type"].endswith(("javascript", "python")):  # they turn their own verdicts over
             return None
         losses.fields(averaged(rubric), after=" of the rubric")
-        made["type"] = f"not-{made['type']}" if rubric.negate else made["type"]
-        return {**made, "threshold": rubric.threshold} if own else made
+        return {**made, "type": f"not-{made['type']}"}
     if not isinstance(only.answer, Unit):
         return None
     losses.fields(averaged(rubric), after=" of the rubric")
@@ -140,13 +117,6 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     return made
 
 
-_WITH_THRESHOLDS = frozenset({
-    "latency", "cost", "perplexity", "perplexity-score", "similar", "similar:dot", "similar:euclidean", "tool-call-f1",
-    *THRESHOLDS,
-})  # fmt: skip
-"""The types whose threshold is the check's own."""
-
-
 def _transform(criterion: Criterion) -> dict[str, Any]:
     """Return the keys for the transform that *criterion* is on; none where promptfoo does not have it so."""
     on = criterion.on
@@ -156,7 +126,7 @@ def _transform(criterion: Criterion) -> dict[str, Any]:
 
 
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
-    function = criterion.answer.function if isinstance(criterion.answer, checks.Holds) else None
+    function = criterion.answer.function if isinstance(criterion.answer, Holds) else None
     transform = function.transform if isinstance(function, Transformed) else criterion.on
     if isinstance(transform, Transform) and transform.shared:
         losses.add(
@@ -254,13 +224,13 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 
 def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
     match check:
-        case checks.FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
+        case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
             return {"type": "equals", "value": escaped(thaw(const))}
         case Unsupported() if check.type.removeprefix("not-") in KNOWN - {"llm-rubric", "assert-set"}:
             return {"type": check.type}
-        case checks.Similar():
+        case Similar():
             return _similar(check)
-        case checks.Matches() if _RE2.search(check.pattern):
+        case Matches() if _RE2.search(check.pattern):
             return None
     said = said_of(check, negated=negated)
     if said is None or "promptfoo" not in said.systems:
@@ -271,10 +241,10 @@ def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
 _RE2 = re.compile(r"\A\(\?[a-zA-Z-]+\)|\(\?P<|\\[AzQC]|\[\[:|\\x\{")
 """Parts of a pattern that RE2 has, and JavaScript has not."""
 
-_DEFAULT = checks.Similar("x")
+_DEFAULT = Similar("x")
 
 
-def _similar(check: checks.Similar) -> dict[str, Any] | None:
+def _similar(check: Similar) -> dict[str, Any] | None:
     if not isinstance(check.model, str):
         return None
     made: dict[str, Any] = {"type": "similar" if check.measure == "cosine" else f"similar:{check.measure}"}

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 from jinja2.runtime import Undefined
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError
+from rubric.embed import shorten
 from rubric.formats.cursor import LackingError
-from rubric.formats.json import javascript_data, javascript_number
-from rubric.internals.text import shorten
+from rubric.formats.json_values import javascript_data, javascript_number
 
 LARGEST = 1_000_000
 """Characters of any text that a template makes."""

@@ -18,12 +18,11 @@ from typing import Any, Literal
 from attrs import define, field, frozen
 from jinja2 import Template, TemplateError, nodes
 
-from rubric.errors import DefinitionError
-from rubric.formats.cursor import LackingError, Loading, Notes
-from rubric.formats.document import KeyPath
+from rubric import DefinitionError
+from rubric.embed import Cursor, Loading, Wording, shorten
+from rubric.formats.cursor import LackingError
 from rubric.formats.templates.filters import as_text, joined
 from rubric.formats.templates.sandbox import Counting, Sandbox, check
-from rubric.internals.text import shorten
 
 LONGEST = 200_000
 """Characters of one template."""
@@ -148,16 +147,16 @@ class _Plain:
                 raise DefinitionError("", f"a variable of the template is no plain data but {type(value).__name__}")
 
 
-def show_environment(text: str, loading: Loading, notes: Notes, path: KeyPath, *, known: Collection[str] = ()) -> str:
+def show_environment(text: str, at: Cursor, loading: Loading | None = None, *, known: Collection[str] = ()) -> str:
     """
-    Return *text* with the environment variables that *loading* declares in their places.
+    Return *text*, found at the cursor, with the environment variables that *loading* declares in their places.
 
     `{{ env.NAME }}` (also `env["NAME"]` and `process.env.NAME`, in any expression), `${{ NAME }}` and `${NAME}` ask for
     one; the latter two in capitals only, and not where NAME is one of the *known* variables of the case. `$${NAME}` is
-    `${NAME}` itself. An undeclared variable is noted as an error at *path*, unless `| default(...)` or `or` follows. A
+    `${NAME}` itself. An undeclared variable is noted as an error, unless `| default(...)` or `or` follows. A
     value that is all `$NAME` or `%NAME%` is an error too; within prose those are prose.
     """
-    return _EnvironmentFiller(loading, notes, path, frozenset(known)).fill(text)
+    return _EnvironmentFiller(at, loading or at.loading, frozenset(known)).fill(text)
 
 
 _BARE = re.compile(r"(?:\$([A-Z_][A-Z0-9_]+)|%([A-Z_][A-Z0-9_]+)%)(?:[/\\]\S*)?")
@@ -168,9 +167,8 @@ _ROOT = "AGENTV_REPO_ROOT"
 
 @frozen
 class _EnvironmentFiller:
+    at: Cursor
     loading: Loading
-    notes: Notes
-    path: KeyPath
     known: frozenset[str]
     told: set[str] = field(factory=set)
 
@@ -212,17 +210,15 @@ class _EnvironmentFiller:
     def _refuse(self, name: str) -> None:
         shown = shorten(name, 60)
         lack = f"the undeclared environment variable {shown!r} (give environ={{{shown!r}: ...}}, or --env {shown})"
-        message = (
-            f"the environment variable {shown!r} is not declared, and no other is shown to a file; "
-            f"declare it when you load: load_suite(path, environ={{{shown!r}: ...}})"
-        )
-        self._tell(LackingError(lack, message))
+        message = f"the environment variable {shown!r} is not declared, and no other is shown to a file"
+        cure = Wording("; declare it with ", environ={shown: ...})
+        self._tell(LackingError(lack, Wording(message, cure)))
 
     def _tell(self, message: str | DefinitionError) -> None:
         """Note an error, once for each text."""
         if str(message) not in self.told:
             self.told.add(str(message))
-            self.notes.error(self.path, message)
+            self.at.error(message)
 
     def _tag(self, tag: list[_Token]) -> str:
         """Return *tag* with literals for environment variables; rendered, unless it uses variables of the case too."""

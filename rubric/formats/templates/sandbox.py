@@ -19,10 +19,10 @@ from jinja2.runtime import ChainableUndefined, LoopContext, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError
+from rubric.embed import suggest
 from rubric.formats.cursor import LackingError
 from rubric.formats.templates.filters import FILTERS, as_text, check_size, joined
-from rubric.internals.fields import suggest
 
 MOST_PARTS = 10_000
 """Parts of one template: texts, names, filters."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rubric.internals.text import line, shown
-from rubric.suites.report import tally
+from rubric.embed import line, shown
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters.issues import issues, near
 
@@ -36,7 +35,7 @@ def render(report: Report) -> str:
     found = sorted(issues(report), key=lambda issue: [*_COMMANDS].index(issue.level))
     lines = [*map(_annotation, found)]
     lines += [f"::warning title=rubric::{_escaped(line(warning, 1_000))}" for warning in report.warnings]
-    return "".join(f"{text}\n" for text in [*lines, tally(report.counts)])
+    return "".join(f"{text}\n" for text in [*lines, report.tally])
 
 
 def _annotation(issue: Issue) -> str:
@@ -60,4 +59,4 @@ def render_summary(report: Report) -> str:
     text = f"{markdown.render(report).rstrip()}\n\n"
     if len(text.encode("utf-8", "surrogatepass")) <= _LARGEST_SUMMARY:
         return text
-    return f"**{tally(report.counts)}**\n\nThe report is too large for this page; keep it as an artifact (`--out`).\n\n"
+    return f"**{report.tally}**\n\nThe report is too large for this page; keep it as an artifact (`--out`).\n\n"

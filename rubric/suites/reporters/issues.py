@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from rubric.internals.text import line, shown
-from rubric.results.rows import VACUOUS, Entry, Row, Status, result_of, short
+from rubric.embed import line, shown
+from rubric.results import Entry, Row
 from rubric.suites.report import written
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Issue:
 
 def issues(report: Report) -> list[Issue]:
     """Return the issues of *report*, in the order of its rows."""
-    levels: dict[Status, Level] = {"passed": "note", "failed": "error", "ungraded": "warning"}
+    levels: dict[str, Level] = {"passed": "note", "failed": "error", "ungraded": "warning"}
     levels["deferred"] = _DEFERRED[report.deferred]
     seen: Counter[str] = Counter()
     found: list[Issue] = []
@@ -74,7 +74,7 @@ def _causes(row: Row) -> Iterator[Entry | None]:
         return
     wrong: list[Entry] = []
     if row.status == "failed":
-        wrong = [entry for entry in row.entries if short(row, entry)]
+        wrong = [entry for entry in row.entries if row.falls_short(entry)]
     elif row.status == "ungraded":
         wrong = [entry for entry in row.entries if entry.status in ("unjudged", "abstained") or entry.gated]
     yield from wrong or (None,)
@@ -89,11 +89,11 @@ def message_of(row: Row, entry: Entry | None) -> str:
     name = line(row.id, 200)
     if entry is None:
         why = line(row.reason) or ("" if row.vacuous else "No reason was given.")
-        status = f"{row.status}, {VACUOUS}" if row.vacuous else row.status
+        status = ", ".join(filter(None, (row.status, row.remark)))
         return f"{name}: {status}. {why}".rstrip()
     gate = ", and fails the grade" if entry.gated else ""
     reason = line(entry.reason) or "No reason was given."
-    return f"{name}: {line(entry.text, 200) or line(entry.id)}: {result_of(entry)}{gate}. {reason}"
+    return f"{name}: {line(entry.text, 200) or line(entry.id)}: {entry.result}{gate}. {reason}"
 
 
 def near(source: str) -> str:

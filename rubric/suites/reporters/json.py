@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rubric.suites.report import SCHEMA, Report, row_dict, summary, written
+from rubric.results.plain import plain
+from rubric.suites.report import SCHEMA, Report, summary, written
 
 
 def render_lines(report: Report) -> str:
     """Return *report* as lines, each an object whose `type` is `row` or `summary`; nothing in it is cut."""
-    rows = [{"type": "row", **row_dict(row)} for row in report]
+    rows = [{"type": "row", **plain(row)} for row in report]
     last = {
         "type": "summary",
         "schema": SCHEMA,

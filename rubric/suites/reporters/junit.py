@@ -14,13 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rubric.internals.text import cut, line, shown
-from rubric.results.rows import VACUOUS, flat, proof, verdict, walk
+from rubric.embed import cut, line, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rubric.results.rows import Entry, Row
+    from rubric.results import Entry, Row
     from rubric.suites.report import Report
 
 
@@ -68,9 +67,9 @@ def _case(report: Report, row: Row) -> ET.Element:
     _properties(case, _of_case(row))
     if kind := outcome(report, row):
         result = ET.SubElement(case, kind, {"message": line(row.reason) or row.status, "type": row.status})
-        criteria = (f"{name}: {_line(row, entry)}" for name, entry in flat(row.entries))
-        path = f"path: {line(walk(row.path), 1000)}" if row.path else ""
-        more = filter(None, (VACUOUS if row.vacuous else "", path))
+        criteria = (f"{name}: {_line(row, entry)}" for name, entry in row.all_entries())
+        path = f"path: {line(row.walk, 1000)}" if row.path else ""
+        more = filter(None, (row.remark, path))
         result.text = "\n".join([shown(cut(row.reason, LONGEST)), *criteria, *more])
     ET.SubElement(case, "system-out").text = shown(cut(row.output, LONGEST))
     return case
@@ -89,16 +88,16 @@ def _of_case(row: Row) -> Iterator[tuple[str, str]]:
     yield "threshold", "" if row.threshold is None else f"{row.threshold:.6g}"
     yield "verdict", row.verdict
     yield "shown", row.shown
-    yield "vacuous", VACUOUS if row.vacuous else ""
+    yield "vacuous", row.remark
     yield "judge", row.judge
     yield "tags", ", ".join(row.tags)
     for key, value in row.cell.items():
         yield f"cell.{line(key)}", line(str(value))
     if row.status == "passed":
-        yield "path", line(walk(row.path), 1000)
-        for name, entry in flat(row.entries):
+        yield "path", line(row.walk, 1000)
+        for name, entry in row.all_entries():
             yield f"criterion.{name}", _line(row, entry)
 
 
 def _line(row: Row, entry: Entry) -> str:
-    return " · ".join(filter(None, (verdict(entry), line(entry.reason), proof(entry, row.path))))
+    return " · ".join(filter(None, (entry.verdict, line(entry.reason), entry.proof(row))))

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rubric.internals.text import cell, cut, line, shown
-from rubric.results.rows import VACUOUS, below, flat, label, proof, score_of, score_of_vote, verdict, walk
-from rubric.suites.report import tally
+from attrs import evolve
+
+from rubric.embed import cell, cut, line, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rubric.results.rows import Entry, Row, Status
+    from rubric.results import Entry, Row
     from rubric.suites.report import Report
 
 
@@ -27,7 +27,7 @@ LONGEST = 4_000
 MOST = 200
 """Criteria of passed cases that are shown: job summaries and comments have a largest size."""
 
-_MARKS: dict[Status, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
+_MARKS: dict[str, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️", "deferred": "⏸️"}
 
 
 def render(report: Report) -> str:
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
     totals = f"{_MARKS['passed' if report.passed else 'failed']} {cell(report.usage)}, {report.duration:.1f} s"
     if report.counts["deferred"]:
         totals += f", deferred cases count as {report.deferred}"
-    parts = [f"## {plain(report.suite) or 'rubric'}: {tally(report.counts)}", totals]
+    parts = [f"## {plain(report.suite) or 'rubric'}: {report.tally}", totals]
     if len(report):
         parts.append(_table(("case", "result", "score", "why"), map(_cells, report)))
     parts += [f"> **warning:** {plain(warning)}" for warning in report.warnings]
@@ -45,7 +45,7 @@ def render(report: Report) -> str:
         (plain(row.id, 120), *_entry(row, name, entry))
         for row in report
         if row.status == "passed"
-        for name, entry in flat(row.entries)
+        for name, entry in row.all_entries()
     ]
     if passes:
         parts.append("**Passed, and why:**")
@@ -72,16 +72,16 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
-    why = VACUOUS if row.vacuous else row.reason or walk(row.path)
+    why = row.remark or row.reason or row.walk
     return plain(row.id, 120), f"{_MARKS[row.status]} {row.status}", plain(_score(row)), plain(why, 160)
 
 
 def _score(row: Row) -> str:
-    figures = score_of(row, " to ")
+    figures = row.figure(" to ")
     if row.score is None or row.status != "failed" or row.threshold is None:
         return figures
-    if figures == f"{row.score:.2f}" and row.score < row.threshold:
-        figures = below(row.score, row.threshold)
+    if figures == f"{row.score:.2f}" and row.shortfall:
+        figures = row.shortfall
     return f"{figures}, needs {row.threshold:.2f}"
 
 
@@ -90,12 +90,12 @@ def _section(row: Row) -> Iterator[str]:
     if row.reason:
         yield f"**Why:** {plain(row.reason, 1000)}"
     if row.entries:
-        rows = [_entry(row, name, entry) for name, entry in flat(row.entries)]
+        rows = [_entry(row, name, entry) for name, entry in row.all_entries()]
         yield _table(("criterion", "result", "reason", "evidence"), rows)
     if row.path:
-        yield f"**Path:** {plain(walk(row.path), 1000)}"
+        yield f"**Path:** {plain(row.walk, 1000)}"
     if row.votes:
-        votes = [(plain(vote.judge, 80), score_of_vote(vote), plain(vote.verdict)) for vote in row.votes]
+        votes = [(plain(vote.judge, 80), vote.figure, plain(vote.verdict)) for vote in row.votes]
         yield _table(("judge", "score", "verdict"), votes)
     yield from (f"**warning:** {plain(warning)}" for warning in row.warnings)
     if row.output:
@@ -106,6 +106,6 @@ def _section(row: Row) -> Iterator[str]:
 
 
 def _entry(row: Row, name: str, entry: Entry) -> tuple[str, str, str, str]:
-    known = () if row.status == "passed" else row.path  # a section shows it on a line of its own
-    what = label(entry.id, entry.text).removeprefix(line(entry.id, 80))
-    return plain(f"{name}{what}"), verdict(entry), plain(entry.reason), plain(proof(entry, known), 600)
+    known = evolve(row, path=()) if row.status == "passed" else row  # a section shows the path on a line of its own
+    what = entry.label().removeprefix(line(entry.id, 80))
+    return plain(f"{name}{what}"), entry.verdict, plain(entry.reason), plain(entry.proof(known), 600)

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import suggest
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.plugins import load_plugin, plugin_names
-from rubric.internals.secrets import describe
+from rubric import DefinitionError
+from rubric.driving import Failure
+from rubric.embed import FrozenMap, load_plugin, plugin_names, suggest
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -56,12 +54,14 @@ class Reporter:
             function = self.function
             if isinstance(function, str):
                 module, _, name = function.partition(":")
-                function = getattr(import_module(f"rubric.suites.reporters.{module}"), name)
+                function = getattr(import_module(f".{module}", "rubric.suites.reporters"), name)
             text = function(report)
         except Exception as error:
             if not self.source:
                 raise
-            raise DefinitionError("reporter", f"{self.name!r} of {self.source} failed: {describe(error)}") from error
+            raise DefinitionError(
+                "reporter", f"{self.name!r} of {self.source} failed: {Failure.of(error).message}"
+            ) from error
         if not isinstance(text, str):
             message = f"{self.name!r} of {self.source} returned {type(text).__name__}, expected text"
             raise DefinitionError("reporter", message)
@@ -75,7 +75,7 @@ _OURS = (
     Reporter("junit", "junit:render", (".xml",)),
     Reporter("tap", "tap:render", (".tap",)),
     Reporter("md", "markdown:render", (".md", ".markdown")),
-    Reporter("html", "html:render", (".html", ".htm")),
+    Reporter("html", "..view.suite_page:render", (".html", ".htm")),
     Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
     Reporter("github", "github:render", ()),
     Reporter("gitlab", "issues:render_gitlab", ("gl-code-quality-report.json", ".codequality.json")),

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rubric.internals.text import cut, line
-from rubric.results.rows import VACUOUS, quotes, walk
+from rubric.embed import cut, line
 from rubric.suites.report import written
 
 if TYPE_CHECKING:
-    from rubric.results.rows import Entry, Row
+    from rubric.results import Entry, Row
     from rubric.suites.report import Report
 
 
@@ -29,7 +28,7 @@ def render(report: Report) -> str:
     lines = ["TAP version 14", plan]
     for number, row in enumerate(report, 1):
         description = line(row.id, 200).replace("#", "＃").replace("\\", "＼")  # noqa: RUF001 - stand-ins
-        description += f" ({VACUOUS})" if row.vacuous else ""
+        description += f" ({row.remark})" if row.remark else ""
         is_skipped = row.status == "deferred" and report.deferred == "pass"
         result = "ok" if row.status == "passed" or is_skipped else "not ok"
         lines.append(f"{result} {number} - {description}{' # SKIP deferred' if is_skipped else ''}")
@@ -54,7 +53,7 @@ def _diagnostics(row: Row) -> dict[str, Any]:
         "score": row.score,
         "threshold": row.threshold,
         "vacuous": row.vacuous or None,
-        "path": line(walk(row.path), LONGEST),
+        "path": line(row.walk, LONGEST),
         "gates": [cut(gate, LONGEST) for gate in row.gates],
         "criteria": [_criterion(entry) for entry in row.entries],
         "at": cut(str(row.place), LONGEST) if row.place else None,
@@ -70,8 +69,8 @@ def _criterion(entry: Entry) -> dict[str, Any]:
         "reason": cut(entry.reason, LONGEST),
     }
     more = {
-        "evidence": line(quotes(entry.evidence), LONGEST),
-        "path": line(walk(entry.path), LONGEST),
+        "evidence": line(entry.quotes, LONGEST),
+        "path": line(entry.walk, LONGEST),
         "parts": [_criterion(part) for part in entry.parts],
     }
     return {**data, **{key: value for key, value in more.items() if value}}

@@ -10,22 +10,21 @@ from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
-from rubric.internals.text import line
-from rubric.results.rows import VACUOUS, below, figure, label, proof, score_of, score_of_vote, short, walk
+from rubric.embed import line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from rubric.results.rows import Entry, Row, Status
+    from rubric.results import Entry, Row
     from rubric.suites.report import Report
 
 
 WIDTH = 100
 """Characters a line where the output is no terminal."""
 
-_MARKS: dict[Status, tuple[str, str]] = {
+_MARKS: dict[str, tuple[str, str]] = {
     "passed": ("✓", "green"),
     "failed": ("✗", "red"),
     "ungraded": ("?", "yellow"),
@@ -89,10 +88,10 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     told: set[str] = set()
     for row in report:
         mark, style = _MARKS[row.status]
-        words = [score_of(row, "..")]
+        words = [row.figure("..")]
         if row.score is not None or row.status != "ungraded":
             words += ["borderline"] if row.verdict == "borderline" else []
-            words += [VACUOUS] if row.vacuous else []
+            words.append(row.remark)
         head = Text(f"{mark} {row.status:<8}", style=style)
         head.append(f"  {', '.join(filter(None, words)):<8}", style="bold")
         yield head.append(f"  {line(row.id, 200)}", style="default")
@@ -121,16 +120,16 @@ def _common_reason(row: Row) -> str:
 
 
 def _why(row: Row) -> Iterator[str]:
-    if row.score is not None and row.threshold is not None and row.score < row.threshold:
-        yield f"scored {below(row.score, row.threshold)}, needs {row.threshold:.2f}"
+    if row.shortfall:
+        yield f"scored {row.shortfall}, needs {row.threshold:.2f}"
     if row.gates:
         yield f"gates that failed: {', '.join(line(gate, 80) for gate in row.gates)}"
     if row.reason:
         yield line(row.reason)
     if row.path:
-        yield line(walk(row.path), 1000)
+        yield line(row.walk, 1000)
     for vote in row.votes:
-        yield f"{line(vote.judge, 80)}: {score_of_vote(vote)} {line(vote.verdict, 40)}"
+        yield f"{line(vote.judge, 80)}: {vote.figure} {line(vote.verdict, 40)}"
 
 
 def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> Iterator[tuple[int, Text]]:
@@ -139,15 +138,15 @@ def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> 
 
     In a case that did not pass, the criteria that are met are left out, unless *verbose*.
     """
-    kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or short(row, entry)
-    if (entry.status == "not applicable" or not kept) and not verbose:
+    kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or row.falls_short(entry)
+    if (entry.status == "not_applicable" or not kept) and not verbose:
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
     gate = "  gate failed" if entry.gated else ""
-    yield depth, Text(f"{figure(entry)}  {label(entry.id, entry.text, 1000 if verbose else 160)}{gate}", style=style)
+    yield depth, Text(f"{entry.figure}  {entry.label(1000 if verbose else 160)}{gate}", style=style)
     if entry.reason:
         yield depth + 2, Text(line(entry.reason), style="dim")
-    if proven := proof(entry, row.path, 1000):
+    if proven := entry.proof(row, 1000):
         yield depth + 2, Text(proven, style="dim")
     for part in entry.parts:
         yield from _entry(row, part, depth + 1, verbose=verbose)

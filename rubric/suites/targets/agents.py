@@ -27,19 +27,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from rubric.errors import ModelError
+from rubric import Message, ModelError, Rubric, ToolCall
+from rubric.driving import Failure, Usage
+from rubric.embed import FrozenMap, fields, suggest, thaw
 from rubric.internals import background_loop
-from rubric.internals.fields import count, flag, number, suggest
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.secrets import describe
 from rubric.models.chat_completions import clean
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
 from rubric.suites.targets.models import AskedModel, left_out, missing_server, opening, ready_to_ask, say
-from rubric.values.candidates import Message, ToolCall
-from rubric.values.requests import Failure, FailureKind, Usage
-from rubric.values.rubrics import Rubric
+from rubric.values.requests import FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -166,7 +163,7 @@ class Run:
         except ConnectionError as error:
             return self._ended("transport", str(error))
         except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
-            return self._ended("exception", describe(error))
+            return self._ended("exception", Failure.of(error).message)
 
     async def _keep_resources(self, connections: Sequence[Connection]) -> list[str]:
         """Keep what the servers hold at the end; return a sentence for each resource that cannot be read."""
@@ -175,7 +172,7 @@ class Run:
             try:
                 texts, notes = await connection.resources()
             except Exception as error:  # noqa: BLE001 - the answer is there
-                texts, notes = {}, [describe(error)]
+                texts, notes = {}, [Failure.of(error).message]
             before = f"{connection.name}/" if len(connections) > 1 else ""
             self.files |= {f"{before}{uri}": text for uri, text in texts.items()}
             lost += [f"a resource of {connection.name!r} was not kept: {note}" for note in notes]
@@ -336,13 +333,13 @@ class AgentTarget(AskedModel):
     _attempt = "turn_timeout"
 
     servers: FrozenMap = field(factory=FrozenMap, converter=as_servers)
-    max_steps: int = field(default=10, kw_only=True, validator=count(1))
-    timeout: float = field(default=120.0, kw_only=True, validator=number(0, 86_400, above=True))
-    start_timeout: float = field(default=60.0, kw_only=True, validator=number(0, 86_400, above=True))
-    tool_timeout: float = field(default=30.0, kw_only=True, validator=number(0, 86_400, above=True))
+    max_steps: int = field(default=10, kw_only=True, validator=fields.count(1))
+    timeout: float = field(default=120.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
+    start_timeout: float = field(default=60.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
+    tool_timeout: float = field(default=30.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
     turn_timeout: float = field(default=60.0, kw_only=True)
-    longest_result: int = field(default=20_000, kw_only=True, validator=count(1))
-    resources: bool = field(default=False, kw_only=True, validator=flag)
+    longest_result: int = field(default=20_000, kw_only=True, validator=fields.count(1))
+    resources: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __attrs_post_init__(self) -> None:
         AskedModel.__attrs_post_init__(self)

@@ -10,15 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import RubricError
+from rubric import Candidate, RubricError
+from rubric.driving import Usage
 from rubric.suites.cases import Case
-from rubric.values.candidates import Candidate
 from rubric.values.judges import is_async
-from rubric.values.requests import Usage
 
 
 class DeferError(RubricError):
@@ -72,7 +71,7 @@ class Target(Protocol):
         ...
 
 
-Answer = str | Candidate | Response
+Answer: TypeAlias = str | Candidate | Response
 
 Answering = Callable[[Case], Answer | Awaitable[Answer]]
 """A function as a target: from a `Case` to the text of the response, a whole `Candidate`, or a `Response`."""

@@ -15,19 +15,18 @@ from urllib.parse import quote, urlsplit
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError, ModelError
-from rubric.internals.fields import Shown, check_name, refuse, string
-from rubric.internals.frozen_map import freeze, thaw
-from rubric.internals.javascript import UNDEFINED, JavaScriptError, ThrownError
-from rubric.internals.secrets import Settings, describe, values_of
-from rubric.internals.text import shorten
+from rubric import DefinitionError, ModelError
+from rubric.driving import Failure, Usage
+from rubric.embed import check_name, fields, refuse, shorten, thaw
+from rubric.internals.frozen_map import freeze
+from rubric.internals.secrets import Settings, values_of
 from rubric.models.retry import persist
+from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
 from rubric.suites.cases import Case
 from rubric.suites.providers import METHODS, HTTPRequest, as_settings, check_url
 from rubric.suites.targets.base import Response
 from rubric.suites.targets.models import opening
-from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     import aiohttp
@@ -43,7 +42,7 @@ def _as_body(value: Any) -> Any:
 
 
 @frozen(repr=False)
-class HTTPTarget(Shown):
+class HTTPTarget(fields.Shown):
     """
     An application behind HTTP that answers the cases of a suite.
 
@@ -64,7 +63,7 @@ class HTTPTarget(Shown):
 
     _positional = ("url",)
 
-    url: str = field(validator=string)
+    url: str = field(validator=fields.string)
     method: str = field(default="POST", kw_only=True)
     headers: Settings = field(factory=Settings, kw_only=True, converter=as_settings)
     body: Any = field(default=None, kw_only=True, converter=_as_body)
@@ -180,7 +179,7 @@ async def found_by(
         except ModelError as error:
             return error.failure
         except Exception as error:  # noqa: BLE001 - such as a header that is none
-            return Failure("exception", describe(error))
+            return Failure.of(error)
 
     outcome, spent = await persist(once, retries)
     if isinstance(outcome, Failure):

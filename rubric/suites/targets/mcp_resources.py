@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError
+from rubric.driving import Failure
+from rubric.embed import FrozenMap, refuse
 from rubric.internals import background_loop
-from rubric.internals.fields import refuse
-from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.targets.agents import CURE, whole
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import HTTPServer, Server, StdioServer
-from rubric.values.requests import Failure
 
 
 async def aresources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMap:  # noqa: ASYNC109 - for each step

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError
-from rubric.internals.fields import Shown, as_map, as_tuple, optional, refuse, string, text
-from rubric.internals.frozen_map import FrozenMap
+from rubric import DefinitionError
+from rubric.embed import FrozenMap, fields, refuse
 from rubric.internals.secrets import HIDDEN, MASK, is_secret, redact
 
 if TYPE_CHECKING:
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def _as_args(value: Iterable[str]) -> tuple[str, ...]:
-    return as_tuple("args", value, str, "texts")
+    return fields.as_tuple("args", value, str, "texts")
 
 
 def _as_env(value: Mapping[str, str]) -> FrozenMap:
-    return as_map("env", value)
+    return fields.as_map("env", value)
 
 
 def _as_headers(value: Mapping[str, str]) -> FrozenMap:
-    return as_map("headers", value)
+    return fields.as_map("headers", value)
 
 
 def _texts(_: Any, attribute: Attribute[Any], value: FrozenMap) -> None:
@@ -50,7 +49,7 @@ def _address(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 
 @frozen(repr=False)
-class StdioServer(Shown):
+class StdioServer(fields.Shown):
     """
     An MCP server that is started for each case, spoken to over its standard streams, and stopped after it.
 
@@ -69,10 +68,10 @@ class StdioServer(Shown):
 
     _positional = ("command", "args")
 
-    command: str = field(validator=text)
+    command: str = field(validator=fields.text)
     args: tuple[str, ...] = field(default=(), converter=_as_args)
     env: FrozenMap = field(default=FrozenMap(), converter=_as_env, validator=_texts)
-    cwd: str | None = field(default=None, converter=_as_folder, validator=optional(string))
+    cwd: str | None = field(default=None, converter=_as_folder, validator=fields.optional(fields.string))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -83,12 +82,12 @@ class StdioServer(Shown):
         flags = ("", *self.args)
         pairs = zip(flags, self.args, strict=False)
         args = [MASK if flag.startswith("-") and is_secret(flag) else arg for flag, arg in pairs]
-        shown = Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
+        shown = fields.Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
         return redact(shown, self.secrets)
 
 
 @frozen(repr=False)
-class HTTPServer(Shown):
+class HTTPServer(fields.Shown):
     """
     An MCP server that is running already, reached by streamable HTTP; every case has a session of its own.
 
@@ -109,7 +108,7 @@ class HTTPServer(Shown):
         return (*self.headers.values(), *filter(None, (address.password, address.query)))
 
     def __repr__(self) -> str:
-        shown = Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, HIDDEN)))
+        shown = fields.Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, HIDDEN)))
         query = urlsplit(self.url).query
         return redact(shown.replace(f"?{query}", f"?{HIDDEN}") if query else shown, self.secrets)
 
@@ -119,7 +118,7 @@ Server = StdioServer | HTTPServer
 
 def as_servers(value: Mapping[str, Server]) -> FrozenMap:
     """Return *value* as servers by name; refuse all else."""
-    servers = as_map("servers", value)
+    servers = fields.as_map("servers", value)
     for name, server in servers.items():
         if not isinstance(server, StdioServer | HTTPServer):
             raise refuse(f"servers.{name}", server, "a StdioServer or an HTTPServer")

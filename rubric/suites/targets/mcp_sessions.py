@@ -24,8 +24,8 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
+from rubric.embed import shorten
 from rubric.internals.secrets import redact
-from rubric.internals.text import shorten
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import Server, StdioServer
 from rubric.values.artefacts import MOST_FILES, is_hidden, too_large

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError, ModelError
-from rubric.internals.fields import Shown, as_map, string
-from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.secrets import Settings, describe, masked
+from rubric import DefinitionError, Judge, ModelError
+from rubric.driving import Failure
+from rubric.embed import FrozenMap, Wording, fields
+from rubric.internals.secrets import Settings, masked
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_turns import Turn, take_turn
 from rubric.models.failures import no_vendor
@@ -20,25 +20,23 @@ from rubric.models.retry import persist
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.values.images import sent_image
-from rubric.values.judges import Judge
-from rubric.values.requests import Failure
 
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 
 
 def _as_params(value: Mapping[str, Any]) -> Settings:
-    return Settings(as_map("params", value))
+    return Settings(fields.as_map("params", value))
 
 
 @frozen(repr=False)
-class AskedModel(Shown):
+class AskedModel(fields.Shown):
     """A model with the settings that it is asked with; the common part of `ModelTarget` and `AgentTarget`."""
 
     _attempt: ClassVar[str] = "timeout"
     """The field that holds the seconds for one attempt."""
 
     model: str = field()
-    system: str = field(default="", kw_only=True, validator=string)
+    system: str = field(default="", kw_only=True, validator=fields.string)
     temperature: float | None = field(default=None, kw_only=True)
     max_tokens: int = field(default=4096, kw_only=True)
     retries: int = field(default=2, kw_only=True)
@@ -48,15 +46,17 @@ class AskedModel(Shown):
         _ = self.asked  # refuses what cannot be asked
 
     def __repr__(self) -> str:
-        return Shown.__repr__(evolve(self, params=masked(self.params)))
+        return fields.Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
     def asked(self) -> Judge:
         """The model and its settings, in the form that models are asked in; it judges nothing here."""
         if not isinstance(self.model, str) or self.model == "offline":
             message = f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {self.model!r}"
-            judges = "; it judges and writes no answers: give a function, or replies that exist (outputs=)"
-            raise DefinitionError("model", message + judges * (self.model == "offline"))
+            if self.model == "offline":
+                ways = (Wording("a function: ", target=...), Wording("replies: ", outputs=None))
+                message = Wording(message, "; it judges and writes no answers: give ", ways)
+            raise DefinitionError("model", message)
         return Judge(
             self.model,
             temperature=self.temperature,
@@ -180,7 +180,7 @@ async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequen
         except ModelError as error:
             return error.failure
         except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
-            return Failure("exception", describe(error))
+            return Failure.of(error)
 
     outcome, spent = await persist(once, asked.retries)
     if isinstance(outcome, Failure):

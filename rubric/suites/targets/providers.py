@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from rubric.errors import DefinitionError, ModelError
-from rubric.internals.fields import Shown, as_tuple, plain_number, refuse
-from rubric.internals.frozen_map import thaw
-from rubric.internals.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
-from rubric.internals.programs import CURE, Executable, ProgramError, PythonFunction, is_allowed
+from rubric import DefinitionError, ModelError
+from rubric.driving import Failure, Usage
+from rubric.embed import fields, refuse, shorten, thaw
 from rubric.internals.secrets import redact
-from rubric.internals.text import shorten
+from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.programs.processes import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.suites.cases import Case
 from rubric.suites.providers import Provider
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
 from rubric.suites.targets.http import found_by, prompt_of, text_of
 from rubric.suites.targets.models import ModelTarget
-from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -51,7 +49,7 @@ def as_target(value: TargetLike, /) -> Target:
 
 
 def _as_hosts(value: Iterable[str]) -> tuple[str, ...]:
-    hosts = as_tuple("hosts", value, str, "texts")
+    hosts = fields.as_tuple("hosts", value, str, "texts")
     for index, host in enumerate(hosts):
         if not host or "/" in host or any(sign.isspace() for sign in host):
             raise DefinitionError(f"hosts[{index}]", f"expected a host such as api.example.com, got {host!r}")
@@ -59,7 +57,7 @@ def _as_hosts(value: Iterable[str]) -> tuple[str, ...]:
 
 
 @frozen(repr=False)
-class Providers(Shown):
+class Providers(fields.Shown):
     """
     The models and addresses that the file of a suite names, each for its own cases; `target="providers"` is short.
 
@@ -171,7 +169,7 @@ async def _called(provider: Provider, case: Case) -> Response:
 
 
 def _usage(said: Mapping[str, Any]) -> Usage:
-    given, cost = said.get("tokenUsage"), plain_number(said.get("cost"))
+    given, cost = said.get("tokenUsage"), fields.plain_number(said.get("cost"))
     tokens = {key: n for key, n in (given if isinstance(given, dict) else {}).items() if isinstance(n, int) and n >= 0}
     return Usage(
         calls=1,

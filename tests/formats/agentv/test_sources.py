@@ -100,6 +100,7 @@ def test_tests_that_a_program_makes_are_one_ungraded_case(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["config", "targets", "providers"])
 def test_settings_of_a_project_are_no_eval_and_say_so(name: str, tmp_path: Path) -> None:
+    """A file of settings has an error that says what it is for, unless it holds tests."""
     file = tmp_path / ".agentv" / f"{name}.yaml"
     file.parent.mkdir()
     file.write_text("required_version: '>=4'\nexecution: {verbose: true}")

@@ -130,6 +130,7 @@ def test_a_target_of_an_undeclared_variable_cannot_be_asked_and_the_file_loads(t
 
 
 def test_the_target_of_the_execution_is_used_without_a_warning() -> None:
+    """`execution.target` becomes the provider of each case."""
     file = "tests: [{id: a, input: Q, criteria: c}]\nexecution: {target: 'openai:gpt-5-mini'}\n"
     suite = loads_suite(file, "agentv-1.5")
     assert not [str(warning) for warning in suite.warnings if "execution.target" in str(warning)]

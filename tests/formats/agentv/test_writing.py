@@ -304,6 +304,7 @@ def test_a_conversation_comes_back_as_it_was(case: Case) -> None:
 
 
 def test_a_reference_of_the_last_turn_is_kept_beside_that_of_the_case() -> None:
+    """Both expected outputs come back after writing, and nothing is reported as lost."""
     test = {
         "id": "a",
         "expected_output": "All",
@@ -326,6 +327,7 @@ def test_a_reference_of_the_last_turn_is_kept_beside_that_of_the_case() -> None:
     ],
 )
 def test_a_criterion_that_a_conversation_cannot_hold_is_told(criterion: Criterion, lost: str) -> None:
+    """Each criterion that has no place in AgentV's turns is named with the reason, and the rest is written."""
     rubric = Rubric(criteria=[criterion, Criterion("Fine", id="b", on=2)], threshold=0.8)
     data, dropped = write(Suite("s", [Case("c", rubric, turns=["First?", "Second?"])]))
     assert any(sentence.startswith(f"case 'c': {lost}") for sentence in dropped), dropped

@@ -56,6 +56,7 @@ def problem_of(expect: str, more: str = "") -> str:
 
 
 def test_a_test_is_a_case_that_passes_if_all_it_expects_holds() -> None:
+    """Each entry of `expect` is a required criterion, with its description as the text."""
     suite = loads_suite(FILE)
     (case,) = suite
     assert (suite.format, case.id, case.server, case.runs) == ("mcptest", "routes to the weather", "weather", 2)
@@ -66,12 +67,14 @@ def test_a_test_is_a_case_that_passes_if_all_it_expects_holds() -> None:
 
 
 def test_what_the_target_decides_is_told() -> None:
+    """Warnings name the settings of the agent that the target replaces, and the option for the server."""
     warnings = [str(warning) for warning in loads_suite(FILE).warnings]
     assert any("model, max_turns; the target that you give plays the agent" in warning for warning in warnings)
     assert any("--server weather=COMMAND" in warning for warning in warnings)
 
 
 def test_a_rubric_in_a_test_is_a_case_of_its_own_beside_what_code_decides() -> None:
+    """`eval.rubric` makes a second case with the same server and number of runs."""
     judged = FILE + "      - eval.rubric: Says how warm it is\n"
     first, second = loads_suite(judged)
     assert (first.id, second.id) == ("routes to the weather", "routes to the weather [expect]")
@@ -80,6 +83,7 @@ def test_a_rubric_in_a_test_is_a_case_of_its_own_beside_what_code_decides() -> N
 
 
 def test_of_several_servers_all_are_offered() -> None:
+    """A test that names two servers is bound to neither of them."""
     assert loads_suite(FILE.replace("[weather]", "[weather, maps]")).cases[0].server == ""
 
 
@@ -127,6 +131,7 @@ RUN = Candidate(
     ],
 )
 def test_a_matcher_looks_at_its_target(target: str, matcher: str, holds: bool) -> None:
+    """Paths and matchers compare as documented: types and case count, `icontains` ignores case."""
     case = case_of(f'{{target: "{target}", matcher: {{{matcher}}}}}')
     result = grade(RUN, case.rubric, "offline")
     assert isinstance(result, Grade)
@@ -134,6 +139,7 @@ def test_a_matcher_looks_at_its_target(target: str, matcher: str, holds: bool) -
 
 
 def test_every_key_of_a_matcher_counts() -> None:
+    """A matcher of three keys makes three criteria, and the one that fails is the gate."""
     case = case_of("{target: 'tool_calls[0].args.city', matcher: {contains: Os, regex: lo$, exact: Bergen}}")
     assert len(case.rubric.criteria) == 3
     assert grade(RUN, case.rubric, "offline").gates == ("expect exact",)
@@ -147,6 +153,7 @@ def test_every_key_of_a_matcher_counts() -> None:
     ],
 )
 def test_what_is_not_known_is_no_verdict(target: str, matcher: str, why: str) -> None:
+    """Unknown token counts and undocumented comparisons leave the case ungraded with the reason."""
     case = case_of(f'{{target: "{target}", matcher: {{{matcher}}}}}')
     (row,) = Suite(cases=[evolve(case, output="x", tool_calls=RUN.tool_calls)]).run("offline")
     assert row.status == "ungraded"
@@ -159,6 +166,7 @@ def test_what_is_not_known_is_no_verdict(target: str, matcher: str, why: str) ->
      "{target: tool_names, matcher: {semantic: a}}"],
 )  # fmt: skip
 def test_a_target_or_a_matcher_that_no_page_shows_stays_ungraded_and_names_those_that_are_known(expect: str) -> None:
+    """An undocumented target or matcher is unsupported, and its cure lists the known ones."""
     (criterion,) = case_of(expect).rubric.criteria
     assert isinstance(criterion.answer, Unsupported)
     assert "known are" in criterion.answer.cure
@@ -166,6 +174,7 @@ def test_a_target_or_a_matcher_that_no_page_shows_stays_ungraded_and_names_those
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_that_scores_by_rules_of_its_own_leaves_its_test_ungraded(block: str) -> None:
+    """Its criterion is unsupported, and the cure names the assertion to use in its place."""
     case = case_of("{target: tool_names, matcher: {contains: a}}", f"  {block}: {{}}\n")
     last = case.rubric.criteria[-1]
     assert last.id == block
@@ -185,12 +194,14 @@ def test_a_block_that_scores_by_rules_of_its_own_leaves_its_test_ungraded(block:
     ],
 )
 def test_a_mistake_is_told_at_its_place(expect: str, more: str, told: str) -> None:
+    """The problem starts with the file's position and says what is allowed."""
     found = problem_of(expect, more)
     assert told in found
     assert found.startswith("<string>:") or ":" in found
 
 
 def test_a_converted_test_decides_alike() -> None:
+    """The rubric comes back equal from the native form."""
     suite = loads_suite(FILE)
     text = json.dumps(write_suite(suite)[0])
     again = loads_suite(text, "native")
@@ -225,6 +236,7 @@ def test_a_suite_is_run_live_with_its_server() -> None:
 
 
 def test_a_run_that_calls_nothing_fails_what_is_expected_of_its_calls() -> None:
+    """A missing call fails the criterion, and the reason says how many calls there were."""
     (row,) = rows_of(loads_suite(ONCE), "It may be warm.")
     assert row.status == "failed"
     assert "there is no tool_calls[0].name; calls: 0" in row.entries[0].reason
@@ -259,6 +271,7 @@ def test_a_judged_test_of_a_tool_grades_what_the_tool_returns(tool: str, status:
 
 
 def test_a_part_of_a_result_that_is_no_text_is_deferred() -> None:
+    """An argument that refers to an unknown part of an earlier result defers the case and names the known parts."""
     text = TOOLS.replace("result.content[0].text", "result.structuredContent.city").replace("TOOL", "get_weather")
     report = loads_suite(text).run("offline", target=AgentTarget(MODEL, {"weather": started()}))
     assert report[0].status == "deferred"
@@ -266,6 +279,7 @@ def test_a_part_of_a_result_that_is_no_text_is_deferred() -> None:
 
 
 def test_a_server_that_was_not_given_defers() -> None:
+    """Without the server every case waits, and the reason lists the known servers."""
     report = loads_suite(FILE).run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
     assert {row.status for row in report} == {"deferred"}
     assert "'weather'; known: none" in report[0].reason

@@ -7,21 +7,18 @@ import re
 import pytest
 
 from rubric import (
-    Boolean,
     Criterion,
     DecisionTree,
     DefinitionError,
     Judge,
     Jury,
     Leaf,
-    Letter,
     Likert,
     LoadError,
     Panel,
     Rubric,
     UngradedError,
     Unit,
-    UnitScale,
     When,
     grade,
 )
@@ -31,8 +28,9 @@ from rubric.formats.mcptest.reader import read
 from rubric.formats.mcptest.rubrics import PRESETS, preset
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from rubric.values import Boolean, Letter, UnitScale
 from tests.judging import JudgeLike
-from tests.servers import Server
+from tests.servers import openai_serving
 
 HEAD = "evals:\n  - name: one\n    prompt: What changed?\n    response: It changed.\n"
 
@@ -331,15 +329,11 @@ def test_a_jury_without_a_model_is_not_graded_without_a_key() -> None:
     assert {failure.kind for failure in caught.value.result.failures} == {"auth"}
 
 
-def test_a_jury_without_a_model_asks_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jury_without_a_model_asks_the_one_of_the_environment() -> None:
     """It is looked up when the jury is asked, and each vote is a call."""
     case = of_eval(JURY)
     assert case.candidate is not None
-    with Server(respond=JudgeLike({}, otherwise=0.9)) as server:
-        endpoint = server.at("ok")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.openai)
-        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+    with openai_serving(JudgeLike({}, otherwise=0.9)) as endpoint:
         result = grade(case.candidate, case.rubric, case.judge)
     assert (result.score, len(endpoint.requests)) == (0.9, 2)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rubric import Case, DumpError, Suite, convert, dumps_suite, loads_suite
+from rubric import Case, Suite, convert, dumps_suite, loads_suite
+from rubric.formats import DumpError
 
 CHAT = """[
   // the turns before
@@ -71,12 +72,14 @@ def test_a_text_shows_the_turns_whole() -> None:
 @pytest.mark.parametrize("output", ['say "to"', "two\nlines, and \\ to", "{{ question }} to"])
 @pytest.mark.parametrize("prompt", [CHAT, CHAT.replace('"{{ completion.output }}"', "{{ completion.output | dump }}")])
 def test_no_output_breaks_the_json_around_it(prompt: str, output: str) -> None:
+    """Quotes, newlines and braces of earlier outputs arrive unchanged, with and without `dump`."""
     target = Target(said=output.replace("{", "{{").replace("}", "}}"))
     suite_of(prompt).run(target=target)
     assert [content for role, content in target.sent[2] if role == "assistant"] == [output] * 2
 
 
 def test_conversations_are_apart_by_id_prompt_provider_and_run() -> None:
+    """Two ids, prompts, providers or runs never share their turns."""
     each = [{"metadata": {"conversationId": name}} for name in ("a", "b", "a")]
     target = Target()
     suite_of(each=each).run(target=target)
@@ -88,6 +91,7 @@ def test_conversations_are_apart_by_id_prompt_provider_and_run() -> None:
 
 
 def test_the_tests_of_a_scenario_are_a_conversation() -> None:
+    """Each row of a scenario's `config` has its own turns."""
     scenario = {
         "config": [{"vars": {"name": "a"}}, {"vars": {"name": "b"}}],
         "tests": [{"vars": {"question": q}, "assert": ASSERT} for q in QUESTIONS[:2]],
@@ -106,6 +110,7 @@ def test_a_test_may_be_kept_from_the_turns_before() -> None:
 
 
 def test_a_test_that_asserts_nothing_is_a_turn() -> None:
+    """Its exchange stands before the later turns, though the case itself is ungraded."""
     target = Target()
     report = suite_of(each=({"assert": []}, {"assert": []}, {})).run(target=target)
     assert [row.status for row in report] == ["ungraded", "ungraded", "passed"]
@@ -113,6 +118,7 @@ def test_a_test_that_asserts_nothing_is_a_turn() -> None:
 
 
 def test_a_turn_that_failed_leaves_the_later_ones_ungraded_with_the_reason() -> None:
+    """The later turns are not sent; the reason names the turn and its error."""
     target = Target(failing="Where")
     report = suite_of().run(target=target)
     assert [row.status for row in report] == ["passed", "ungraded", "ungraded"]
@@ -124,6 +130,7 @@ def test_a_turn_that_failed_leaves_the_later_ones_ungraded_with_the_reason() -> 
 
 
 def test_given_outputs_are_the_turns_before() -> None:
+    """The outputs of `answered` stand in the input and in the judge's prompt of later turns."""
     suite = suite_of().answered(["one to", 'two "to"', "three to"])
     report = suite.run()
     assert [row.status for row in report] == ["passed"] * 3
@@ -135,6 +142,7 @@ def test_given_outputs_are_the_turns_before() -> None:
 
 
 def test_a_missing_output_is_asked_of_the_target_or_defers_the_later_turns() -> None:
+    """Without a target the later turns wait; a target answers the missing turn alone."""
     rows = [{"vars": {"question": q}, "output": f"to {q}"} for q in (QUESTIONS[0], QUESTIONS[2])]
     suite = suite_of().answered(rows)
     assert [row.status for row in suite.run()] == ["passed", "deferred", "deferred"]
@@ -145,6 +153,7 @@ def test_a_missing_output_is_asked_of_the_target_or_defers_the_later_turns() -> 
 
 
 def test_an_echo_is_a_turn() -> None:
+    """The echo provider repeats the prompt with all earlier turns in it."""
     report = suite_of(
         TEXT, providers=["echo"], each=({}, {}, {"assert": [{"type": "contains", "value": "state"}]})
     ).run()
@@ -152,6 +161,7 @@ def test_an_echo_is_a_turn() -> None:
 
 
 def test_a_chat_that_is_no_json_leaves_its_case_ungraded() -> None:
+    """A template that stops making JSON fails from that turn on, and the reason names `dump`."""
     prompt = CHAT.replace("},\n  {% endfor %}", "}\n  {% endfor %}")
     first, second, third = suite_of(prompt).run(target=Target())
     assert (first.status, second.status, third.status) == ("passed", "ungraded", "ungraded")
@@ -159,6 +169,7 @@ def test_a_chat_that_is_no_json_leaves_its_case_ungraded() -> None:
 
 
 def test_a_conversation_is_written_with_its_outputs_alone() -> None:
+    """Writing needs the outputs; with them the earlier turns become each case's messages."""
     with pytest.raises(DumpError, match=r"suite\.answered"):
         dumps_suite(suite_of())
     suite = suite_of().answered(["one to", "two to", "three to"])

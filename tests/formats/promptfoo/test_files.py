@@ -51,6 +51,7 @@ CONTAINS, EQUALS = {"type": "contains", "value": "he"}, {"type": "equals", "valu
     ],
 )
 def test_assertions_may_be_in_files(tmp_path: Path, asserted: Any, count: int) -> None:
+    """A file holds one assertion or a list, in place of the list, of an item, or of a set."""
     (tmp_path / "both.json").write_text(json.dumps([CONTAINS, EQUALS]))
     (tmp_path / "one.json").write_text(json.dumps(CONTAINS))
     (tmp_path / "tests.json").write_text(json.dumps([{"vars": {"n": "hello"}, "assert": asserted}]))
@@ -60,6 +61,7 @@ def test_assertions_may_be_in_files(tmp_path: Path, asserted: Any, count: int) -
 
 
 def test_options_and_defaults_may_be_in_files(tmp_path: Path) -> None:
+    """`options` and `defaultTest` are read from the files that they name."""
     (tmp_path / "options.json").write_text(json.dumps({"prefix": "oh, "}))
     (tmp_path / "default.json").write_text(json.dumps({"assert": [{"type": "equals", "value": "oh, hello"}]}))
     tests = [{"vars": {"n": "hello"}, "options": "file://options.json"}]
@@ -68,6 +70,7 @@ def test_options_and_defaults_may_be_in_files(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_names_a_pdf_is_its_text(tmp_path: Path) -> None:
+    """The text of the pages, with an empty line between them, is the value."""
     pytest.importorskip("pypdfium2", reason="the extra pdf is not installed")
     (tmp_path / "doc.pdf").write_bytes(text_pdf("First page", "Second page"))
     (case,) = suite_of(tmp_path, [{"vars": {"n": "file://doc.pdf"}, "assert": [CONTAINS]}])
@@ -75,6 +78,7 @@ def test_a_variable_that_names_a_pdf_is_its_text(tmp_path: Path) -> None:
 
 
 def test_a_pdf_that_cannot_be_read_leaves_its_case_ungraded(tmp_path: Path) -> None:
+    """The reason names the file, and the suite loads."""
     (tmp_path / "doc.pdf").write_bytes(b"%PDF-no")
     (row,) = suite_of(tmp_path, [{"vars": {"n": "file://doc.pdf"}, "assert": [CONTAINS]}]).run(
         "offline", target=lambda _: "he"
@@ -110,6 +114,7 @@ CALLED = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name
 
 @pytest.mark.parametrize("end", [[], [{"role": "assistant", "content": "Done."}]])
 def test_messages_beside_an_output_are_its_conversation(end: list[dict[str, str]]) -> None:
+    """The calls in the messages are the case's calls, with or without the final answer among them."""
     suite = Suite(cases=[Case("a", "Is right", input="Find it.")])
     row = {"id": "a", "output": "Done.", "messages": [{"role": "user", "content": "Find it."}, CALLED, *end]}
     (case,) = suite.answered([row])
@@ -118,6 +123,7 @@ def test_messages_beside_an_output_are_its_conversation(end: list[dict[str, str]
 
 
 def test_messages_that_are_no_chat_are_told() -> None:
+    """Such a row leaves its case without an output, with a warning."""
     suite = Suite(cases=[Case("a", "Is right"), Case("b", "Is right")])
     rows = [{"id": "a", "output": "A", "messages": ["hello"]}, {"id": "b", "output": "B"}]
     answered = suite.answered(rows)
@@ -131,6 +137,7 @@ def test_messages_that_are_no_chat_are_told() -> None:
 @pytest.mark.parametrize("mode", ["exact", "partial"])
 @pytest.mark.parametrize(("given", "passed"), [(True, True), (1, False), (1.0, False)])
 def test_true_is_no_1_among_the_arguments_of_calls(mode: str, given: Any, passed: bool) -> None:
+    """Only the boolean matches `true`, in exact and in partial mode."""
     value = {"name": "find", "args": {"open": True}, "mode": mode}
     check = trajectory_check("trajectory:tool-args-match", value)
     call = ToolCall("find", arguments={"open": given})
@@ -172,6 +179,7 @@ def test_a_text_of_a_file_is_read_in_time_that_grows_with_its_length(start: str,
 
 
 def test_a_name_that_a_template_sets_is_no_slot(tmp_path: Path) -> None:
+    """A variable of `{% set %}` is filled in, while `{{ output }}` remains for the judge."""
     rubric = {"type": "llm-rubric", "value": "x", "rubricPrompt": "{% set tone='warm' %}Is it {{ tone }}? {{ output }}"}
     (case,) = suite_of(tmp_path, [{"assert": [rubric]}])
     assert case.rubric.prompt == "Is it warm? {{ output }}"
@@ -194,3 +202,13 @@ def test_a_check_without_a_value_leaves_its_case_ungraded(tmp_path: Path) -> Non
     )
     first, second = load_suite(tmp_path / "promptfooconfig.yaml").run("offline", target=lambda case: "b")
     assert (first.status, second.status) == ("ungraded", "passed")
+
+
+@pytest.mark.parametrize(
+    "providers",
+    [["file://a\\b.yaml"], [{"id": "openai:gpt-5", "config": {"tools": "file://a\\b.json"}}]],
+)
+def test_a_provider_whose_file_has_no_name_is_missing(providers: list[Any], tmp_path: Path) -> None:
+    """Its cases load, and the reason names the file."""
+    (case,) = suite_of(tmp_path, [{"assert": [{"type": "is-json"}]}], providers=providers)
+    assert "that is not within reach" in case.providers[0].missing

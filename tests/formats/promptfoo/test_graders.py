@@ -127,10 +127,12 @@ def test_an_empty_answer_is_shown_to_the_judge_of_refusals() -> None:
 
 
 @pytest.mark.parametrize("kind", ["factuality", "g-eval", "model-graded-closedqa", "context-recall"])
-def test_a_grader_without_a_value_is_an_error(kind: str) -> None:
-    """It would compare with nothing."""
+def test_a_grader_without_a_value_is_not_asked(kind: str) -> None:
+    """It would compare with nothing: its case is ungraded without a value, and an empty one is an error."""
+    case = case_of({"type": kind}, vars={"context": "c"})
+    assert case.rubric.criteria[0].answer == Unsupported(f"{kind} without a value", cure="correct its value")
     with pytest.raises(ValueError, match=f"{kind} needs a text"):
-        case_of({"type": kind}, vars={"context": "c"})
+        case_of({"type": kind, "value": ""}, vars={"context": "c"})
 
 
 def test_the_provider_of_a_named_grader_is_its_judge() -> None:

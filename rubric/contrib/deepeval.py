@@ -1,0 +1,201 @@
+"""
+Metrics of deepeval: the arguments of `GEval`, and graphs as `dag_to_dict` writes them.
+
+| in the file                                        | here                                                       |
+|----------------------------------------------------|------------------------------------------------------------|
+| `criteria`, `evaluation_steps`                     | the text of a criterion; steps count where both are given  |
+| `rubric`: `score_range`, `expected_outcome`        | bands from 0 to 10; without them 0..10                     |
+| `threshold` (0.5), `strict_mode`                   | the threshold; strict: a perfect score                     |
+| `nodes` of a graph: binary judgements              | a decision tree; scores of 10                              |
+| judgements of several verdicts                     | a question for each verdict but the last, in their order   |
+| task nodes                                         | a step that each question below names first                |
+| metrics at the end of a branch                     | refused, with the place: give them a rubric of their own   |
+| `metrics`, or a list                               | gates of one rubric                                        |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rubric import Case, Criterion, DecisionTree, Judge, Leaf, Levels, Rubric, ScoreRange, Suite
+from rubric.contrib.judges import judge_called, metrics
+from rubric.embed import SURE, Cursor, Format, Loading, Notes
+from rubric.formats.recognition import finds, in_any
+
+HIGHEST = 10
+THRESHOLD = 0.5
+_DEEPEST = 40
+_OF_METRICS = ("name", "criteria", "evaluation_steps", "rubric", "threshold", "strict_mode", "model", "dag", "nodes")
+_OF_NODES = ("type", "criteria", "children", "verdict", "score", "child", "instructions")
+_QUIET = ("evaluation_params", "async_mode", "verbose_mode", "include_reason", "root_nodes", "output_label", "label")
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """Return the suite in the document of *notes*: one case, whose candidate a target makes."""
+    root = Cursor.of(notes, loading)
+    listed = root.find("metrics") or root
+    if listed is not root:
+        root.reads(("metrics",))
+    metrics = listed.listing() if isinstance(listed.value, list) else [listed]
+    made = [one for number, at in enumerate(metrics, 1) if (one := _metric(at, number)) is not None]
+    if not made or notes.errors:
+        return Suite(format="deepeval")
+    rubrics = [rubric for rubric, _ in made]
+    named = {rubric.name: judge for rubric, judge in made if judge is not None}
+    rubric: Rubric | None = rubrics[0]
+    if len(rubrics) > 1:
+        gates = [Criterion(each.name, id=each.name, answer=each, min_score=each.threshold) for each in rubrics]
+        rubric = root.built(Rubric, criteria=gates, threshold=0)  # each metric has a threshold of its own
+    if rubric is None:
+        return Suite(format="deepeval")
+    alone = next(iter(named.values())) if len(named) == len(made) and len(set(named.values())) == 1 else None
+    judges = {} if alone is not None or len(made) == 1 else named
+    case = Case("metric", rubric, judge=alone, judges=judges, place=root.place)
+    return Suite(cases=[case], format="deepeval")
+
+
+def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
+    if not at.mapping("a metric (a mapping with criteria or evaluation_steps, or a graph with nodes)"):
+        return None
+    at.reads(_OF_METRICS, quiet=_QUIET)
+    name = at.value.get("name")
+    name = name if isinstance(name, str) and name.strip() else f"metric-{number}"
+    bar = at["threshold"].number(0, 1) if at.has("threshold") else THRESHOLD
+    bar = 1.0 if at["strict_mode"].value is True else bar
+    graph = at["dag"] if at.has("dag") else at
+    if isinstance(graph.value, dict) and "nodes" in graph:
+        tree = _Graph(graph["nodes"]).tree()
+        rubric = None if tree is None else at.built(Rubric.deciding, tree, name=name, threshold=bar)
+    else:
+        criterion = _criterion(at, name)
+        rubric = None if criterion is None else at.built(Rubric, name, criteria=[criterion], threshold=bar)
+    return None if rubric is None else (rubric, judge_called(at.find("model")))
+
+
+def _criterion(at: Cursor, name: str) -> Criterion | None:
+    steps = at["evaluation_steps"].each("a list of steps", Cursor.words) if at.has("evaluation_steps") else []
+    if not steps and not at.needs("criteria"):
+        return None
+    said = "" if steps else at["criteria"].words("the criteria of a metric") or ""
+    text = (
+        "\n".join([f"{name}, by these steps:", *(f"{n}. {step}" for n, step in enumerate(steps, 1))]) if steps else said
+    )
+    if steps and at.has("criteria"):
+        at["criteria"].warn("deepeval goes by the steps where a metric has both, and so is this one read", key=True)
+    ranges = at["rubric"].each("a list of {score_range, expected_outcome}", _band) if at.has("rubric") else []
+    bands = sorted(ranges, key=lambda band: band.low)
+    levels = at["rubric"].built(Levels, *bands) if bands else Levels()
+    if levels is not None and (levels.low, levels.high) != (0, HIGHEST):
+        at["rubric"].error(f"the score_ranges go from {levels.low} to {levels.high}; cover 0 to {HIGHEST}")
+        return None
+    return None if levels is None or not text else at.built(Criterion, text, id=name, answer=levels)
+
+
+def _band(at: Cursor) -> ScoreRange | None:
+    if not at.mapping("a band (a mapping with score_range and expected_outcome)"):
+        return None
+    at.only(("score_range", "expected_outcome"))
+    ends, text = at["score_range"].value, at["expected_outcome"].text("what its scores mean")
+    if not isinstance(ends, list) or len(ends) != 2 or not all(type(end) is int for end in ends):  # noqa: PLR2004
+        at["score_range"].refuse("a list of two whole numbers")
+        return None
+    return None if text is None else at.built(ScoreRange, *ends, text)
+
+
+class _Graph:
+    """The *nodes* of a graph, of which one is the root."""
+
+    def __init__(self, nodes: Cursor) -> None:
+        self.nodes = nodes
+
+    def tree(self) -> DecisionTree | None:
+        """Return the graph as a decision tree; None, with errors noted, if it is none."""
+        if not self.nodes.mapping("the nodes of a graph, by id"):
+            return None
+        for id_ in self.nodes.value:
+            self.nodes[id_].reads(_OF_NODES, quiet=_QUIET)
+        named = {str(ref) for _, node in self.nodes.items() for ref in _refs(node.value)}
+        roots = [key for key in self.nodes.value if key not in named]
+        if len(roots) != 1:
+            self.nodes.error(f"a graph with one root is a decision tree, and here are {len(roots)}; split it")
+            return None
+        found = self._walk(roots[0], self.nodes, "", 0)
+        if isinstance(found, Leaf):
+            self.nodes.error("a graph asks something: give it a judgement node")
+        return found if isinstance(found, DecisionTree) else None
+
+    def _walk(self, id: Any, at: Cursor, before: str, depth: int) -> DecisionTree | Leaf | None:
+        node = self.nodes[id]
+        if not isinstance(node.value, dict) or depth > _DEEPEST:
+            at.error(f"there is no node {id!r}, or the graph goes in a circle")
+            return None
+        children = [child for child in node.value.get("children") or [] if isinstance(child, str)]
+        match node.value.get("type"):
+            case "TaskNode":
+                step = node["instructions"].text("the instructions of a task") or ""
+                if len(children) != 1:
+                    node.error("a task with one child is a step before its question; split the graph")
+                    return None
+                return self._walk(children[0], node, f"{before}First: {step}\n", depth + 1)
+            case "BinaryJudgementNode" | "NonBinaryJudgementNode":
+                return self._judgement(node, children, before, depth)
+            case kind:
+                node.error(f"expected a task or a judgement, got {kind!r}")
+                return None
+
+    def _judgement(self, node: Cursor, ids: list[str], before: str, depth: int) -> DecisionTree | Leaf | None:
+        said = node["criteria"].text("the question of a judgement")
+        branches = [(self.nodes[id]["verdict"].value, self._branch(id, node, depth)) for id in ids if id in self.nodes]
+        known = [(verdict, branch) for verdict, branch in branches if branch is not None]
+        if said is None or len(known) < len(ids) or len(known) < 2:  # noqa: PLR2004
+            if said is not None and len(known) == len(ids):
+                node.error("a judgement has two verdicts at least, each with a score or a child")
+            return None
+        if {verdict for verdict, _ in known} == {True, False}:
+            pair = dict(known)
+            return DecisionTree(f"{before}{said}", yes=pair[True], no=pair[False])
+        *first, (_, found) = known
+        for verdict, branch in reversed(first):
+            found = DecisionTree(f"{before}{said}\nIs the answer: {verdict}?", yes=branch, no=found)
+        return found
+
+    def _branch(self, id: str, at: Cursor, depth: int) -> DecisionTree | Leaf | None:
+        node = self.nodes[id]
+        if node.has("score"):
+            score = node["score"].number(0, HIGHEST)
+            return None if score is None else Leaf(score / HIGHEST)
+        child = node["child"]
+        if isinstance(child.value, dict) and child.value.get("type") == "node":
+            return self._walk(child.value.get("ref"), at, "", depth + 1)
+        child.error("a metric cannot end a branch here; end it with a score, or give the metric a rubric of its own")
+        return None
+
+
+def _refs(node: Any) -> list[Any]:
+    if not isinstance(node, dict):
+        return []
+    child = node.get("child")
+    return [*(node.get("children") or []), *([child["ref"]] if isinstance(child, dict) and "ref" in child else [])]
+
+
+# -- recognition --------------------------------------------------------------------------------------------------
+
+_NODE_TYPES = frozenset({"TaskNode", "BinaryJudgementNode", "NonBinaryJudgementNode", "VerdictNode"})
+
+
+def _is_graph(metric: Mapping[Any, Any]) -> bool:
+    """True if *metric* is a graph of deepeval's."""
+    graph = metric.get("dag") if isinstance(metric.get("dag"), Mapping) else metric
+    nodes = graph.get("nodes") if isinstance(graph, Mapping) else None
+    inner = [*nodes.values()] if isinstance(nodes, Mapping) else []
+    return bool(inner) and all(isinstance(node, Mapping) and node.get("type") in _NODE_TYPES for node in inner)
+
+
+_EVIDENCE = (
+    (SURE, finds("it has the nodes of deepeval's graphs", lambda seen: filter(_is_graph, metrics(seen)))),
+    (SURE, in_any(metrics, "its metric has the key", ("evaluation_steps", "evaluation_params"))),
+    (SURE, in_any(metrics, "its metric has the key", ("evaluation_params",))),
+)
+
+FORMAT = Format("deepeval", read, "rubric.contrib.framework_writers:write_deepeval", _EVIDENCE)

@@ -1,0 +1,30 @@
+"""What files of other frameworks share: the models that they name as judges, and where they list metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rubric import DefinitionError, Judge
+from rubric.embed import Cursor
+from rubric.formats.model_names import litellm_name
+from rubric.formats.recognition import Seen, maps
+
+
+def judge_called(at: Cursor | None) -> Judge | None:
+    """Return the judge at the cursor, such as `openai:/gpt-5`; None, with a warning, where no such model is known."""
+    if at is None or at.value is None:
+        return None
+    name = at.text("the name of a model")
+    if name is None:
+        return None
+    try:
+        return Judge(litellm_name(name.replace(":/", ":")))
+    except DefinitionError as problem:
+        at.warn(f"{problem.message}; the judge of the run takes its place")
+        return None
+
+
+def metrics(seen: Seen) -> list[Mapping[Any, Any]]:
+    """Return the metrics or scorers of a file: what it lists, or itself."""
+    return maps(seen.data if isinstance(seen.data, list) else seen.under("metrics", "scorers", "judges") or [seen.data])

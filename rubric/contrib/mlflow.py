@@ -1,0 +1,146 @@
+"""
+Judges of MLflow: the arguments of `make_judge` and `Guidelines`, and scorers as MLflow itself serialises them.
+
+| in the file                                             | here                                                   |
+|---------------------------------------------------------|--------------------------------------------------------|
+| `instructions`, with `{{ inputs }}`, `{{ outputs }}`    | the text of a criterion, with words for the slots      |
+| `feedback_value_type`: bool or text; a number           | yes or no; a number from 0 to 1, with a warning        |
+| labels                                                  | a grader that this library lacks: they have no scores  |
+| `guidelines`: a text, or a list                         | a required yes/no criterion each                       |
+| `model`                                                 | the judge of its criteria                              |
+| `scorers`, `judges`, or a list                          | all of them, in one rubric                             |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rubric import Case, Criterion, Judge, Rubric, Suite, Unit, YesNo
+from rubric.contrib.judges import judge_called, metrics
+from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
+from rubric.formats.recognition import STRONG, finds, in_any
+from rubric.formats.rubric_items import unused
+from rubric.values import Unsupported
+
+DATA = ("instructions_judge_pydantic_data", "builtin_scorer_pydantic_data")
+"""The keys under which MLflow keeps what a serialised scorer was made of."""
+
+_KEYS = ("name", "instructions", "guidelines", "model", "feedback_value_type", "builtin_scorer_class", *DATA)
+_WORDS = {
+    "inputs": "the input", "outputs": "the answer", "expectations": "the reference",
+    "trace": "the run", "conversation": "the conversation",
+}  # fmt: skip
+_SLOT = re.compile(r"\{\{\s*(inputs|outputs|expectations|trace|conversation)\s*\}\}")
+_SLOTS = {"the answer": "outputs", "the input": "inputs", "the reference": "expectations"}
+
+
+def shown_as_slots(text: str) -> str:
+    """Return *text* with MLflow's variable in the place of the first mention of each thing that it shows."""
+    for words, slot in _SLOTS.items():
+        text = re.sub(rf"\b{words}\b", f"{{{{ {slot} }}}}", text, count=1)
+    return text
+
+
+_BOOLEANS, _NUMBERS = ("bool", "boolean", "str", "string"), ("float", "int", "number", "integer")
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """Return the suite in the document of *notes*: one case, whose candidate a target makes."""
+    root = Cursor.of(notes, loading)
+    listed = root.find("scorers", "judges") or root
+    if listed is not root:
+        root.reads(("scorers", "judges"))
+    scorers = listed.listing() if isinstance(listed.value, list) else [listed]
+    found: dict[str, Criterion] = {}
+    judges: dict[str, Judge] = {}
+    for scorer in scorers:
+        _read(scorer, found, judges)
+    rubric = root.built(Rubric, criteria=[*found.values()]) if found else None
+    if rubric is None:
+        return Suite(format="mlflow")
+    alone = next(iter(judges.values())) if len(judges) == len(found) and len(set(judges.values())) == 1 else None
+    case = Case("judge", rubric, judge=alone, judges={} if alone else judges, place=root.place)
+    return Suite(cases=[case], format="mlflow")
+
+
+def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> None:
+    """Add the criteria of one scorer to *found*, and their judge to *judges*."""
+    if not at.mapping("a judge (a mapping with a name, and instructions or guidelines)"):
+        return
+    inner = at.find(*DATA)
+    for part in (at, inner):
+        if part is not None:
+            part.reads(_KEYS)
+    if at.has("builtin_scorer_class") and at.value["builtin_scorer_class"] not in (
+        "Guidelines",
+        "ExpectationsGuidelines",
+    ):
+        kind = str(at.value["builtin_scorer_class"])
+        at["builtin_scorer_class"].warn(f"{kind}: there is no such grader here, so the case is ungraded")
+        found[unused(kind, found)] = Criterion(kind, id=unused(kind, found), answer=Unsupported(f"mlflow {kind}"))
+        return
+    data = at if inner is None else inner
+    name = (at.find("name") or data["name"]).text("the name of a judge") or "judge"
+    judge = judge_called(data.find("model") or at.find("model"))
+    for criterion in _guidelines(data, name) if data.has("guidelines") else _instructed(data, name):
+        id_ = unused(criterion.id, found)
+        found[id_] = criterion if id_ == criterion.id else Criterion(criterion.text, id=id_, answer=criterion.answer)
+        if judge is not None:
+            judges[id_] = judge
+
+
+def _guidelines(at: Cursor, name: str) -> list[Criterion]:
+    said = at["guidelines"]
+    texts = [said] if isinstance(said.value, str) else said.listing("a guideline, or a list of them")
+    if said.value == []:
+        said.error("there are no guidelines to judge by; give it some")
+    made = [(n, text.words("a guideline")) for n, text in enumerate(texts, 1)]
+    ids = {n: name if len(made) == 1 else f"{name}-{n}" for n, _ in made}
+    return [Criterion(text, id=ids[n], required=True) for n, text in made if text]
+
+
+def _instructed(at: Cursor, name: str) -> list[Criterion]:
+    text = at["instructions"].words("the instructions of a judge") if at.needs("instructions") else None
+    if text is None:
+        return []
+    return [Criterion(_SLOT.sub(lambda slot: _WORDS[slot[1]], text).strip(), id=name, answer=_answer(at))]
+
+
+def _answer(at: Cursor) -> Answer:
+    kind: Any = at["feedback_value_type"].value
+    labels = kind.get("enum") if isinstance(kind, dict) else None
+    named = kind.get("type") if isinstance(kind, dict) else kind
+    if labels and {str(label).lower() for label in labels} != {"yes", "no"}:
+        at["feedback_value_type"].warn("labels have no scores, so the case is ungraded; write `choices` in our format")
+        return Unsupported("mlflow judge with labels")
+    if named in _NUMBERS:
+        at["feedback_value_type"].warn("the range of the number is not known; 0 to 1 is taken")
+        return Unit()
+    if named not in (None, *_BOOLEANS) and not labels:
+        at["feedback_value_type"].error(f"expected one of {', '.join((*_BOOLEANS, *_NUMBERS))}, or an enum of labels")
+    return YesNo()
+
+
+# -- recognition --------------------------------------------------------------------------------------------------
+
+_MLFLOW_DATA = ("instructions_judge_pydantic_data", "builtin_scorer_class")
+
+
+def _is_judge(metric: Mapping[Any, Any]) -> bool:
+    """True if *metric* is a judge of MLflow's: its instructions show variables, or it has guidelines and no more."""
+    if {"name", "guidelines"} <= metric.keys() <= {"name", "guidelines", "model"}:
+        return True
+    return "name" in metric and _SLOT.search(str(metric.get("instructions"))) is not None
+
+
+_EVIDENCE = (
+    (SURE, in_any(metrics, "it holds a scorer of MLflow, with the key", _MLFLOW_DATA)),
+    (
+        STRONG,
+        finds("it has a judge with MLflow's guidelines or variables", lambda seen: filter(_is_judge, metrics(seen))),
+    ),
+)
+
+FORMAT = Format("mlflow", read, "rubric.contrib.framework_writers:write_mlflow", _EVIDENCE)

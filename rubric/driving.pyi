@@ -1,0 +1,13 @@
+from .engine.pipeline import Pipeline as Pipeline
+from .engine.pipeline import adrive as adrive
+from .engine.pipeline import drive as drive
+from .engine.pipeline import pipeline as pipeline
+from .errors import ProtocolError as ProtocolError
+from .grading.flow import Flow as Flow
+from .grading.flow import flow as flow
+from .models.retry import retry_delay as retry_delay
+from .values.requests import Ask as Ask
+from .values.requests import Exchange as Exchange
+from .values.requests import Failure as Failure
+from .values.requests import Reply as Reply
+from .values.requests import Usage as Usage

@@ -1,0 +1,9 @@
+from rubric.grading.planning import Plan as Plan
+
+from .budget import Amount as Amount
+from .bulk import AsyncGrading as AsyncGrading
+from .bulk import Grading as Grading
+from .progress import Progress as Progress
+from .shards import Shard as Shard
+from .shards import merge_results as merge_results
+from .sources import Placed as Placed

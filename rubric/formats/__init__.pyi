@@ -1,0 +1,4 @@
+from rubric.errors import DumpError as DumpError
+
+from .rubrics import schema as schema
+from .suites import Converted as Converted

@@ -1,0 +1,34 @@
+"""Our own format of suites: how a file is recognised, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from rubric.formats.recognition import LIKELY, STRONG, has
+from rubric.formats.registry import Drafts, Format
+from rubric.values.rubrics import Rubric
+
+
+def _draft(rubric: Rubric) -> Any:
+    from rubric.formats.native.rubric import as_data  # noqa: PLC0415 - the names of formats need no writers
+
+    return as_data(evolve(rubric, name=""))
+
+
+NATIVE = Format(
+    "native",
+    "rubric.formats.native.suite:read",
+    "rubric.formats.native.suite:write_suite",
+    (
+        (STRONG, has("cases")),
+        (LIKELY, has("suite")),
+        (LIKELY, has("criteria", kind=list)),
+        (LIKELY, has("text", kind=str)),
+        (LIKELY, has("tree", kind=Mapping)),
+    ),
+    own=True,
+    drafts=Drafts("rubric", _draft),
+)

@@ -1,0 +1,20 @@
+from rubric.errors import UnreviewedWarning as UnreviewedWarning
+
+from .aligning import align as align
+from .alignment import Alignment as Alignment
+from .alignment import Edit as Edit
+from .generating import agenerate as agenerate
+from .generating import generate as generate
+from .generating import generate_many as generate_many
+from .generation import GeneratedCriterion as GeneratedCriterion
+from .generation import Generation as Generation
+from .generation import Generations as Generations
+from .influence import Influence as Influence
+from .influence import Influences as Influences
+from .item_statistics import Item as Item
+from .item_statistics import Items as Items
+from .item_statistics import items as items
+from .lint import Remark as Remark
+from .lint import Remarks as Remarks
+from .trials import Trial as Trial
+from .trials import Trials as Trials

@@ -1,0 +1,383 @@
+"""Draft a rubric from a description of a good answer, a task, good answers or examples: to be read and edited."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from rubric import (
+    Anchor,
+    Candidate,
+    Contains,
+    Criterion,
+    DefinitionError,
+    EndsWith,
+    Equals,
+    IsJSON,
+    Judge,
+    Levels,
+    Rubric,
+    StartsWith,
+    Unit,
+    YesNo,
+    plan,
+)
+from rubric.driving import Failure, Usage, adrive
+from rubric.embed import (
+    Answer,
+    Check,
+    FrozenMap,
+    JudgeLike,
+    Options,
+    Transport,
+    Wording,
+    check_weights,
+    fields,
+    judge_or_default,
+    refuse,
+    shorten,
+    suggest,
+    visible,
+)
+from rubric.engine import Plan
+from rubric.engine.grade import plan_asks
+from rubric.grading.writing import Writing
+
+FEWEST, MOST = 3, 7
+"""Criteria of a draft, as AgentV's generator has them."""
+
+MOST_OF_PAIRS = 12
+"""Criteria of a draft of which those that do not tell pairs apart are dropped."""
+
+_KINDS = "answer", "levels", "polarity", "check", "value"
+"""The keys that a file whose criteria are yes or no has no place for."""
+
+_CHECKS: dict[str, Callable[[str], Check]] = {
+    "contains": Contains,
+    "equals": Equals,
+    "starts-with": StartsWith,
+    "ends-with": EndsWith,
+    "is-json": lambda _: IsJSON(),
+}
+"""All the checks that a model may write: none reads a file, runs a script or makes a request."""
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with all of *properties*, and no others."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+TEXT = {"type": "string"}
+_ITEM: dict[str, Any] = {
+    "id": TEXT,
+    "text": TEXT,
+    "weight": {"type": "number"},
+    "required": {"type": "boolean"},
+    "answer": {"enum": ["yes-no", "levels", "score"]},
+    "levels": {"type": "array", "items": closed({"score": {"type": "integer"}, "text": TEXT})},
+    "polarity": {"enum": ["satisfy", "guard", "penalty"]},
+    "check": {"enum": ["", *_CHECKS]},
+    "value": TEXT,
+}
+_PLAIN = {key: form for key, form in _ITEM.items() if key not in _KINDS}
+
+
+def schema_of(item: dict[str, Any]) -> FrozenMap:
+    """Return the schema of an object with a list of criteria, each with the properties of *item*."""
+    return FrozenMap(closed({"criteria": {"type": "array", "items": closed(item)}}))
+
+
+_SCHEMAS = {False: schema_of(_ITEM), True: schema_of(_PLAIN)}
+_SHORT = {"type": "string", "maxLength": 40}
+_BAND = closed({"score": {"enum": [*range(11)]}, "text": _SHORT})
+_HELD: dict[str, Any] = {
+    "id": _SHORT,
+    "value": _SHORT,
+    "text": {"type": "string", "maxLength": 160},
+    "weight": {"enum": [1, 2, 3, 4, 5]},
+    "levels": {"type": "array", "items": _BAND, "maxItems": 5},
+}
+"""The bounds of a draft, for servers that hold a model to them: a small one never ends its texts and lists."""
+
+_SHOWN_ITEM = '{"id": "...", "text": "...", "weight": 1, "required": false'
+_SHOWN_KINDS = ', "answer": "yes-no", "levels": [], "polarity": "satisfy", "check": "", "value": ""'
+
+
+def _as_examples(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
+    return fields.as_tuple("examples", value, Anchor, "anchors, such as Anchor('A good answer.', 1)")
+
+
+def _as_references(value: Iterable[str]) -> tuple[str, ...]:
+    return fields.as_tuple("references", value, str, "texts")
+
+
+@frozen
+class Material:
+    """
+    What criteria are drafted from.
+
+    Args:
+        outcome: A description of a good answer.
+        task: What is to be answered.
+        references: Good answers.
+        examples: Answers with the score in 0..1 that a person gives them.
+        sources: Documents, policies and transcripts.
+        pairs: A task (or ''), the answer to it that a person preferred, and the one that was rejected.
+        plain: Whether all criteria are yes or no, as a file may have them alone.
+    """
+
+    outcome: str = ""
+    task: str = ""
+    references: tuple[str, ...] = field(default=(), converter=_as_references)
+    examples: tuple[Anchor, ...] = field(default=(), converter=_as_examples)
+    sources: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+    plain: bool = False
+
+    @property
+    def is_enough(self) -> bool:
+        """True if there is any material."""
+        return bool(self.blocks())
+
+    def blocks(self) -> list[tuple[str, str]]:
+        """Return each text of the material with its title."""
+        found = [("task", self.task), ("expected outcome", self.outcome)]
+        found += [("reference answer", text) for text in self.references]
+        found += [(f"answer that a person scored {one.score:g} of 1", one.response) for one in self.examples]
+        found += [("source", text) for text in self.sources]
+        for n, (task, preferred, rejected) in enumerate(self.pairs, 1):
+            found += [(f"task {n}", task), (f"preferred answer {n}", preferred), (f"rejected answer {n}", rejected)]
+        return [(title, text) for title, text in found if text.strip()]
+
+
+@frozen
+class Draft:
+    """
+    What a model wrote.
+
+    Args:
+        rubric: The criteria that can be used.
+        refused: Those that cannot, each with the reason.
+        usage: The requests for it.
+    """
+
+    rubric: Rubric
+    refused: tuple[tuple[Criterion, str], ...] = ()
+    usage: Usage = Usage()
+
+
+Review = Callable[[Rubric, Material], Iterable[tuple[str, str]]]
+"""Returns what is wrong with a draft: the id of the criterion (or ''), and the complaint."""
+
+
+def material(outcome: str, task: str, references: Iterable[str], examples: Iterable[Anchor], **more: Any) -> Material:
+    """Return the material of a draft; raise `DefinitionError` if there is none, or if it is the path of a file."""
+    for field_name, text in (("case", outcome), ("input", task)):
+        if not isinstance(text, str):
+            raise refuse(field_name, text, "text")
+        fields.refuse_path(field_name, text, f"give Path({text!r}).read_text()")
+    given = Material(outcome, task, references, examples, **more)
+    if not given.is_enough:
+        message = (
+            "expected a description of a good answer, or an input, references or examples, sources or preferred pairs; "
+            "got none of them"
+        )
+        raise DefinitionError("case", message)
+    return given
+
+
+async def draft_all(
+    given: Mapping[str, Material],
+    judge: JudgeLike | None,
+    options: Options,
+    review: Review,
+    on_draft: Callable[[], object] = lambda: None,
+) -> list[Draft | Failure]:
+    """Return a draft, or why there is none, for each material *given*, by the names of the rubrics."""
+    writer = writer_of(judge)
+    turns = asyncio.Semaphore(options.concurrency)
+
+    async def draft(name: str, one: Material, send: Transport) -> Draft | Failure:
+        async with turns:
+            try:
+                reading = partial(_read_draft, name, one, review)
+                found, usage = await adrive(_writing(one).steps(writer, reading), send)
+            finally:
+                on_draft()
+        return found if isinstance(found, Failure) else evolve(found, usage=usage)
+
+    with await asyncio.to_thread(options.pipeline, writer) as opened:
+        return [*await asyncio.gather(*(draft(name, one, opened.send) for name, one in given.items()))]
+
+
+def writer_of(judge: JudgeLike | None) -> Judge:
+    """Return the judge that writes; raise `DefinitionError` for one that cannot."""
+    writer = judge_or_default(judge)
+    if not isinstance(writer, Judge) or writer.model == "offline":
+        shown = type(writer).__name__ if not isinstance(writer, Judge) else "'offline', which only counts words"
+        cure = Wording("; name a model, or give ", writer=None)
+        raise DefinitionError("judge", Wording(f"expected one judge that can write, got {shown}", cure))
+    return writer
+
+
+def plan_drafts(given: Iterable[Material], judge: JudgeLike | None) -> Plan:
+    """Plan the drafts of all that is *given*: a call each, and as many again as the judge has repairs."""
+    writer = writer_of(judge)
+    return plan_asks(_writing(one).ask(writer) for one in given)
+
+
+def plan_answers(answers: Sequence[Candidate], judge: JudgeLike | None) -> Plan:
+    """
+    Plan the grading of *answers* by a draft that is not written: by few short criteria, and by many long ones.
+
+    A long one has five levels with a text each; no draft of a usual size costs more.
+    """
+    long = Levels(dict.fromkeys(range(1, 6), "word " * (_LONGEST // 5)))
+    least = plan(answers, Rubric(criteria=[Criterion(f"criterion {n}") for n in range(FEWEST)]), judge)
+    texts = (f"{n} {'word ' * (_LONGEST // 5)}" for n in range(MOST_OF_PAIRS))
+    most = plan(
+        answers, Rubric(criteria=[Criterion(text, id=f"c{n}", answer=long) for n, text in enumerate(texts)]), judge
+    )
+    cost = None if least.cost is None or most.cost is None else (least.cost[0], most.cost[1])
+    tokens = least.prompt_tokens[0], most.prompt_tokens[1]
+    return Plan(least.least, most.most, most.ceiling, tokens, cost)
+
+
+def _without(rubric: Rubric, remarks: Iterable[tuple[str, str]]) -> Draft:
+    why: dict[str, str] = {}
+    for id_, said in remarks:
+        why.setdefault(id_, said)
+    kept = [criterion for criterion in rubric.criteria if criterion.id not in why]
+    if not kept:
+        raise DefinitionError("criteria", next(iter(why.values())))
+    refused = tuple((criterion, why[criterion.id]) for criterion in rubric.criteria if criterion.id in why)
+    return Draft(holding(rubric, kept), refused)
+
+
+def holding(rubric: Rubric, criteria: Iterable[Criterion]) -> Rubric:
+    """Return *rubric* with *criteria*; penalties beside criteria that earn points are scored by points."""
+    held = tuple(criteria)
+    penalties = {criterion.polarity == "penalty" for criterion in held if criterion.weight}
+    return evolve(rubric, criteria=held, aggregation="points" if len(penalties) > 1 else "weighted_average")
+
+
+def digest_of(given: Material) -> str:
+    """Return the digest of all texts of the material."""
+    return _writing(given).digest
+
+
+@cache
+def prompt(name: str) -> str:
+    """Return the text of the file *name* beside this module, a prompt for a writer."""
+    return files("rubric.quality").joinpath(f"{name}.md").read_text("utf-8").rstrip("\n")
+
+
+def _writing(given: Material) -> Writing:
+    slots = {
+        "fewest": str(FEWEST),
+        "most": str(most_of(given)),
+        "kinds": "" if given.plain else prompt("draft_kinds") + "\n",
+        "item": _SHOWN_ITEM + ("" if given.plain else _SHOWN_KINDS) + "}",
+    }
+    # Without a reference answer no check can be borne out, so none may be written.
+    known = _HELD if given.references else _HELD | {"check": {"enum": [""]}}
+    exact = {"fewest": FEWEST, "most": most_of(given), "known": known}
+    return Writing(prompt("draft"), slots, tuple(given.blocks()), _SCHEMAS[given.plain], exact)
+
+
+def most_of(given: Material) -> int:
+    """Return how many criteria a draft may have: more where pairs say which of them are dropped."""
+    return MOST_OF_PAIRS if given.pairs else MOST
+
+
+def _read_draft(name: str, given: Material, review: Review, found: Mapping[str, Any], repairs: int) -> Draft:
+    """
+    Return the draft that *found* holds; raise `DefinitionError`, which says what is wrong, if it cannot be used.
+
+    Without *repairs* left, a rubric is used without the criteria that are complained of.
+    """
+    items, most = found.get("criteria"), most_of(given)
+    if not isinstance(items, list) or not FEWEST <= len(items) <= most:
+        got = len(items) if isinstance(items, list) else "none"
+        raise DefinitionError("criteria", f"expected a JSON object with {FEWEST} to {most} criteria, got {got}")
+    known = _PLAIN if given.plain else _ITEM
+    rubric = holding(Rubric(name), [_criterion(f"criteria[{index}]", item, known) for index, item in enumerate(items)])
+    check_weights(rubric)
+    remarks = [*_unsafe(rubric), *review(rubric, given)]
+    if remarks and repairs:
+        raise DefinitionError("", "; ".join(f"{id_}: {why}" if id_ else why for id_, why in remarks))
+    return _without(rubric, remarks)
+
+
+def _criterion(where: str, item: Any, known: Mapping[str, Any]) -> Criterion:
+    if not isinstance(item, Mapping) or "text" not in item:
+        raise DefinitionError(where, f"expected an object with {', '.join(known)}")
+    for key in item:
+        if key not in known:
+            raise DefinitionError(f"{where}.{key}", f"unknown key{suggest(str(key), known)}")
+    given = {key: value for key, value in item.items() if value is not None}
+    check, value = given.pop("check", "") or "", given.pop("value", "")
+    kind, levels = given.pop("answer", "yes-no"), given.pop("levels", ())
+    try:
+        return Criterion(**given, answer=_answer(kind, levels) if not check else _check(check, value))
+    except DefinitionError as problem:
+        raise DefinitionError(f"{where}.{problem.field}", problem.message) from None
+
+
+def _check(name: object, value: object) -> Check:
+    if name not in _CHECKS:
+        raise DefinitionError("check", f"expected one of {', '.join(_CHECKS)}, got {shorten(repr(name), 40)}")
+    return _CHECKS[str(name)](value)  # type: ignore[arg-type]  # a value that is no text is refused
+
+
+def _answer(kind: object, levels: object) -> Answer:
+    match kind:
+        case "yes-no":
+            return YesNo()
+        case "score":
+            return Unit()
+        case "levels" if isinstance(levels, list) and all(
+            isinstance(one, Mapping) and {*one} == {"score", "text"} for one in levels
+        ):
+            return Levels({one["score"]: one["text"] for one in levels})
+        case "levels":
+            raise DefinitionError("levels", 'expected a list of objects such as {"score": 1, "text": "..."}')
+    raise DefinitionError("answer", f"expected yes-no, levels or score, got {shorten(repr(kind), 40)}")
+
+
+_LONGEST = 600
+_ACTIVE = re.compile(
+    r"(?P<template>\{\{|\{%|\{#|\$\{|<%)|(?P<waiver>\blint\s*:)"
+    r"|(?P<reference>\bfile:/|^\s*(?!https?:)[a-z][a-z+.-]*:/|^\s*(?:exec|file|javascript|package|python|ruby):)",
+    re.IGNORECASE,
+)
+"""
+What some reader of files acts on: templates of promptfoo and AgentV, references to files, and waivers of `lint`.
+
+A source may be hostile, and so make a model write any of it.
+"""
+
+
+def _unsafe(rubric: Rubric) -> Iterator[tuple[str, str]]:
+    """Yield the criteria with text that is more than text, or too long, or not to be seen."""
+    for criterion in rubric.criteria:
+        said = [criterion.id, criterion.text]
+        if isinstance(criterion.answer, Levels):
+            said += [*criterion.answer.texts.values()]
+        elif isinstance(criterion.answer, Contains | Equals | StartsWith | EndsWith):
+            said.append(criterion.answer.text)
+        if not criterion.weight:
+            yield criterion.id, "a weight of 0 counts nothing; give it one from 1 to 5"
+        for text in said:
+            if found := _ACTIVE.search(text):
+                yield criterion.id, f"a criterion holds no {found.lastgroup} ({found[0].strip()}); use plain words"
+            elif visible(text)[1]:
+                yield criterion.id, "it has invisible characters or the tokens of a chat template; use plain words"
+            elif len(text) > _LONGEST:
+                yield criterion.id, f"it has {len(text)} characters, and {_LONGEST} are the most; say it in a sentence"

@@ -1,0 +1,160 @@
+"""
+Draft the criteria of the cases of a suite, in its own file.
+
+| format | cases that get criteria | made from | written to |
+|---|---|---|---|
+| native | without a rubric, or whose rubric is a text | that text | `rubric` |
+| AgentV, generation 1 | without `rubrics`, whatever else grades them | `expected_outcome` | `rubrics` |
+| AgentV, later | without graders of their own | `expected_outcome`, `outcome` or `criteria` | `assert` |
+| promptfoo | without an `assert` of their own | `description` | `assert` |
+
+The task and the reference answer of each case are material too. All else in the file keeps every byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from rubric import DefinitionError, Rubric, load_suite, loads_suite
+from rubric.formats.insertion import Page
+from rubric.formats.registry import format_called, formats
+from rubric.quality.drafting import Material
+
+
+@frozen
+class Slot:
+    """A case of a file that gets criteria: its id, its path in the file, and what they are made from."""
+
+    id: str
+    path: tuple[Any, ...]
+    material: Material
+    tags: tuple[str, ...] = ()
+
+
+@frozen
+class Sheet:
+    """
+    A suite file into which criteria are drafted.
+
+    Args:
+        page: The file.
+        format: Its format.
+        slots: The cases that get criteria.
+        kept: The ids of the cases that have their own.
+        elsewhere: The files that hold further cases.
+    """
+
+    page: Page
+    format: str
+    slots: tuple[Slot, ...] = ()
+    kept: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self.page.path
+
+    def filled(self, rubrics: Mapping[str, Rubric]) -> str:
+        """
+        Return the text with *rubrics*, by the ids of their cases.
+
+        Raises:
+            DumpError: The file cannot be changed so that it says this and nothing else.
+        """
+        how = format_called(self.format).drafts
+        if how is None:
+            return self.page.text
+        values = {slot.path: how.write(rubrics[slot.id]) for slot in self.slots if slot.id in rubrics}
+        return self.page.put(how.key, values)
+
+    def check(self, text: str, **options: Any) -> None:
+        """
+        Raise `LoadError` if *text*, the filled file, is no suite of the same format.
+
+        Args:
+            options: As for `load_suite`; a file that others are included in is checked when it is loaded.
+        """
+        if not self.elsewhere and "file://" not in text:
+            loads_suite(text, self.format, source=str(self.path), **options)
+
+
+def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
+    """
+    Return the suite file at *path* with the cases that get criteria.
+
+    Args:
+        path: A YAML or JSON file of ours, of AgentV's or of promptfoo's.
+        format: As for `load_suite`, and so are the *options*.
+
+    Raises:
+        DefinitionError: It is a file of another kind.
+        LoadError: It is no suite.
+    """
+    file = Path(path)
+    page = Page.read(file)
+    if page is None:
+        cure = "a text to draft from is given with --source (sources= in code)"
+        message = f"{file}: criteria are written into YAML and JSON files, not into {file.suffix!r}; {cure}"
+        raise DefinitionError("", message)
+    data = page.data()
+    if format in (None, "native") and isinstance(data, dict) and isinstance(data.get("cases"), list):
+        return _native(page, data)
+    suite = load_suite(file, format, **options)
+    how = format_called(suite.format).drafts
+    if how is None:
+        known = ", ".join(name for name, one in formats().items() if one.drafts)
+        raise DefinitionError("", f"{file}: read as {suite.format}; criteria are written into {known}")
+    paths = page.mappings()
+    slots: dict[tuple[Any, ...], Slot] = {}
+    kept: dict[tuple[Any, ...], str] = {}
+    elsewhere: dict[str, None] = {}
+    for case in suite:
+        if case.place is None or case.place.source != suite.source:
+            elsewhere[case.place.source if case.place else ""] = None
+            continue
+        at = paths.get((case.place.line, case.place.column))
+        if at is None or at in slots or at in kept:  # the cells of a matrix share a case of the file
+            continue
+        raw = reduce(getitem, at, data)
+        if not isinstance(raw, dict):
+            continue
+        if how.keeps(raw):
+            kept[at] = case.id
+            continue
+        said = next((raw[key] for key in how.outcomes if isinstance(raw.get(key), str)), "")
+        asked = case.input or "\n".join(f"{message.role}: {message.content}" for message in case.messages)
+        references = (case.reference,) if case.reference.strip() else ()
+        material = Material(outcome=said, task=asked, references=references, plain=True)
+        if material.is_enough:
+            slots[at] = Slot(case.id, at, material, case.tags)
+        else:
+            kept[at] = case.id
+    return Sheet(page, suite.format, tuple(slots.values()), tuple(kept.values()), tuple(elsewhere))
+
+
+def _native(page: Page, data: Mapping[str, Any]) -> Sheet:
+    """Return a native suite; one whose cases still lack rubrics cannot be loaded."""
+    slots, kept = [], []
+    for index, case in enumerate(data["cases"]):
+        if not isinstance(case, dict):
+            continue
+        id_ = str(case.get("id", f"case-{index + 1}"))
+        rubric = case.get("rubric", data.get("rubric", ""))
+        texts = {key: case[key] for key in ("input", "reference") if isinstance(case.get(key), str)}
+        references = (texts["reference"],) if texts.get("reference") else ()
+        material = Material(
+            outcome=rubric if isinstance(rubric, str) else "", task=texts.get("input", ""), references=references
+        )
+        tags = case.get("tags")
+        if isinstance(rubric, str) and material.is_enough:
+            slots.append(Slot(id_, ("cases", index), material, tuple(map(str, tags)) if isinstance(tags, list) else ()))
+        else:
+            kept.append(id_)
+    return Sheet(page, "native", tuple(slots), tuple(kept))

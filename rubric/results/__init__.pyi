@@ -1,0 +1,14 @@
+from rubric.values.findings import Abstained as Abstained
+from rubric.values.findings import Evidence as Evidence
+from rubric.values.findings import NotApplicable as NotApplicable
+from rubric.values.findings import Scored as Scored
+from rubric.values.findings import Step as Step
+from rubric.values.findings import Unjudged as Unjudged
+
+from .differences import RubricChange as RubricChange
+from .differences import RubricDiff as RubricDiff
+from .plain import Record as Record
+from .rows import Entry as Entry
+from .rows import Row as Row
+from .summary import CriterionSummary as CriterionSummary
+from .summary import Summary as Summary

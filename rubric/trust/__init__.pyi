@@ -1,0 +1,15 @@
+from .agreements import Agreement as Agreement
+from .agreements import agreement as agreement
+from .calibration import Calibration as Calibration
+from .calibration import calibrate as calibrate
+from .differences import Difference as Difference
+from .differences import compare as compare
+from .drift import Drift as Drift
+from .estimates import Estimate as Estimate
+from .estimates import estimate as estimate
+from .labels import Label as Label
+from .labels import Labels as Labels
+from .preference import Preference as Preference
+from .selective import Trusted as Trusted
+from .selective import trusted as trusted
+from .win_rates import Preferences as Preferences

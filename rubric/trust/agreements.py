@@ -1,0 +1,255 @@
+"""
+Agreement: how far a judge is from people, two judges from each other, and the votes of a jury among themselves.
+
+Every figure stands beside its 95 % interval, beside what people reach among themselves, and beside a judge that always
+says the same: 84 % is good where that one has 50 %, and nothing where it has 95 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from attrs import asdict, evolve, field, frozen
+
+from rubric import DefinitionError, Grades
+from rubric.embed import Listed, Presented, percent
+from rubric.suites.report import Report
+from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
+from rubric.trust.calibration import Calibration
+from rubric.trust.drift import Baseline, Drift, drift
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.pairwise import CriterionAgreement, agreement_of
+from rubric.trust.ratings import Judged, Ratings, Scale, beside, items_of, judged, matched
+from rubric.view.plots import altair, forest, row_of
+
+
+@frozen(repr=False)
+class Agreement(Presented, Listed[CriterionAgreement]):
+    """
+    What `agreement` returns: each criterion, and what was matched.
+
+    Args:
+        criteria: The whole first, where it is labelled, and each criterion; by id, `agreement(...)["clarity"]`.
+        judge: The judge's name.
+        other: `people`, or the name of another judge; empty for the votes of a jury alone.
+        digest: The rubric's.
+        raters: The people.
+        unmatched: Keys of labels without a candidate.
+        unlabelled: Candidates without a label.
+        votes: Of a jury: how much its votes agree.
+        alt_tests: With three or more raters: whether the judge may replace one.
+        ratings: What the figures rest on.
+    """
+
+    _truth = "its figures"
+
+    criteria: tuple[CriterionAgreement, ...]
+    judge: str
+    other: str = "people"
+    digest: str = ""
+    raters: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    unlabelled: int = 0
+    votes: tuple[Votes, ...] = ()
+    alt_tests: tuple[AltTest, ...] = ()
+    ratings: tuple[Ratings, ...] = field(default=(), eq=False)
+
+    @property
+    def overall(self) -> CriterionAgreement | None:
+        """The whole, else all criteria together; None where they have different scales."""
+        return next((c for c in self.criteria if c.id in ("", "all criteria")), None)
+
+    @property
+    def sentence(self) -> str:
+        """A description of the main figure."""
+        if not self.criteria:
+            votes = self.votes[0]
+            share = votes.flip_rate
+            return f"Two votes on one candidate differ in {percent(share.value or 0.0, share.interval)}."
+        lead = self.criteria[0] if self.overall is None else self.overall
+        said = lead.sentence("The judge" if self.other == "people" else self.judge, self.other)
+        return said if lead is self.overall or len(self.criteria) == 1 else f"{lead.title}: {said}"
+
+    def remarks(self) -> list[str]:
+        """What to know before a figure is trusted."""
+        lines = []
+        if self.unmatched:
+            shown = ", ".join(map(repr, self.unmatched[:3]))
+            lines.append(f"{len(self.unmatched)} labels match no candidate ({shown}, ...).")
+        if self.unlabelled:
+            lines.append(f"{self.unlabelled} candidates have no label.")
+        lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
+        for test in self.alt_tests:
+            verdict = "may replace" if test.passed else "may not replace"
+            name = f"{test.criterion}: " if test.criterion else ""
+            rate = f"winning rate {test.winning_rate:.2f}, epsilon {test.epsilon:g}"
+            lines.append(f"{name}By the alternative annotator test the judge {verdict} a person ({rate}).")
+        return lines
+
+    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]]:
+        """The figures, as tables with a title and a head each."""
+        out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
+        one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
+        rows: list[tuple[object, ...]] = []
+        for c in self.criteria:
+            constant = "" if c.constant is None else f"{c.constant.name}: {c.constant}"
+            judged, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.ceiling))
+            rows += [
+                (c.title, c.n, name, judged.get(name, ""), among.get(name, ""), constant * (name == _LEADS[c.kind]))
+                for name in judged | among
+            ]
+        if rows:
+            out.append(("", ("criterion", "n", "statistic", "judge", "people with each other", "constant judge"), rows))
+        for c in self.criteria:
+            if c.confusion:
+                cells: list[tuple[object, ...]] = [
+                    (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
+                ]
+                out.append((f"{c.title}: {other} in rows, {one} in columns", ("", *c.categories), cells))
+        if self.votes:
+            lines = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]
+            head = ("criterion", "n", "flip rate", "ICC(1)", "alpha", "votes for reliability .9")
+            out.append(("The votes of the jury", head, [tuple(map(str, line)) for line in lines]))
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain JSON-able data."""
+        kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name != "ratings")
+        return {"kind": "agreement", "sentence": self.sentence, **kept, "remarks": self.remarks()}
+
+    def plot(self) -> Any:
+        """Return the confusion of each criterion, or judge against people for numbers, as an Altair chart."""
+        alt = altair()
+        if not self.criteria:
+            rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in self.votes]
+            return forest(rows, "flip rate", self.sentence)
+        charts = []
+        for one in self.criteria:
+            if one.confusion:
+                cells = [
+                    {"people": person, "judge": said, "count": count}
+                    for person, counts in zip(one.categories, one.confusion, strict=True)
+                    for said, count in zip(one.categories, counts, strict=True)
+                ]
+                base = alt.Chart(alt.Data(values=cells), title=one.title).encode(
+                    x=alt.X("judge:N", sort=None), y=alt.Y("people:N", sort=None)
+                )
+                shown = base.mark_rect().encode(color=alt.Color("count:Q", scale=alt.Scale(scheme="blues")))
+                charts.append(alt.layer(shown, base.mark_text().encode(text="count:Q")))
+                continue
+            ratings = next((r for r in self.ratings if r.criterion == one.id), None)
+            if ratings is not None:
+                both = np.flatnonzero(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))[
+                    :4_000
+                ]  # Altair takes 5,000
+                points = [{"judge": float(ratings.judge[n]), "people": float(ratings.target[n])} for n in both]
+                data = alt.Chart(alt.Data(values=points), title=one.title)
+                charts.append(data.mark_circle(opacity=0.4).encode(x="judge:Q", y="people:Q"))
+        return alt.vconcat(*charts).properties(title=self.sentence)
+
+    def dump(self, path: str | PathLike[str]) -> None:
+        """Write it to *path* as YAML, as a baseline for `against`."""
+        self.baseline.dump(path, self.to_dict())
+
+    @property
+    def baseline(self) -> Baseline:
+        """What later agreements are compared with."""
+        return Baseline(self.judge, self.digest, {r.criterion: items_of(r) for r in self.ratings})
+
+    def against(self, saved: Agreement | Calibration | Baseline | str | PathLike[str], *, risk: float = 0.05) -> Drift:
+        """
+        Say whether the judge, or the people, have changed since an agreement that was *saved*.
+
+        Args:
+            saved: An earlier agreement or calibration, or the file that its `dump` wrote.
+            risk: How often an unchanged judge may be called changed.
+        """
+        return drift(self.baseline, saved if isinstance(saved, Baseline | str | PathLike) else saved.baseline, risk)
+
+
+_LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
+
+
+def agreement(
+    grades: Grades | Report | Judged | str | PathLike[str],
+    others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
+    *,
+    epsilon: float = 0.2,
+) -> Agreement:
+    """
+    Measure how far a judge agrees with people, with another judge, or with itself.
+
+    Args:
+        grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results.
+        others: Labels of people, also as a mapping such as `{0: True}`; or the grades of another judge on the
+            same candidates; None for the votes of a jury.
+        epsilon: For the alternative annotator test: how much better a person may be (.1 to .2).
+
+    Raises:
+        DefinitionError: A label is outside of its criterion's scale, nothing matches, or a jury has no votes.
+    """
+    given = judged(grades)
+    votes = tuple(votes_of(name, given.columns[name][0], table, given) for name, table in given.votes.items())
+    if others is None:
+        if not votes:
+            raise DefinitionError(
+                "grades", "one judge has no votes to compare; give labels, or grade with Jury(judge, 5)"
+            )
+        return Agreement((), given.name, "", given.digest, votes=votes)
+    other = "people"
+    try:
+        ratings = matched(given, as_labels(others))
+    except DefinitionError as error:
+        if error.field != "labels" or not _is_grades(others):
+            raise
+        theirs = judged(others, "others")
+        other = theirs.name if theirs.name != given.name else "the other judge"
+        ratings = beside(given, theirs, other)
+    raters = tuple(dict.fromkeys(rater for each in ratings for rater in each.raters))
+    ratings.sort(key=lambda each: each.criterion != "")
+    found = [agreement_of(each) for each in ratings]
+    if (pooled := _pooled(ratings)) is not None:
+        found.insert(0, agreement_of(pooled))
+    labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
+    unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
+    tests = tuple(test for each in ratings if (test := alt_test(each, epsilon)) is not None)
+    return Agreement(
+        tuple(found),
+        given.name,
+        other,
+        given.digest,
+        raters,
+        unmatched,
+        int((~labelled).sum()),
+        votes,
+        tests,
+        tuple(ratings),
+    )
+
+
+def _is_grades(value: object) -> bool:
+    return isinstance(value, Grades | Judged)
+
+
+def _pooled(ratings: Sequence[Ratings]) -> Ratings | None:
+    """Return all criteria as one, each candidate a group; None for one criterion, the whole, or different scales."""
+    if len(ratings) < 2 or not ratings[0].criterion or len({_same(each.scale) for each in ratings}) > 1:
+        return None
+    raters = max(each.people.shape[1] for each in ratings)
+    people = [np.pad(r.people, ((0, 0), (0, raters - r.people.shape[1])), constant_values=np.nan) for r in ratings]
+    return evolve(
+        ratings[0],
+        criterion="all criteria",
+        judge=np.concatenate([each.judge for each in ratings]),
+        people=np.concatenate(people),
+        groups=np.concatenate([each.groups for each in ratings]),
+        weights=np.concatenate([each.weights for each in ratings]),
+        grouped=True,
+    )
+
+
+def _same(scale: Scale) -> tuple[object, ...]:
+    return (scale.kind, scale.low, scale.high, scale.options)

@@ -1,0 +1,14 @@
+from .answers import Boolean as Boolean
+from .answers import Letter as Letter
+from .answers import UnitScale as UnitScale
+from .artefacts import files_in as files_in
+from .candidates import RunMetrics as RunMetrics
+from .checks import Launcher as Launcher
+from .checks import Script as Script
+from .checks import Similar as Similar
+from .checks import Unsupported as Unsupported
+from .checks import Within as Within
+from .judges import AnyJudge as AnyJudge
+from .judges import as_judge as as_judge
+from .places import Place as Place
+from .rubric_tests import RubricTest as RubricTest

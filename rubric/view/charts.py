@@ -1,0 +1,108 @@
+"""Drawings for cards and pages: a histogram of scores, bars with intervals, shares, and a decision tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import accumulate
+from typing import TYPE_CHECKING, Protocol
+
+from rubric.view.html import Html, band, join, table, tag, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_BINS, _WIDTH, _HEIGHT, _LEFT, _TOP = 20, 600, 150, 46, 12
+
+
+def histogram(scores: Mapping[str, Sequence[float]], *, mark: float | None = None) -> Html:
+    """
+    Return a histogram of scores in 0..1, in twenty bins, with a line at *mark*.
+
+    Args:
+        scores: The scores of each kind (`passed`, `failed`, ...), which are drawn in its colour, on top of one another.
+    """
+    counts = {kind: Counter(min(int(s * _BINS + 1e-9), _BINS - 1) for s in given) for kind, given in scores.items()}
+    tallest = max((sum(c[b] for c in counts.values()) for b in range(_BINS)), default=0) or 1
+    step = _WIDTH / _BINS
+    bars = []
+    for place in range(_BINS):
+        top = float(_TOP + _HEIGHT)
+        for kind, count in counts.items():
+            if height := count[place] / tallest * _HEIGHT:
+                top -= height
+                said = f"{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: {count[place]:,} {kind}"
+                shape = {"x": f"{_LEFT + place * step + 1:.1f}", "y": f"{top:.1f}", "width": f"{step - 2:.1f}"}
+                bars.append(tag("g", tag("title", said), tag("rect", class_=kind, height=f"{height:.1f}", **shape)))
+    floor = _TOP + _HEIGHT
+    axis = [tag("line", class_="axis", x1=_LEFT, x2=_LEFT + _WIDTH, y1=floor, y2=floor)]
+    ticks = (0, 0.25, 0.5, 0.75, 1)
+    axis += [tag("text", f"{at:g}", x=_LEFT + at * _WIDTH, y=floor + 16, text_anchor="middle") for at in ticks]
+    axis.append(tag("text", f"{tallest:,}", x=_LEFT - 6, y=_TOP + 8, text_anchor="end"))
+    if mark is not None:
+        at = f"{_LEFT + mark * _WIDTH:.1f}"
+        axis.append(tag("line", class_="needs", x1=at, x2=at, y1=_TOP - 6, y2=floor))
+    said = "histogram of scores: " + ", ".join(f"{len(given):,} {kind}" for kind, given in scores.items())
+    view = {"viewBox": f"0 0 {_LEFT + _WIDTH + 14} {floor + 24}"}
+    return tag("svg", *bars, *axis, class_="chart", role="img", aria_label=said, **view)
+
+
+Measured = tuple[object, float | None, tuple[float, float] | None, str]
+"""A name (or `Html`), a value in 0..1, the interval that it lies within, and a remark such as a number of results."""
+
+
+def intervals(rows: Iterable[Measured], *, head: Sequence[str] = ("criterion", "", "mean", "interval", "")) -> Html:
+    """Return a table of values with a bar for the interval of each; a value of None was not measured."""
+    lines = []
+    for name, value, interval, remark in rows:
+        low, high = interval or (value or 0.0, value or 0.0)
+        drawn = "" if value is None else band(low, value, high, kind="plain")
+        said = "" if interval is None else f"{low:.2f} to {high:.2f}"
+        lines.append((name, drawn, "–" if value is None else f"{value:.2f}", said, remark))
+    return table(head, lines, figures=(2, 3))
+
+
+def shares(counts: Mapping[str, int]) -> Html:
+    """Return one bar that *counts* divide, each in the colour of its kind."""
+    total = sum(counts.values()) or 1
+    widths = [100 * count / total for count in counts.values()]
+    starts = accumulate(widths, initial=0.0)
+    parts = (
+        tag("rect", class_=kind, x=f"{start:.2f}", width=f"{width:.2f}", height="10")
+        for kind, start, width in zip(counts, starts, widths, strict=False)
+    )
+    view = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none"}
+    return tag("svg", *parts, class_="share", aria_hidden="true", **view)
+
+
+class Walked(Protocol):
+    """A step of a walk down a tree."""
+
+    @property
+    def yes(self) -> bool: ...
+
+
+def tree(root: object, path: Sequence[Walked] = ()) -> Html:
+    """
+    Return a drawing of a decision tree.
+
+    Args:
+        root: Has a `question` and its branches `yes` and `no`; or, a leaf, a `score` and a `reason`.
+        path: The steps of a walk from the root: what it passed is in colour, what it did not is pale.
+    """
+    return tag("ul", _node(root, "", path, walked=bool(path)), class_="tree drawn" if path else "tree")
+
+
+def _node(node: object, answer: str, path: Sequence[Walked], *, walked: bool) -> Html:
+    edge = tag("b", answer) if answer else None
+    kind = "walked" if walked else None
+    question = getattr(node, "question", None)
+    if question is None:
+        score, reason = getattr(node, "score", 0.0), getattr(node, "reason", "")
+        words = text(reason, class_="soft") if reason else None
+        return tag("li", tag("span", edge, tag("strong", f"{score:g}"), words, class_="node leaf"), class_=kind)
+    taken = path[0].yes if walked and path else None
+    below = join(
+        _node(getattr(node, name), name, path[1:] if taken is said else (), walked=taken is said)
+        for name, said in (("yes", True), ("no", False))
+    )
+    return tag("li", tag("span", edge, text(question), class_="node"), tag("ul", below), class_=kind)

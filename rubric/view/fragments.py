@@ -1,0 +1,69 @@
+"""Fragments for notebooks: the one module of `rubric.view` that the kernel reaches, when something is drawn."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from rubric import DecisionTree, Grade, Grades, Rubric, Ungraded
+from rubric.embed import Presented, cut
+from rubric.engine import Plan, Progress
+from rubric.results import Summary
+from rubric.view import html
+from rubric.view.cards import card, cards, summary_card
+from rubric.view.page import results_page
+from rubric.view.rubrics import rubric_card, tree_card
+
+_MOST_ASKS, _LONGEST_MESSAGE = 40, 20_000
+
+
+@singledispatch
+def fragment_of(value: Any) -> str:
+    """Return *value* as HTML for the output of a notebook's cell."""
+    raise TypeError(f"rubric.view does not draw {type(value).__name__}")
+
+
+def page_of(results: Grades, title: str) -> str:
+    """Return *results* as a page of its own."""
+    return results_page(results, results.summary(), title)
+
+
+def _presented(result: Presented) -> str:
+    body: list[object] = []
+    for (title, head, texts), (_, _, rows) in zip(result.plain_tables(), result.tables(), strict=True):
+        figures = [n for n in range(len(head)) if any(isinstance(row[n], int | float) for row in rows)]
+        drawn = html.table(head, texts, figures=figures)
+        body.append(html.section(title, drawn) if title else drawn)
+    body += [html.notice(remark) for remark in result.remarks()]
+    return html.fragment(html.card(html.header(result.sentence, title=type(result).__name__), *body))
+
+
+def _plan(plan: Plan) -> str:
+    shown = plan.asks[:_MOST_ASKS]
+    folds = []
+    for a in shown:
+        said = f"{a.judge.name} · {', '.join(c.id for c in a.criteria)}{f' · vote {a.vote}' if a.vote else ''}"
+        messages = [html.section(m.role, html.candidate(cut(m.text, _LONGEST_MESSAGE))) for m in a.messages]
+        size = f" · {sum(len(m.text) for m in a.messages):,} characters"
+        folds.append(html.fold(html.join((html.text(said, html.NAME), size)), *messages))
+    more = html.tag("p", f"and {len(plan.asks) - len(shown):,} more") if len(plan.asks) > len(shown) else None
+    free = html.notice(f"without a call: {', '.join(plan.free)}", "deferred") if plan.free else None
+    head = html.header(f"{repr(plan)[len('<Plan: ') : -1]}.", title="plan: nothing has been sent")
+    facts = html.facts(("calls with every re-ask", f"{plan.ceiling:,}"), ("messages", f"{len(plan.asks):,}"))
+    return html.fragment(html.card(head, facts, free, html.section("Requests", *folds, more)))
+
+
+def _progress(state: Progress) -> str:
+    share = {"value": state.done, "max": state.total} if state.total else {}
+    return str(html.tag("div", html.tag("progress", **share), f" {state}"))
+
+
+fragment_of.register(Rubric, lambda rubric: html.fragment(rubric_card(rubric)))
+fragment_of.register(DecisionTree, lambda tree: html.fragment(tree_card(tree)))
+fragment_of.register(Grade, card)
+fragment_of.register(Ungraded, card)
+fragment_of.register(Grades, lambda results: cards(results, results.summary()))
+fragment_of.register(Summary, lambda summary: html.fragment(summary_card(summary)))
+fragment_of.register(Plan, _plan)
+fragment_of.register(Progress, _progress)
+fragment_of.register(Presented, _presented)

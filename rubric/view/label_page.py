@@ -1,0 +1,133 @@
+"""
+The HTML of the page on which people label: a candidate beside the questions, with the verdict behind a key.
+
+All texts of others are escaped into `<template>` elements, which the script copies: it makes no markup of texts.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from rubric import DecisionTree, Rubric
+from rubric.embed import clean, cut
+from rubric.results.row_builder import RowBuilder
+from rubric.view import charts, html
+from rubric.view.cards import inside, sentence
+from rubric.view.html import Html, join, tag, text
+from rubric.view.rubrics import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rubric import Candidate
+    from rubric.labelling.drawing import Drawn
+    from rubric.labelling.page import LabelPage
+    from rubric.labelling.questions import Question
+
+LONGEST = 200_000
+"""Characters of a text of a candidate."""
+
+
+def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
+    """Return *page*, whose script reads *data*."""
+    templates = [
+        (f"{kind}-{n}", join(parts))
+        for n, (item, candidate) in enumerate(zip(page.draw.items, page.candidates, strict=False))
+        for kind, parts in (("item", _candidate(candidate)), ("judge", [*_judges(page, item, n)]))
+        if parts
+    ]
+    body = html.render(
+        "label_page.html",
+        page=page,
+        mode=mode,
+        head=html.header(f"Label {page.title}", title=page.rubric.name or "rubric"),
+        facts=html.facts(("candidates", f"{len(page.candidates):,}"), ("questions each", len(page.questions))),
+        key_names=_KEYS,
+        rules=_rules(page),
+        questions=[(question, _question(question)) for question in page.questions],
+        templates=templates,
+        data=Html(json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")),
+    )
+    return html.page(
+        f"Label {page.title}",
+        body,
+        more_style=_file("label_page.css"),
+        script=_file("label_page.js"),
+        sources="img-src data:" + ("; connect-src 'self'" if mode == "server" else ""),
+    )
+
+
+def _rules(page: LabelPage) -> Html | None:
+    said = clean(page.rubric.guidelines) if page.rubric.guidelines else ""
+    return html.fold("Guidelines", html.candidate(cut(said, LONGEST)), is_open=True) if said else None
+
+
+def _judges(page: LabelPage, item: Drawn, place: int) -> Iterator[Html]:
+    for number, result in enumerate(page.results.get(item.name, ())):
+        row = RowBuilder().of_record(result, page.rubric)
+        badge = html.badge(row.verdict or "ungraded", row.verdict or "ungraded")
+        head = html.header(sentence(row), badge, title=f"Judge: {clean(str(result.get('judge', '')))}")
+        yield html.card(head, inside(row, f"j{place}-{number}", page.rubric), kind=row.status)
+
+
+_KEYS = (
+    ("y/n/p/f/0–9", "answer"),
+    ("c", "cannot tell"),
+    ("⌫", "take back"),
+    ("↑↓", "question"),
+    ("r", "reason"),
+    ("Enter", "next candidate"),
+    ("←→", "look back and forth"),
+    ("u", "first open"),
+)
+
+
+@cache
+def _file(name: str) -> str:
+    return files("rubric.view").joinpath(name).read_text("utf-8")
+
+
+def _question(question: Question) -> dict[str, Any]:
+    """Return what the template asks of the criterion of *question*."""
+    criterion = question.source
+    answer = None if criterion is None else criterion.answer
+    return {
+        "gate": criterion is not None and (criterion.required or criterion.min_score is not None),
+        "tree": charts.tree(answer) if isinstance(answer, DecisionTree) else None,
+        "inner": answer.judged if isinstance(answer, Rubric) else (),
+        "examples": () if criterion is None else examples(criterion),
+        "is_keyed": any(option.key != option.name for option in question.options),
+    }
+
+
+def _candidate(candidate: Candidate) -> list[Html]:
+    """Return all that belongs to *candidate*, the text to judge among it."""
+    fields = RowBuilder().of_candidate(candidate)
+    asked = clean("\n\n".join(f"{m.role}: {m.content}" for m in candidate.messages))
+    parts = (
+        ("Input", clean(candidate.input), ""),
+        ("Conversation", asked, ""),
+        ("Context", clean(candidate.context), ""),
+        ("Reference", clean(candidate.reference), ""),
+        ("Candidate", fields["output"], "main"),
+        ("Tool calls", "\n".join(fields["run"]), ""),
+        ("File changes", clean(candidate.file_changes), ""),
+    )
+    shown = [
+        tag("div", html.section(name, html.candidate(cut(said, LONGEST))), class_=kind or None)
+        for name, said, kind in parts
+        if said or kind
+    ]
+    if candidate.images:
+        shown.append(html.section("Images", *map(_image, candidate.images)))
+    return shown
+
+
+def _image(address: str) -> Html:
+    """Return an image that is in the data; of another, its address, since the page loads nothing."""
+    if address.startswith("data:"):
+        return tag("img", src=Html(html.escape(address)), alt="An image of the candidate")
+    return text(address)

@@ -1,0 +1,152 @@
+"""The calls of a store as a page for `rubric view`: searched, newest first, with messages and raw replies."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from rubric.embed import clean, cut, shorten
+from rubric.store import export, stats
+from rubric.view import html
+from rubric.view.cards import exchange
+from rubric.view.html import Html, tag, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SIZE = 50
+"""Calls on a page."""
+
+_STATES = {"done": "passed", "unreadable": "ungraded", "failed": "failed", "in_doubt": "ungraded", "sent": "deferred"}
+_ABOUT = re.compile(r"\nCriterion\b[^\n]*:\n+([^\n]+)")
+"""The text of a criterion in our prompts; the last one, since a candidate may hold the same words before it."""
+
+
+@frozen
+class Query:
+    """
+    A search in a store.
+
+    Args:
+        words: All must occur in the model's name, the messages or the reply; case does not matter.
+        state: Of the calls, such as `failed`; empty for any.
+        start: The number of matches to leave out, the newest first.
+    """
+
+    words: str = ""
+    state: str = ""
+    start: int = 0
+
+
+def search(path: Path, query: Query) -> tuple[list[dict[str, Any]], bool]:
+    """
+    Return the calls of one page, newest first, and whether there are more.
+
+    Raises:
+        StoreError: There is no store at *path*, or it is damaged.
+    """
+    matches = _matches(path, query)
+    found: list[dict[str, Any]] = []
+    for number, call in enumerate(matches):
+        if number >= query.start + SIZE:
+            matches.close()
+            return found, True
+        if number >= query.start:
+            found.append(call)
+    return found, False
+
+
+def _matches(path: Path, query: Query) -> Any:
+    words = query.words.casefold().split()
+
+    def matching() -> Iterator[dict[str, Any]]:
+        for call in export(path, newest_first=True):
+            if query.state and call["state"] != query.state:
+                continue
+            said = "\n".join((call["model"], *(str(m[1]) for m in _messages(call)), *_reply(call))).casefold()
+            if all(word in said for word in words):
+                yield call
+
+    return matching()
+
+
+def _messages(call: dict[str, Any]) -> list[Any]:
+    return [pair for pair in call["request"].get("messages", []) if isinstance(pair, list) and len(pair) > 1]
+
+
+def _reply(call: dict[str, Any]) -> tuple[str, str]:
+    """Return the raw reply of *call*, and how it ended."""
+    reply, failure = call.get("reply") or {}, call.get("failure") or {}
+    if failure:
+        return str(failure.get("message", "")), str(failure.get("kind", "failed"))
+    finish = str(reply.get("finish", "stop"))
+    return str(reply.get("text") or reply.get("refusal") or ""), "" if finish == "stop" else finish
+
+
+def page(path: Path, query: Query) -> str:
+    """
+    Return the calls that *query* finds as a page, with a form for the next search.
+
+    Raises:
+        StoreError: There is no store at *path*, or it is damaged.
+    """
+    found, more = search(path, query)
+    counts = stats(path)
+    figures = [(state, f"{number:,}") for state, number in counts.states.items()]
+    figures += [
+        ("requests", f"{counts.calls:,}"),
+        ("cost", f"${counts.cost:,.4f}"),
+        ("served again", f"{counts.hits:,}"),
+    ]
+    said = f"{sum(counts.states.values()):,} calls"
+    states = [tag("option", "any state", value="", selected=not query.state)]
+    states += [tag("option", state, value=state, selected=state == query.state) for state in counts.states]
+    form = html.search_form(query.words, tag("select", *states, name="state", aria_label="State"))
+    turns = [_turn("newer", query, max(query.start - SIZE, 0))] if query.start else []
+    turns += [_turn("older", query, query.start + SIZE)] if more else []
+    body = html.render(
+        "store_page.html",
+        name=text(path.name),
+        badge=html.badge(said),
+        facts=html.facts(*figures),
+        form=form,
+        first=f"{query.start + 1 if found else 0:,}",
+        last=f"{query.start + len(found):,}",
+        calls=[_call(call) for call in found],
+        turns=turns,
+    )
+    return html.page(f"{path.name}: {said}", body, has_form=True)
+
+
+def _turn(words: str, query: Query, start: int) -> tuple[str, list[tuple[str, object]]]:
+    """Return a button to another page of the same search: its words, and the fields that it sends."""
+    return words, [("q", query.words), ("state", query.state), ("start", str(start))]
+
+
+def _call(call: dict[str, Any]) -> Html:
+    messages = [{"role": str(pair[0]), "content": _text(pair[1])} for pair in _messages(call)]
+    last = messages[-1]["content"] if messages else ""
+    matches = _ABOUT.findall(last)
+    about = shorten(matches[-1] if matches else last[-200:], 160)
+    usage = (call.get("reply") or call.get("failure") or {}).get("usage") or {}
+    when = call["sent_at"] and datetime.fromtimestamp(call["sent_at"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    facts: list[tuple[str, object]] = [("call", f"#{call['call']}")]
+    facts += [("tokens in", f"{usage['prompt_tokens']:,}")] if usage.get("prompt_tokens") else []
+    facts += [("tokens out", f"{usage['completion_tokens']:,}")] if usage.get("completion_tokens") else []
+    facts += [("cost", f"${usage['cost']:.6f}")] if usage.get("cost") else []
+    facts += [("s", f"{call['ended_at'] - call['sent_at']:.2f}")] if call["ended_at"] and call["sent_at"] else []
+    facts += [("sent", when)] if when else []
+    said, end = _reply(call)
+    kind = _STATES.get(call["state"], "plain")
+    head = html.header(about, html.badge(call["state"].replace("_", " "), kind), title=call["model"])
+    reply = html.candidate(cut(clean(said), html.LONGEST)) if said else None
+    folded = exchange(f"{len(messages)} messages", "the whole reply", messages, (said, end))
+    return html.card(head, html.facts(*facts), reply, folded, kind=kind)
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else str(content)

@@ -1,0 +1,94 @@
+"""The report of a suite as one HTML page, with a grid of the cells of its matrix."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rubric.view import charts, html
+from rubric.view.cards import MOST_ROWS, anchor_of, case
+from rubric.view.html import Html, tag
+from rubric.view.page import found, page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rubric.results import Row
+    from rubric.suites.report import Report
+
+
+def render(report: Report, *, search: str | None = None) -> str:
+    """
+    Return *report* as a page.
+
+    Args:
+        search: Show the cases alone that have all of these words, and a form for others; None for a page of a file.
+    """
+    rows = found(report.rows, search)
+    usage = report.usage
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    figures: list[tuple[str, Any]] = [
+        ("cases", f"{len(report):,}"),
+        ("calls", f"{usage.calls:,}"),
+        (f"tokens in{cached}", f"{usage.prompt_tokens:,}"),
+        ("tokens out", f"{usage.completion_tokens:,}"),
+        ("cost", "unknown" if usage.cost is None else f"${usage.cost:.4f}"),
+        ("s", f"{report.duration:.1f}"),
+    ]
+    counts_as = f"Deferred cases count as {report.deferred}." if report.counts["deferred"] else ""
+    return page(
+        report.suite or "rubric",
+        report.tally,
+        rows,
+        passed=report.passed,
+        figures=figures,
+        warnings=report.warnings,
+        above=[tag("p", counts_as, class_="soft") if counts_as else None, _grid(rows)],
+        footer=f"rubric {report.version}",
+        search=search,
+    )
+
+
+_BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
+"""The cell of a matrix at the end of a case's id."""
+
+
+def card(report: Report) -> str:
+    """Return *report* as a card for a notebook: the first cases, those that did not pass before the others."""
+    rows = sorted(report.rows, key=lambda row: row.status == "passed")
+    anchor = anchor_of(rows[:MOST_ROWS])
+    lines = [case(row, f"{anchor}-{n}") for n, row in enumerate(rows[:MOST_ROWS])]
+    more = f'and {len(rows) - MOST_ROWS:,} more: .write("report.html") shows all' if len(rows) > MOST_ROWS else None
+    head = html.header(f"{report.tally}.", title=report.suite or "rubric")
+    figures = html.facts(("cases", f"{len(report):,}"), ("used", str(report.usage)))
+    notices = map(html.notice, report.warnings)
+    shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
+    kind = "passed" if report.passed else "failed"
+    return html.fragment(html.card(head, figures, shares, *notices, *lines, more, kind=kind))
+
+
+def _grid(rows: Iterable[Row]) -> Html | None:
+    """
+    Return the cells of a matrix by their last coordinate (the columns) and by all others (the lines).
+
+    A line is named by the common part of its cases' names. None if there is no matrix.
+    """
+    columns: dict[str, None] = {}
+    corner: dict[str, None] = {}
+    lines: dict[str, dict[str, list[tuple[int, Row, str]]]] = {}
+    for number, row in enumerate(rows, 1):
+        if row.cell:
+            *others, column = map(str, row.cell.values())
+            name = " · ".join(part for part in (_without_cell(row), *others) if part)
+            columns[column] = None
+            corner |= dict.fromkeys(row.cell)
+            lines.setdefault(name, {}).setdefault(column, []).append((number, row, row.figure("–") or "–"))
+    return html.render("grid.html", corner=" × ".join(corner), columns=columns, lines=lines) if lines else None
+
+
+def _without_cell(row: Row) -> str:
+    """Return the id of *row* without its cell, which is in brackets at the end or named by its values."""
+    name = _BRACKETS.sub("", row.id)
+    for value in row.cell.values():
+        name = re.sub(rf"(?<!\w){re.escape(str(value))}(?!\w)", " ", name)
+    return " ".join(name.split()).strip(" -_/:,·")

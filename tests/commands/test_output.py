@@ -1,0 +1,153 @@
+"""Errors at a terminal: each names options that the command has, and what it advises helps."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from rubric import DefinitionError
+from rubric.__main__ import main
+from rubric.embed import Wording
+from tests.command_line import run
+from tests.places import ROOT
+
+CONTAINS = "assert: [{type: contains, value: Thank}]"
+FILES = {
+    "polite.yaml": "rubric: polite\ncriteria:\n  - Says thank you\n",
+    "reply.txt": "Thank you.\n",
+    "texts.jsonl": '"Thank you."\n',
+    "rows.jsonl": '{"answer": "Thank you.", "question": "Why?"}\n',
+    "pairs.jsonl": '{"first": "Thank you.", "b": "No."}\n',
+    "results.jsonl": "",
+    "labels.csv": "key,verdict\n0,true\n",
+    "hello.yaml": "tests: you\n",
+    "two.yaml": "defaultTest: {threshold: 0.5}\ngovernance: {owner: a}\ntests: [{assert: [{type: is-json}]}]",
+    "env.yaml": f"prompts: ['{{{{ env.HOME }}}}']\nproviders: [echo]\ndefaultTest: {{{CONTAINS}}}\n",
+    "inner/out.yaml": f"prompts: [a]\nproviders: [echo]\ntests: [{{vars: {{x: file://../reply.txt}}, {CONTAINS}}}]\n",
+    "open.yaml": "suite: open\nrubric: {criteria: [Says thank you]}\ncases:\n  - {id: a, input: Hi}\n",
+    "replies.jsonl": '{"id": "a", "output": "Thank you."}\n',
+}
+
+OFFLINE = "--judge offline"
+MANY = "grade-many polite.yaml texts.jsonl"
+OPENED = f"grade open.yaml {OFFLINE}"
+COLUMNS = "--column output=answer --column input=question"
+TOLD = [
+    (
+        "columns",
+        f"grade-many polite.yaml rows.jsonl {OFFLINE}",
+        COLUMNS,
+        f"grade-many polite.yaml rows.jsonl {OFFLINE} {COLUMNS}",
+    ),
+    (
+        "columns",
+        "label rows.jsonl polite.yaml --html p.html",
+        COLUMNS,
+        f"label rows.jsonl polite.yaml --html p.html {COLUMNS}",
+    ),
+    (
+        "columns",
+        f"prefer pairs.jsonl polite.yaml {OFFLINE}",
+        "--column a=first",
+        f"prefer pairs.jsonl polite.yaml {OFFLINE} --column a=first",
+    ),
+    ("judge", "grade polite.yaml reply.txt", OFFLINE, f"grade polite.yaml reply.txt {OFFLINE}"),
+    ("judge", MANY, OFFLINE, f"{MANY} {OFFLINE}"),
+    (
+        "writer",
+        f"generate --outcome thanks --plan {OFFLINE}",
+        "--writer MODEL",
+        "generate --outcome thanks --plan --writer x/y",
+    ),
+    ("outputs", f"{OPENED} --target offline", "--outputs FILE", f"{OPENED} --outputs replies.jsonl"),
+    ("calls", f"{MANY} --judge nobody/knows --max-cost 1", "--max-calls N", f"{MANY} {OFFLINE} --max-calls 1"),
+    ("format", "validate hello.yaml", "--from", "validate hello.yaml --from promptfoo"),
+    ("format", "validate two.yaml", "--from promptfoo or --from agentv-2", "validate two.yaml --from promptfoo"),
+    ("environ", "validate env.yaml", "--env HOME", "validate env.yaml --env HOME"),
+    ("base", "validate inner/out.yaml", "--base FOLDER", "validate inner/out.yaml --base ."),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with `FILES`, without any key."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("argument", "line", "cure", "helps"), TOLD)
+def test_a_cure_names_options_of_the_command_and_helps(argument: str, line: str, cure: str, helps: str) -> None:
+    """The message has no argument of Python's, its options exist, and with them the same error does not come back."""
+    command = main.commands[line.split(maxsplit=1)[0]]
+    options = {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    done = run(*shlex.split(line))
+    said = " ".join(done.stderr.split())
+    assert done.exit_code == 2
+    assert cure in said
+    assert {*re.findall(r"(?<!\S)--[a-z-]+", said)} <= {*options, "--help"}
+    assert not re.search(rf"\b{argument}=[{{'\"](?!.*or --)", said)
+    again = run(*shlex.split(helps))
+    assert cure not in " ".join(again.stderr.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_cure_that_a_command_lacks_is_left_out() -> None:
+    """`agree` has no `--column` and `grade` no `--max-calls`, so they name what else helps."""
+    Path("results.jsonl").write_text(run_results(), encoding="utf-8")
+    said = " ".join(run("agree", "results.jsonl", "labels.csv").stderr.split())
+    assert "there is none; call it value in the file (there are: key, verdict)" in said
+    said = " ".join(
+        run(
+            "grade", "open.yaml", "--judge", "nobody/knows", "--max-cost", "1", "--outputs", "replies.jsonl"
+        ).stderr.split()
+    )
+    assert "no budget can hold; leave it out" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_edits_that_grade_anew_name_the_file_of_candidates() -> None:
+    """A file of results has none; that is said before a file is read."""
+    said = run("align", "polite.yaml", "results.jsonl", "labels.csv", "--edit", "anchors").stderr
+    assert "--edit anchors grades the candidates anew, and RESULTS has none; name their file: --candidates FILE" in said
+
+
+def run_results() -> str:
+    """Return the results of `texts.jsonl`."""
+    run("grade-many", "polite.yaml", "texts.jsonl", "--judge", "offline", "--out", "out.jsonl")
+    return Path("out.jsonl").read_text("utf-8")
+
+
+def test_every_argument_that_a_message_names_is_tried() -> None:
+    """Those in the source are those in `TOLD`; none is written for a person to find out."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "rubric").rglob("*.py")]
+    taken = re.compile(r"^from rubric\.(embed|errors) import [^)]*?\bWording\b", re.MULTILINE)
+    calls = [
+        node for text in texts if taken.search(text) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
+    ]
+    named = {
+        keyword.arg
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "Wording"
+        for keyword in call.keywords
+        if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is ...)
+    }
+    assert named == {argument for argument, *_ in TOLD}
+
+
+def test_a_message_keeps_its_arguments_in_another_process() -> None:
+    """Workers of a cluster raise errors too."""
+    error = pickle.loads(pickle.dumps(DefinitionError("rows", Wording("name it: ", columns={"a": "b"}))))  # noqa: S301 - our own
+    assert str(error) == "rows: name it: columns={'a': 'b'}"
+    assert error.text.worded(lambda name, value: f"--{name} {value['a']}") == "rows: name it: --columns b"

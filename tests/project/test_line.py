@@ -1,0 +1,152 @@
+"""
+The line round the kernel: how many of its private names are taken by what lies beside it.
+
+    python -m tests.project.test_line
+
+prints each private name with the packages that take it. A name is public if `rubric` has it, or one of the modules that list
+their names in a stub, such as `rubric.trust`. A count may fall,
+and is then lowered here; it does not rise.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter, defaultdict
+
+from rubric import embed
+from rubric.internals.lazy_names import public_names
+from tests.places import ROOT
+
+KERNEL = frozenset(
+    "engine errors grading internals models prompts results scoring store values".split()  # noqa: SIM905
+)
+NATIVE = frozenset("native rubrics suites document yaml json files cursor fields editing insertion".split())  # noqa: SIM905
+"""The modules of `rubric.formats` that read and write our own files."""
+
+MOST = {
+    "suites": 65,
+    "formats": 16,
+    "quality": 13,
+    "batches": 3,
+    "trust": 6,
+    "dask": 5,
+    "view": 2,
+    "commands": 12,
+    "integrations": 5,
+    "testing": 1,
+    "labelling": 2,
+    "programs": 1,
+}
+"""The most private names that each package beside the kernel takes of it."""
+
+KEPT = {
+    ("rubric.formats.cursor", "LackingError"): "templates raise it, so that a case is ungraded and its file is read",
+    ("rubric.formats.fields", "Gathering"): "an assertion type tells all that is wrong with its keys at once",
+    ("rubric.formats.fields", "free"): "mcptest's writer refuses what no file can hold, as ours does",
+    ("rubric.formats.fields", "read_all"): "the fields of `field-accuracy` are read as lists in our own files",
+    ("rubric.formats.fields", "reader_of"): "the fields of `field-accuracy` are read as those of our own classes",
+    ("rubric.formats.files", "read_bytes"): "images and PDFs are read within the bounds of all files",
+    ("rubric.grading.code_checks", "settle"): "a check of a transformed output is decided as one of the output is",
+    ("rubric.grading.prompting", "level_lines"): "a grader of promptfoo's is told the levels in a judge's words",
+    ("rubric.internals.frozen_map", "freeze"): "functions of checks hold data of files, and are compared and hashed",
+    ("rubric.internals.secrets", "is_secret"): "a secret in a provider's configuration is told as such",
+    ("rubric.models.registry", "EnvironmentModel"): "a jury of mcptest's without a model is of the one that keys name",
+    ("rubric.scoring.aggregation", "EVEN"): "a guard of another system has our least score",
+    ("rubric.values.chats", "why_unanswered"): "a chat without an answer leaves its case ungraded",
+    ("rubric.values.images", "is_address"): "an image is an address, or names a file",
+    ("rubric.values.images", "sent_image"): "what is written has no name in its `data:` URL",
+    ("rubric.values.matching", "misfit"): "arguments, and JSON within an output, are held to a schema",
+    ("rubric.engine.bulk", "CONCURRENCY"): "`align`, `check` and `generate` grade as many at once as `grade_many`",
+    ("rubric.engine.bulk", "session"): "pairs are graded as candidates are, and no plug-in grades anything else",
+    ("rubric.engine.grade", "plan_asks"): "a draft is planned by its request, where no candidate is there yet",
+    ("rubric.engine.sources", "one_candidate"): "`prefer` takes its two candidates as `grade` takes its one",
+    ("rubric.formats.insertion", "Page"): "criteria are drafted into files, and `lint` shows places in them",
+    ("rubric.formats.yaml", "to_yaml"): "a baseline is written as our other files are",
+    ("rubric.grading.code_checks", "decide"): "`lint` tries checks on references and on questions",
+    ("rubric.grading.code_checks", "settled"): "of a pair, code decides each text by itself",
+    ("rubric.grading.planning", "without_question"): "`lint` and `plan` warn of one thing in one sentence",
+    ("rubric.grading.prompting", "text_of_candidate"): "responses and transcripts are shown as judges see them",
+    ("rubric.grading.writing", "Writing"): "drafts and new texts are asked for and repaired as verdicts are",
+    ("rubric.results.restoring", "result_lines"): "labels are compared with results that a file holds",
+    ("rubric.scoring.aggregation", "Extreme"): "what `Rules` returns of a rubric",
+    ("rubric.scoring.aggregation", "Part"): "what `Rules` returns of a criterion",
+    (
+        "rubric.scoring.aggregation",
+        "Rules",
+    ): "influence and `lint` follow from how answers are scored, by one arithmetic",
+    ("rubric.scoring.combination", "exact"): "sums that influence compares are those of scoring",
+    ("rubric.values.judge_digest", "judge_digest"): "`align` grades anew with the judge that graded, and no other",
+    ("rubric.values.rubrics", "rubric_of"): "`influence` takes a text as `grade` does, without a word on its review",
+    ("rubric.engine.logs", "promptfoo_candidate"): "promptfoo hands its assertion what it writes into its log",
+    ("rubric.engine.progress", "reporting"): "a run on a cluster shows its progress as a run here does",
+    ("rubric.engine.shards", "end_mark"): "the file of a shard's results ends alike, whoever graded it",
+    ("rubric.engine.shares", "Share"): "the scheduler keeps the budget and the limits of other processes",
+    ("rubric.grading.steps", "together"): "batches go out for all flows at once, not for each",
+    ("rubric.internals.secrets", "describe"): "errors of Dask's may hold keys",
+    ("rubric.models.services", "Service"): "batches go to the server that answers for a judge",
+    ("rubric.store.database", "InDoubt"): "the option of a store is an option of what opens one",
+    ("rubric.store.cache_key", "check_identity"): "a judge is refused before it is sent to the workers, not there",
+    ("rubric.values.chats", "chat_of"): "TRL gives a chat in two parts, of which the second may end without an answer",
+    ("rubric.values.chats", "text_of"): "harnesses give any data where a text is wanted",
+    ("rubric.values.chats", "unread_in"): "as `chat_of`",
+    ("rubric.values.readers", "written"): "a scripted reply is one that the judge's reader takes",
+}
+"""The names that the packages of `LISTED` take though they are neither public nor on the surface, and why."""
+
+LISTED = {"batches", "dask", "formats", "integrations", "quality", "testing", "trust"}
+
+
+def is_kernel(module: str) -> bool:
+    """True if *module* lies within the line."""
+    root, package, *rest = [*module.split("."), "", ""]
+    return root == "rubric" and (package in KERNEL or (package == "formats" and rest[0] in NATIVE))
+
+
+def private_names() -> dict[tuple[str, str], set[str]]:
+    """Return each private name of the kernel, by its module, with the packages beside the kernel that take it."""
+    public = {name for name, module in public_names().items() if module != "rubric.embed"}
+    taken: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for path in sorted((ROOT / "rubric").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        package = module.split(".")[1]
+        if is_kernel(module) or path.with_suffix(".pyi").exists():  # which only lists names
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and is_kernel(node.module):
+                for name in node.names:
+                    if name.name not in public:
+                        taken[node.module, name.name].add(package)
+    return taken
+
+
+def test_no_package_takes_more_private_names_of_the_kernel() -> None:
+    """What lies beside the kernel stands on public names; the private ones that it takes become fewer."""
+    counts = Counter(package for packages in private_names().values() for package in packages)
+    assert {package: count for package, count in counts.items() if count > MOST.get(package, 0)} == {}
+
+
+def test_private_names_are_listed_with_their_reasons() -> None:
+    """What neither is on the surface nor has moved to its user is listed with the reason, and nothing else is."""
+    assert {name for name, packages in private_names().items() if packages & LISTED} == {*KEPT}
+
+
+def test_the_surface_is_small_and_all_of_it_is_there() -> None:
+    """`rubric.embed` has at most 70 names, and each is found."""
+    names = dir(embed)
+    assert len(names) <= 70
+    assert [name for name in names if getattr(embed, name, None) is None] == []
+
+
+def main() -> None:
+    """Print the private names that are taken, those that most packages take first."""
+    taken = private_names()
+    for (module, name), packages in sorted(taken.items(), key=lambda each: (-len(each[1]), each[0])):
+        sys.stdout.write(f"{module}.{name}: {', '.join(sorted(packages))}\n")
+    counts = Counter(package for packages in taken.values() for package in packages)
+    shares = ", ".join(f"{name} {count}" for name, count in counts.most_common())
+    sys.stdout.write(f"{len(taken)} private names: {shares}\n")
+
+
+if __name__ == "__main__":
+    main()
