@@ -1,50 +1,26 @@
-"""What code decides about a candidate: checks, and whether a criterion applies."""
+"""What code decides about a candidate: its checks, and criteria that do not apply."""
 
 from __future__ import annotations
 
 import json
-from inspect import isawaitable
 from typing import Any, assert_never
 
 from rubric.internals.fields import plain_number
-from rubric.internals.frozen_map import scalar, thaw
+from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.values import checks
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, matches_name
-from rubric.values.criteria import Criterion, When
+from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Unjudged
-from rubric.values.matching import matches, misfit
+from rubric.values.matching import misfit
 from rubric.values.requests import Failure, FailureKind
-
-
-def applies(when: When | None, candidate: Candidate) -> bool:
-    """True if a criterion with *when* applies to *candidate*."""
-    if when is None:
-        return True
-    if when.contains is not None:
-        return when.contains in candidate.output
-    if when.regex is not None:
-        return matches(when.regex, candidate.output)
-    if when.tool_called is not None:
-        return any(matches_name(when.tool_called, call.name) for call in candidate.tool_calls)
-    assert when.holds is not None  # noqa: S101 - a condition is one of the four
-    said = when.holds(candidate)
-    if isawaitable(said):
-        getattr(said, "close", bool)()  # or Python would warn that it was never awaited
-        msg = f"the condition {getattr(when.holds, '__name__', when.holds)!r} is async; give one that returns a bool"
-        raise TypeError(msg)
-    if not isinstance(answer := scalar(said), bool):
-        name = getattr(when.holds, "__name__", when.holds)
-        msg = f"the condition {name!r} returned {shorten(repr(said), 60)}; return True or False"
-        raise TypeError(msg)
-    return answer
 
 
 def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
     """Return the finding of *criterion* if its condition does not hold, or raises; None if it applies."""
     try:
-        if not applies(criterion.when, candidate):
+        if not criterion.applies_to(candidate):
             return NotApplicable(criterion.id, "its condition does not hold")
     except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
         return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")

@@ -39,7 +39,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import EVEN, outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
-from rubric.values.candidates import Candidate, why_degenerate
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Holds, Launcher, Script, Similar, launcher_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
@@ -248,7 +248,7 @@ def _refuse_empty(rubric: Rubric) -> None:
 
 def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
     rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
-    why = why_degenerate(candidate) if rubric.degenerate != "judge" else ""
+    why = candidate.degenerate if rubric.degenerate != "judge" else ""
     if why:
         result: Result = degenerate(rubric, judge, why)
     else:

@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.grading.code_checks import applies
 from rubric.grading.looking import most_of_a_turn, offering
 from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
@@ -16,7 +15,7 @@ from rubric.grading.turns import asked_parts
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
-from rubric.values.candidates import Candidate, why_degenerate
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Similar
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Unjudged
@@ -133,7 +132,7 @@ def plan_one(
         price: A judge's prices of a token sent and of a token received, in US dollars; None if unknown.
         worst: As `Worst`; None adds up the texts and the longest reply.
     """
-    if rubric.degenerate != "judge" and why_degenerate(candidate):
+    if rubric.degenerate != "judge" and candidate.degenerate:
         return Plan(free=tuple(c.id for c in rubric.judged))
     about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
@@ -189,7 +188,7 @@ class _Planner:
 
     def _of_criteria(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Plan:
         asking = (c for c in criteria if isinstance(c.answer, Similar) or not isinstance(c.answer, Check))
-        judged = [c for c in asking if applies(c.when, self.about.candidate)]
+        judged = [c for c in asking if c.applies_to(self.about.candidate)]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in criteria if c.id not in asked)
         plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from rubric import Candidate, Criterion, Rubric
-from rubric.grading.code_checks import applies
 from rubric.labelling.drawing import Draw, Drawn
 from rubric.labelling.questions import Question, questions_of
 from rubric.labelling.sheet import Answer
@@ -82,6 +81,6 @@ class LabelPage:
 
 def _applies(criterion: Criterion, candidate: Candidate) -> bool:
     try:
-        return applies(criterion.when, candidate)
+        return criterion.applies_to(candidate)
     except Exception:  # noqa: BLE001 - a user's function; a person can say that it does not apply
         return True

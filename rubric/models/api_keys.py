@@ -17,7 +17,8 @@ from attrs import frozen
 
 from rubric.errors import NoJudgeError, Wording
 from rubric.models.litellm_library import library, vendor_of
-from rubric.values.judges import Judge
+from rubric.models.offline import OFFLINE
+from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,3 +178,39 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
     if may_differ or not slash or prefix not in _OWN_NAMES:  # a key set in code, or in a `.env` file
         return ""
     return missing_key(judge, environ)
+
+
+# -- juries and panels --------------------------------------------------------------------------------------
+
+
+def why_keyless(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
+    """
+    Return a message about the API key that *judge* lacks; empty if none is known to be missing.
+
+    A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
+    """
+    match judge:
+        case Judge():
+            model = judge.model
+            if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):
+                return ""
+            variables = missing_key(judge, environ)
+            return f"no key for the judge {model!r}: set {variables}" if variables else ""
+        case Jury():
+            return why_keyless(judge.judge, environ)
+        case Panel():
+            reasons = [why_keyless(member, environ) for member in judge.judges]
+            able = reasons.count("")
+            enough = len(reasons) if judge.quorum is None else judge.quorum
+            return "" if able >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
+        case Cascade():
+            reasons = [why_keyless(member, environ) for member in (judge.first, judge.then)]
+            return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _set_in_code(model: str) -> bool:
+    """True if the program itself has given LiteLLM a key for *model*."""
+    if "litellm" not in sys.modules:  # to import it takes seconds
+        return False
+    litellm, provider = library(), vendor_of(model)[1]
+    return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))

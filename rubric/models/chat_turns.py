@@ -10,14 +10,18 @@ from attrs import evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.secrets import values_of
+from rubric.models.api_keys import missing_key
 from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
+from rubric.models.failures import no_vendor
 from rubric.models.litellm import complete
-from rubric.models.litellm_library import ready
-from rubric.values.judges import Judge
+from rubric.models.litellm_library import ready, vendor_of
+from rubric.models.retry import persist
 from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rubric.values.judges import Judge
 
 
 _CUT = Failure("truncated", "cut at max_tokens")
@@ -54,6 +58,10 @@ class ToolRequest:
             raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
         return value
 
+    def answered(self, result: str) -> dict[str, Any]:
+        """Return the message that tells the model the *result*; half surrogates in it are replaced."""
+        return {"role": "tool", "tool_call_id": self.id, "content": clean(result) or ""}
+
 
 @frozen
 class Turn:
@@ -75,6 +83,12 @@ class Turn:
     usage: Usage = field(factory=Usage)
     unsent: tuple[str, ...] = ()
     message: dict[str, Any] = field(factory=dict, repr=False, eq=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warning about parameters that the model does not take."""
+        names = ", ".join(self.unsent)
+        return (f"the model takes no {names}: left out",) if names else ()
 
 
 def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
@@ -126,50 +140,66 @@ def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
     return sent
 
 
-async def chat(
-    model: str,
-    messages: Sequence[Mapping[str, Any]],
-    *,
-    tools: Sequence[Mapping[str, Any]] = (),
-    temperature: float | None = None,
-    max_tokens: int = 4096,
-    timeout: float = 60,  # noqa: ASYNC109 - the same deadline goes to LiteLLM
-    params: Mapping[str, Any] | None = None,
-) -> Turn:
-    """
-    Send *messages* to *model* and return its turn: one attempt.
+@frozen
+class ChatModel:
+    """A model that chats, with the settings of *judge*, which judges nothing here, and says `max_tokens`."""
 
-    Args:
-        model: A LiteLLM name.
-        messages: In the form of OpenAI's chat API.
-        tools: Functions that the model may want called, in the same form.
-        temperature: As the vendor reads it; None sends none.
-        max_tokens: The longest turn.
-        timeout: Seconds, from sending to the last byte.
-        params: Further parameters, as LiteLLM names them.
+    judge: Judge
 
-    Raises:
-        ModelError: With the failure; its message has no secrets in it.
-    """
-    asked = Judge(model, temperature=temperature, max_tokens=max_tokens, timeout=timeout, params=params or {})
-    return await take_turn(asked, messages, tools)
+    def why_not(self) -> str:
+        """Return why the model cannot be asked: the environment has no key, or no vendor has its name; else ''."""
+        name = self.judge.name
+        if names := missing_key(self.judge):
+            return f"no key for the model {name!r}: set {names}"
+        has_address = {"api_base", "base_url"} & self.judge.params.keys()
+        return "" if has_address or vendor_of(name)[1] else f"the target {name!r}: {no_vendor(name)}"
 
+    async def ready(self) -> str:
+        """Load what asks the model, which takes seconds, and return why it cannot be asked; '' if it can."""
+        await ready()
+        return self.why_not()
 
-async def take_turn(
-    asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
-) -> Turn:
-    """Do what `chat` does, with the model and the settings of *asked*, which is no judge here."""
+    async def say(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
+        """
+        Return the model's next turn, with the usage of all attempts that it took.
 
-    def request() -> dict[str, Any]:
-        sent = {"model": asked.name, "messages": [*map(dict, messages)], "max_tokens": asked.max_tokens}
-        return {**sent, "tools": [*map(dict, tools)]} if tools else sent
+        Args:
+            messages: In the form of OpenAI's chat API.
+            tools: Functions that the model may want called, in the same form.
 
-    await ready()
-    response, unsent = await background_loop.on_background(complete(asked, request))
-    try:
-        return turn_from(response, unsent, values_of(asked.params))
-    except ModelError as error:
-        if error.failure.kind != "truncated":
-            raise
-        cure = f"{error.failure.message}; give more than max_tokens={asked.max_tokens}"
-        raise ModelError(evolve(error.failure, message=cure)) from None
+        Raises:
+            ModelError: All attempts failed, or the text was cut at `max_tokens`; the message has no secrets in it.
+        """
+
+        async def once() -> Turn | Failure:
+            try:
+                return await self._attempt(messages, tools)
+            except ModelError as error:
+                return error.failure
+            except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
+                return Failure.of(error)
+
+        name = self.judge.name
+        outcome, spent = await persist(once, self.judge.retries)
+        if isinstance(outcome, Failure):
+            raise ModelError(evolve(outcome, message=f"the target {name!r}: {outcome.message}", usage=spent))
+        turn = evolve(outcome, usage=spent + outcome.usage)
+        if turn.finish == "length":
+            message = f"the target {name!r}: cut at max_tokens={self.judge.max_tokens}; give more"
+            raise ModelError(Failure("truncated", message, usage=turn.usage))
+        return turn
+
+    async def _attempt(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
+        def request() -> dict[str, Any]:
+            sent = {"model": self.judge.name, "messages": [*map(dict, messages)], "max_tokens": self.judge.max_tokens}
+            return {**sent, "tools": [*map(dict, tools)]} if tools else sent
+
+        await ready()
+        response, unsent = await background_loop.on_background(complete(self.judge, request))
+        try:
+            return turn_from(response, unsent, values_of(self.judge.params))
+        except ModelError as error:
+            if error.failure.kind != "truncated":
+                raise
+            cure = f"{error.failure.message}; give more than max_tokens={self.judge.max_tokens}"
+            raise ModelError(evolve(error.failure, message=cure)) from None

@@ -32,9 +32,11 @@ from attrs import define, field, frozen
 from yarl import URL
 
 from rubric.errors import ModelError
+from rubric.internals.secrets import values_of
 from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
 from rubric.models.http_bodies import read
-from rubric.values.requests import Failure
+from rubric.models.retry import persist
+from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -226,6 +228,51 @@ async def request(
             return await read(response)
 
     return await _typed(server, seconds, exchange)
+
+
+@frozen
+class Received:
+    """A response: its *text*, its *status* with the *reason*, and its *headers*, by their names in small letters."""
+
+    text: str
+    status: int = 200
+    reason: str = ""
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+async def fetch(
+    method: str, url: str, headers: Mapping[str, str], content: str, *, seconds: float, retries: int, limit: int
+) -> tuple[Received | Failure, Usage]:
+    """
+    Send *content* to *url* and return the response or the failure, with what failed attempts used; nothing is raised.
+
+    Args:
+        method: Such as `POST`.
+        url: No redirect from it is followed.
+        headers: By name; none of their values is in a message.
+        content: Nothing is sent if it is empty.
+        seconds: For one attempt.
+        retries: How many further attempts there may be.
+        limit: The most bytes of a response.
+    """
+    secrets = tuple(values_of(headers))
+    sent = {"data": content.encode()} if content else {}
+
+    async def received(response: aiohttp.ClientResponse) -> Received:
+        body = await whole(response.content, response.status, response.headers, limit)
+        named = {name.lower(): value for name, value in response.headers.items()}
+        return Received(body.decode("utf-8", "replace"), response.status, response.reason or "", named)
+
+    async def once() -> Received | Failure:
+        try:
+            server = Server.at(url, headers, secrets)
+            return await request(server, method, url, seconds, received, **sent)
+        except ModelError as error:
+            return error.failure
+        except Exception as error:  # noqa: BLE001 - such as a header that is none
+            return Failure.of(error)
+
+    return await persist(once, retries)
 
 
 async def _post_by_session(server: Server, content: bytes, limit: int, session: aiohttp.ClientSession) -> bytes:

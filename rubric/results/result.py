@@ -372,6 +372,23 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     return made(rubric, rule, *made_of, models=models_of(votes))
 
 
+def merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
+    """
+    Return *own*, of *judge*, with the findings *others*, by id, in their places: scored anew, and in every vote.
+
+    Args:
+        rubric: It may have criteria that the rubric of *own* lacks.
+    """
+    if not isinstance(judge, Judge):
+        pairs = zip(judge.members, own.votes, strict=False)  # a cascade may not have asked its second judge
+        return conclude_votes(rubric, judge, [merged(rubric, member, vote, others) for member, vote in pairs])
+    found = {**{finding.id: finding for finding in own.findings}, **others}
+    findings = [found[criterion.id] for criterion in rubric.judged]
+    return conclude(
+        rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models
+    )
+
+
 def models_of(results: Iterable[Grade | Ungraded]) -> tuple[str, ...]:
     """Return the models of all *results*, each once and sorted."""
     return tuple(sorted({model for result in results for model in result.models}))

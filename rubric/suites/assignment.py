@@ -16,27 +16,21 @@ Where criteria have different judges, each judge grades its own, and the finding
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric import Candidate, Cascade, Criterion, Grade, Judge, Jury, NoJudgeError, Panel, Rubric, Ungraded
+from rubric import Candidate, Criterion, Grade, Judge, Jury, NoJudgeError, Rubric, Ungraded
 from rubric.driving import Usage, adrive, flow
-from rubric.embed import Check, Finding, Transport
+from rubric.embed import Check, Finding, Transport, judge_or_default
 from rubric.engine.pipeline import side_by_side
-from rubric.grading.code_checks import applies
-from rubric.models.api_keys import default_judge, missing_key
-from rubric.models.litellm_library import library, vendor_of
-from rubric.models.offline import OFFLINE
+from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
 from rubric.programs.processes import is_allowed
-from rubric.results.result import conclude, conclude_votes, models_of
+from rubric.results.result import merged
 from rubric.suites.cases import Case
 from rubric.values import AnyJudge
-from rubric.values.candidates import why_degenerate
 
 
 def _never_asked(_: Any) -> str:
@@ -87,7 +81,7 @@ class Assigned:
         wanted = {criterion.id for criterion in asked(rubric, candidate)}
         for judge, ids in groups:
             if wanted.intersection(ids):
-                reason = self.missing if judge is self.judge and self.missing else without_key(judge)
+                reason = self.missing if judge is self.judge and self.missing else why_keyless(judge)
                 if reason:
                     return reason
         return ""
@@ -101,12 +95,12 @@ def assign(case: Case, given: AnyJudge | None, of_suite: AnyJudge | None) -> Ass
     if given is not None:
         if not is_cell_of_judges(case):
             return Assigned(given if jury is None else evolve(jury, judge=given))
-        if all(each.model == OFFLINE for each in given.single_judges()):
+        if all(each.model == "offline" for each in given.single_judges()):
             cure = "it is asked without a judge for the run, or under another one"
             return Assigned(NO_JUDGE, missing=f"the cell's own judge would be asked over the network: {cure}")
     if judge is None or jury is not None:
         try:
-            member = of_suite or default_judge()
+            member = judge_or_default(of_suite)
             judge = member if jury is None else evolve(jury, judge=member)
         except NoJudgeError as error:
             judge, missing = NO_JUDGE, str(error)
@@ -129,55 +123,22 @@ def _without_vendor(model: str) -> str:
 
 def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
     """Yield the criteria of *rubric* that need a judge for *candidate*; without one, every condition holds."""
-    if candidate is not None and rubric.degenerate != "judge" and why_degenerate(candidate):
+    if candidate is not None and rubric.degenerate != "judge" and candidate.degenerate:
         return
     yield from (criterion for criterion in rubric.judged if _needs_a_judge(criterion, candidate))
 
 
 def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
-    if candidate is not None and not applies(criterion.when, candidate):
+    if candidate is not None and not criterion.applies_to(candidate):
         return False
     if isinstance(criterion.answer, Rubric):
         return any(_needs_a_judge(inner, candidate) for inner in criterion.answer.judged)
     return not isinstance(criterion.answer, Check)
 
 
-def without_key(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return a message about the API key that *judge* lacks; empty if none is known to be missing.
-
-    A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
-    """
-    match judge:
-        case Judge():
-            model = judge.model
-            if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):
-                return ""
-            variables = missing_key(judge, environ)
-            return f"no key for the judge {model!r}: set {variables}" if variables else ""
-        case Jury():
-            return without_key(judge.judge, environ)
-        case Panel():
-            reasons = [without_key(member, environ) for member in judge.judges]
-            able = reasons.count("")
-            enough = len(reasons) if judge.quorum is None else judge.quorum
-            return "" if able >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
-        case Cascade():
-            reasons = [without_key(member, environ) for member in (judge.first, judge.then)]
-            return "; ".join(dict.fromkeys(filter(None, reasons)))
-
-
 def _may_lack_a_key(judge: AnyJudge) -> bool:
     """True if a model of *judge* is a vendor's: functions and the offline model need no key."""
-    return any(isinstance(each.model, str) and each.model != OFFLINE for each in judge.single_judges())
-
-
-def _set_in_code(model: str) -> bool:
-    """True if the program itself has given LiteLLM a key for *model*."""
-    if "litellm" not in sys.modules:  # to import it takes seconds
-        return False
-    litellm, provider = library(), vendor_of(model)[1]
-    return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))
+    return any(isinstance(each.model, str) and each.model != "offline" for each in judge.single_judges())
 
 
 async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
@@ -192,17 +153,16 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
         return adrive(flow(candidate, mine, judge, programs=is_allowed()), carry)
 
     groups = assigned.groups(rubric)
-    if len(groups) <= 1 or (rubric.degenerate != "judge" and why_degenerate(candidate)):
+    if len(groups) <= 1 or (rubric.degenerate != "judge" and candidate.degenerate):
         return await by(groups[0][0] if groups else assigned.judge, rubric)
     results = await side_by_side([by(judge.without_early_stop(), share(rubric, ids)) for judge, ids in groups])
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
-    merged = merged_with(rubric, groups[0][0], results[0], others)
     return evolve(
-        merged,
+        merged(rubric, groups[0][0], results[0], others),
         usage=sum((result.usage for result in results), Usage()),
         failures=tuple(failure for result in results for failure in result.failures),
         warnings=tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
-        models=models_of(results),
+        models=tuple(sorted({model for result in results for model in result.models})),
     )
 
 
@@ -216,15 +176,7 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
     return evolve(rubric, criteria=kept)
 
 
-def merged_with(
-    rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]
-) -> Grade | Ungraded:
-    """Score the findings of *judge* with those of *others* in their places; if it votes, in every vote."""
-    if not isinstance(judge, Judge):
-        pairs = zip(judge.members, own.votes, strict=False)  # a cascade may not have asked its second judge
-        return conclude_votes(rubric, judge, [merged_with(rubric, member, vote, others) for member, vote in pairs])
-    found = {**{finding.id: finding for finding in own.findings}, **others}
-    findings = [found[criterion.id] for criterion in rubric.judged]
-    return conclude(
-        rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models
-    )
+def with_findings(rubric: Rubric, own: Grade | Ungraded, found: Sequence[Finding]) -> Grade | Ungraded:
+    """Return *own* with the findings *found* in their places, scored by *rubric*; what it took stays."""
+    result = merged(rubric, own.judge, own, {finding.id: finding for finding in found})
+    return evolve(result, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models)

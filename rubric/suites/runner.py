@@ -26,7 +26,7 @@ from rubric.results import Row, Scored, Unjudged
 from rubric.store import StoreError
 from rubric.store.cache_key import check_identity
 from rubric.suites import comparisons
-from rubric.suites.assignment import Assigned, assign, graded, merged_with
+from rubric.suites.assignment import Assigned, assign, graded, with_findings
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.histories import Conversations, chains
@@ -302,10 +302,9 @@ class Run:
 
     def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
         case, own = half.prepared.case, half.result
-        result = merged_with(case.rubric, own.judge, own, {finding.id: finding for finding in found})
         return self.builder.row(
             case,
-            evolve(result, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models),
+            with_findings(case.rubric, own, found),
             half.response.candidate,
             judge=half.prepared.assigned.name(case.rubric),
             spent=spent,

@@ -19,7 +19,7 @@ from rubric.suites.repetition import RUN
 from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import TargetLike
-from rubric.suites.targets.models import AskedModel, why_not
+from rubric.suites.targets.models import AskedModel
 from rubric.suites.targets.providers import Providers, as_target
 from rubric.values import AnyJudge
 from rubric.view import html
@@ -155,7 +155,7 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     live = None if target is None else as_target(target)
     suite = suite.expanded(live)
     assigned = [assign(case, judge, suite.judge) for case in suite.cases]
-    lacking = why_not(live.asked) if isinstance(live, AskedModel) else ""
+    lacking = live.chat.why_not() if isinstance(live, AskedModel) else ""
     found = [_planned(case, own, live, lacking) for case, own in zip(suite.cases, assigned, strict=True)]
     for index, plan in plan_comparisons(suite.cases, assigned).items():
         one, name = found[index], clean(assigned[index].name(found[index].rubric))

@@ -225,6 +225,26 @@ class Candidate(Shown, metaclass=GuidedType):
                     raise DefinitionError(f"tool_calls[{index}].turn", f"{there} {call.turn}; {cure}")
 
     @property
+    def degenerate(self) -> str:
+        """Why it has no content, such as `is empty`; empty if it has some."""
+        if self.tool_calls or self.file_changes or self.images:
+            return ""
+        output = self.output
+        start = output[:_START].encode("utf-8", "ignore")
+        if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates; nothing is folded
+            return ""
+        words = _letters(output)
+        if words:
+            return "is an opener without content (a master key)" if words in _master_keys() else ""
+        seen = [c for c in output if c not in _BLANKS]
+        if any(_is_symbol(c) for c in seen):  # emoji and + can be an answer, punctuation cannot
+            return ""
+        if any(unicodedata.category(c)[0] in "PS" for c in seen):
+            return "has only punctuation"
+        answered = any(message.role == "assistant" and message.content.strip() for message in self.messages)
+        return UNANSWERED if answered else "is empty"
+
+    @property
     def artefacts(self) -> dict[str, str]:
         """All that a judge with tools may read, by name: files, the diff, and long results of tools."""
         results = {
@@ -285,26 +305,6 @@ _LONGEST_OPENER = 100
 
 _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
 """Invisible characters that Unicode has as letters or symbols."""
-
-
-def why_degenerate(candidate: Candidate) -> str:
-    """Return why *candidate* has no content, such as "is empty"; '' if it has some."""
-    if candidate.tool_calls or candidate.file_changes or candidate.images:
-        return ""
-    output = candidate.output
-    start = output[:_START].encode("utf-8", "ignore")
-    if len(start.translate(None, _NO_LETTERS)) >= _LONGEST_OPENER:  # as in most candidates; nothing is folded
-        return ""
-    words = _letters(output)
-    if words:
-        return "is an opener without content (a master key)" if words in _master_keys() else ""
-    seen = [c for c in output if c not in _BLANKS]
-    if any(_is_symbol(c) for c in seen):  # emoji and + can be an answer, punctuation cannot
-        return ""
-    if any(unicodedata.category(c)[0] in "PS" for c in seen):
-        return "has only punctuation"
-    answered = any(message.role == "assistant" and message.content.strip() for message in candidate.messages)
-    return UNANSWERED if answered else "is empty"
 
 
 UNANSWERED = "is a conversation without a last answer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from attrs import NOTHING, Attribute, Factory, field, frozen
@@ -12,12 +13,12 @@ from attrs import NOTHING, Attribute, Factory, field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import GuidedType, guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
-from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check
-from rubric.values.matching import pattern
+from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check, matches_name
+from rubric.values.matching import matches, pattern
 
 if TYPE_CHECKING:
     import re as regex
@@ -80,6 +81,29 @@ class When(Shown):
             raise DefinitionError("when", f"expected one of contains, regex, tool_called, holds; got {found}")
         if self.holds is not None and (not callable(self.holds) or isinstance(self.holds, type)):
             raise refuse("when", self.holds, "a function from a candidate to a bool")
+
+    def holds_for(self, candidate: Candidate) -> bool:
+        """
+        True if the condition holds for *candidate*.
+
+        Raises:
+            TypeError: A function of the user's is async, or returned no bool.
+            Exception: Any that the function raised.
+        """
+        if self.contains is not None:
+            return self.contains in candidate.output
+        if self.regex is not None:
+            return matches(self.regex, candidate.output)
+        if self.tool_called is not None:
+            return any(matches_name(self.tool_called, call.name) for call in candidate.tool_calls)
+        assert self.holds is not None  # noqa: S101 - a condition is one of the four
+        said, name = self.holds(candidate), getattr(self.holds, "__name__", self.holds)
+        if isawaitable(said):
+            getattr(said, "close", bool)()  # or Python would warn that it was never awaited
+            raise TypeError(f"the condition {name!r} is async; give one that returns a bool")
+        if not isinstance(answer := scalar(said), bool):
+            raise TypeError(f"the condition {name!r} returned {shorten(repr(said), 60)}; return True or False")
+        return answer
 
 
 def slug(text: str, limit: int = 48) -> str:
@@ -370,6 +394,10 @@ class Criterion(Shown, metaclass=GuidedType):
     def is_unwanted(self) -> bool:
         """True if the text counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")
+
+    def applies_to(self, candidate: Candidate) -> bool:
+        """True if its condition holds for *candidate*, or it has none; a function of the user's may raise anything."""
+        return self.when is None or self.when.holds_for(candidate)
 
     def _refuse_for_judges(self) -> None:
         """Refuse fields for the judge of this text, where none is asked: a check, a tree or a rubric decides."""

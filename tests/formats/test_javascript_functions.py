@@ -10,7 +10,7 @@ import pytest
 
 from rubric.formats.suites import dumps_suite, load_suite
 from rubric.suites.suite import Suite
-from rubric.suites.targets.http import Received, _answer
+from rubric.suites.targets.http import _answer
 from rubric.values.candidates import Message
 from tests.agentv import written
 
@@ -225,7 +225,8 @@ def test_the_response_of_an_address_goes_through_a_file(tmp_path: Path) -> None:
     (case,) = loaded(tmp_path, files, prompts=["hi"], providers=[{"id": "http", "config": config}], tests=[TEST])
     request = case.providers[0].request
     assert request is not None
-    assert _answer(Received('{"a": "x"}', headers={"k": "v"}), request, None) == "x10v"
+    about = {"status": 200, "statusText": "", "headers": {"k": "v"}}
+    assert _answer('{"a": "x"}', about, request, None) == "x10v"
 
 
 def test_filters_of_the_file_are_run_in_its_templates(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from rubric.engine.grade import evaluate
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.rubrics import dumps
-from rubric.grading.code_checks import applies, decide, settle, settled
+from rubric.grading.code_checks import decide, settle, settled
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.checks import (
     Calls,
@@ -98,7 +98,7 @@ def test_a_check_decides(check: Check, candidate: Candidate | str, holds: bool) 
 )  # fmt: skip
 def test_a_condition_holds_or_not(when: When | None, candidate: Candidate | str, holds: bool) -> None:
     """A criterion applies where its condition holds; without one it always does."""
-    assert applies(when, Candidate.of(candidate)) is holds
+    assert Criterion("Is said.", when=when).applies_to(Candidate.of(candidate)) is holds
 
 
 def test_a_check_of_no_kind_is_a_bug() -> None:
@@ -305,4 +305,4 @@ def test_each_check_of_calls_reads_names_alike(name: str) -> None:
     for check in (Calls(name), Trajectory([name])):
         guard = Rubric(criteria=[Criterion("Deletes", check=check, polarity="guard")])
         assert not evaluate(run, guard, "offline").passed
-    assert applies(When(tool_called=name), run)
+    assert When(tool_called=name).holds_for(run)

@@ -25,7 +25,7 @@ NATIVE = frozenset("native rubrics suites document yaml json files cursor fields
 """The modules of `rubric.formats` that read and write our own files."""
 
 MOST = {
-    "suites": 65,
+    "suites": 51,
     "formats": 16,
     "quality": 13,
     "batches": 3,
@@ -35,7 +35,7 @@ MOST = {
     "commands": 12,
     "integrations": 5,
     "testing": 1,
-    "labelling": 2,
+    "labelling": 1,
     "programs": 1,
 }
 """The most private names that each package beside the kernel takes of it."""

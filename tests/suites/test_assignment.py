@@ -8,8 +8,8 @@ import pytest
 from attrs import evolve
 
 from rubric import Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
+from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
-from rubric.suites.assignment import without_key
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
@@ -185,7 +185,7 @@ THERE = [
 @pytest.mark.parametrize("judge", THERE)
 def test_a_judge_that_may_have_another_way_in_is_asked(judge: Any) -> None:
     """No key of which we know is missing: a key of its own, no key at all, or a panel that does without."""
-    assert without_key(Panel([judge])) == "" if not isinstance(judge, Panel) else without_key(judge) == ""
+    assert why_keyless(Panel([judge])) == "" if not isinstance(judge, Panel) else why_keyless(judge) == ""
 
 
 def test_a_key_that_the_program_gave_litellm_is_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +193,9 @@ def test_a_key_that_the_program_gave_litellm_is_a_key(monkeypatch: pytest.Monkey
     import litellm
 
     judge = Judge("openai/gpt-4o-mini")
-    assert without_key(judge)
+    assert why_keyless(judge)
     monkeypatch.setattr(litellm, "openai_key", "sk-0123456789abcdef")
-    assert without_key(judge) == ""
+    assert why_keyless(judge) == ""
 
 
 def test_only_those_who_would_be_asked_need_a_key() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rubric import Jury
 from rubric.formats.suites import convert
-from rubric.suites.assignment import without_key
+from rubric.models.api_keys import why_keyless
 from rubric.values.judges import Cascade
 from tests.suite_help import TWO, asks_of, one, saying
 
@@ -31,8 +31,8 @@ def test_a_cascade_is_named_in_words() -> None:
 
 def test_a_cascade_needs_the_keys_of_both() -> None:
     """Nobody knows beforehand whether the second is asked."""
-    assert "OPENAI_API_KEY" in without_key(Cascade("offline", "openai/gpt-4o-mini", when="fails"), {})
-    assert without_key(Cascade("offline", "offline", when="fails"), {}) == ""
+    assert "OPENAI_API_KEY" in why_keyless(Cascade("offline", "openai/gpt-4o-mini", when="fails"), {})
+    assert why_keyless(Cascade("offline", "offline", when="fails"), {}) == ""
 
 
 @pytest.mark.parametrize("format_", ["mcptest", "promptfoo", "agentv-2"])

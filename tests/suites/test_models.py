@@ -12,7 +12,7 @@ from attrs import evolve
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
 from rubric.models.api_keys import missing_key
-from rubric.models.chat_turns import ToolRequest, chat
+from rubric.models.chat_turns import ChatModel, ToolRequest
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response, Target
 from rubric.suites.targets.models import ModelTarget, opening
@@ -173,7 +173,11 @@ def test_a_chat_turn_holds_the_tools_that_the_model_wants() -> None:
     """Names and arguments as the model wrote them, and the message to send back."""
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
     with ToolServer(wants(("look", {"at": 1}), ("look", '{"at": '), text="Let me see.")) as server:
-        turn = background_loop.run(chat(MODEL, [{"role": "user", "content": "?"}], tools=[tool], params=server.params))
+        turn = background_loop.run(
+            ChatModel(Judge(MODEL, max_tokens=4096, params=server.params)).say(
+                [{"role": "user", "content": "?"}], [tool]
+            )
+        )
     assert server.requests[0]["tools"] == [tool]
     assert (turn.text, turn.finish, turn.usage.calls) == ("Let me see.", "tool_calls", 1)
     assert turn.tool_calls == (ToolRequest("call_1", "look", '{"at": 1}'), ToolRequest("call_2", "look", '{"at": '))
@@ -183,7 +187,9 @@ def test_a_chat_turn_holds_the_tools_that_the_model_wants() -> None:
 def test_a_request_for_tools_that_was_cut_is_a_failure() -> None:
     """Half of the arguments is not what the model wanted."""
     with ToolServer(wants("look", at=1), finish="length") as server, pytest.raises(ModelError, match="max_tokens=4096"):
-        background_loop.run(chat(MODEL, [{"role": "user", "content": "?"}], params=server.params))
+        background_loop.run(
+            ChatModel(Judge(MODEL, max_tokens=4096, params=server.params)).say([{"role": "user", "content": "?"}])
+        )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.values.candidates import Candidate, why_degenerate
+from rubric.values.candidates import Candidate
 
 KEYS = [
     ":", ".", ",", "!", "...", "—", "```", "---", "?!", "。",
@@ -38,7 +38,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("key", KEYS)
 def test_a_master_key_is_known_in_every_disguise(key: str, disguise: str) -> None:
     """A stop, or an opener without content, says nothing, whatever case, width, padding and invisible characters it has."""
-    assert why_degenerate(Candidate(DISGUISES[disguise](key)))
+    assert Candidate(DISGUISES[disguise](key)).degenerate
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_master_key_is_known_in_every_disguise(key: str, disguise: str) -> Non
 )
 def test_nothing_at_all_is_empty(text: str) -> None:
     """White space and invisible characters are nothing."""
-    assert why_degenerate(Candidate(text)) == "is empty"
+    assert Candidate(text).degenerate == "is empty"
 
 
 SHORT = [
@@ -61,7 +61,7 @@ SHORT = [
 @pytest.mark.parametrize("text", SHORT)
 def test_a_short_answer_is_an_answer(text: str) -> None:
     """A letter, a digit, a symbol or an emoji can be a whole answer."""
-    assert why_degenerate(Candidate(text)) == ""
+    assert Candidate(text).degenerate == ""
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,18 @@ def test_a_short_answer_is_an_answer(text: str) -> None:
 )
 def test_a_run_is_not_judged_by_its_last_words(candidate: Candidate) -> None:
     """A run that called tools or changed files, and a picture, say something whatever the text says."""
-    assert why_degenerate(candidate) == ""
+    assert candidate.degenerate == ""
 
 
 @given(st.text("abcdefgh 0123456789", min_size=30, max_size=200).filter(str.strip), st.text(".,:;!?* \n"))
 def test_text_with_letters_is_no_punctuation(text: str, noise: str) -> None:
     """Whatever has letters or digits of its own says something, however much punctuation stands around it."""
-    assert why_degenerate(Candidate(noise + text + noise)) == ""
+    assert Candidate(noise + text + noise).degenerate == ""
 
 
 def test_why_is_said() -> None:
     """The reason tells the three kinds apart."""
-    assert [why_degenerate(Candidate(text)) for text in (" ", "...", "Solution")] == [
+    assert [Candidate(text).degenerate for text in (" ", "...", "Solution")] == [
         "is empty",
         "has only punctuation",
         "is an opener without content (a master key)",

@@ -31,11 +31,10 @@ from rubric import Message, ModelError, Rubric, ToolCall
 from rubric.driving import Failure, Usage
 from rubric.embed import FrozenMap, fields, suggest, thaw
 from rubric.internals import background_loop
-from rubric.models.chat_completions import clean
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
-from rubric.suites.targets.models import AskedModel, left_out, missing_server, opening, ready_to_ask, say
+from rubric.suites.targets.models import AskedModel, missing_server, opening
 from rubric.values.requests import FailureKind
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
     from mcp import Tool
 
-    from rubric.models.chat_turns import ToolRequest, Turn
+    from rubric.models.chat_turns import ToolRequest
     from rubric.suites.targets.mcp_sessions import Connection
 
 
@@ -199,33 +198,26 @@ class Run:
         if name := _tool_of(self.case):
             return await self._result(name, tools)
         offered = [_offered(name, each.tool) for name, each in tools.items()]
-        turn = await self._turn(offered)
-        for _ in range(self.target.max_steps - 1):
+        wanted: Sequence[ToolRequest] = ()
+        for _ in range(self.target.max_steps):
+            self.messages += [await self._call(request, tools) for request in wanted]
+            self._is_asking = True
+            turn = await self.target.chat.say(self.messages, offered)
+            self._is_asking = False
+            self.usage += turn.usage
+            self.warnings |= dict.fromkeys(turn.warnings)
             if not turn.tool_calls:
-                break
+                return turn.text
             self.messages.append(turn.message)
             if turn.text.strip():
                 self.said.append(Message("assistant", turn.text))
-            for request in turn.tool_calls:
-                result = await self._call(request, tools)
-                self.messages.append({"role": "tool", "tool_call_id": request.id, "content": result})
-            turn = await self._turn(offered)
-        if not turn.tool_calls:
-            return turn.text
-        names = ", ".join(dict.fromkeys(request.name for request in turn.tool_calls))
+            wanted = turn.tool_calls
+        names = ", ".join(dict.fromkeys(request.name for request in wanted))
         message = f"the run did not end within {self.target.max_steps} turns; the model still wanted: {names}"
         return Failure("truncated", message)
 
-    async def _turn(self, offered: list[dict[str, Any]]) -> Turn:
-        self._is_asking = True
-        turn = await say(self.target.asked, self.messages, offered)
-        self._is_asking = False
-        self.usage += turn.usage
-        self.warnings |= dict.fromkeys(left_out(turn))
-        return turn
-
-    async def _call(self, request: ToolRequest, tools: Tools) -> str:
-        """Call the tool of *request*, keep the call, and return its result as the model reads it."""
+    async def _call(self, request: ToolRequest, tools: Tools) -> dict[str, Any]:
+        """Call the tool of *request*, keep the call, and return the message with its result for the model."""
         known = tools.get(request.name)
         name = known.tool.name if known else request.name.strip() or "(no name)"
         arguments: dict[str, Any] = {}
@@ -239,13 +231,13 @@ class Run:
             else:
                 result = await known.connection.call(known.tool.name, arguments)
                 text = _error(result.text) if result.failed else result.text
-        text = clean(text) or ""
         most = self.target.longest_result
         if len(text) > most:
             self.warnings[f"a result of {name!r} was cut to {most} characters"] = None
             text = f"{text[:most]} [cut: {len(text) - most} more characters]"
-        self.calls.append(ToolCall(name, arguments=arguments, result=text))
-        return text
+        message = request.answered(text)
+        self.calls.append(ToolCall(name, arguments=arguments, result=message["content"]))
+        return message
 
     def response(self, output: str) -> Response:
         """
@@ -357,7 +349,7 @@ class AgentTarget(AskedModel):
         servers = self._servers(case)
         messages = [] if _tool_of(case) else opening(case, self.system)
         if messages:
-            await ready_to_ask(self.asked)
+            await self.ready()
         if servers:
             try:  # an extra, and its import takes a while
                 await asyncio.to_thread(import_module, "rubric.suites.targets.mcp_sessions")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from attrs import evolve, field, frozen
@@ -19,17 +19,13 @@ from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
 from rubric.embed import check_name, fields, refuse, shorten, thaw
 from rubric.internals.frozen_map import freeze
-from rubric.internals.secrets import Settings, values_of
-from rubric.models.retry import persist
+from rubric.internals.secrets import Settings
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
 from rubric.suites.cases import Case
 from rubric.suites.providers import METHODS, HTTPRequest, as_settings, check_url
 from rubric.suites.targets.base import Response
 from rubric.suites.targets.models import opening
-
-if TYPE_CHECKING:
-    import aiohttp
 
 LARGEST = 16 << 20
 """Bytes of a response."""
@@ -161,48 +157,24 @@ async def found_by(
     Raises:
         ModelError: All attempts failed, or there is no answer in the response.
     """
-    from rubric.models import http_client  # noqa: PLC0415 - aiohttp takes a tenth of a second
+    from rubric.models.http_client import fetch  # noqa: PLC0415 - aiohttp takes a tenth of a second
 
-    secrets = tuple(values_of(request.headers))
     place = shorten(request.url.partition("?")[0], 120)
-
-    async def read(response: aiohttp.ClientResponse) -> Received:
-        whole = await http_client.whole(response.content, response.status, response.headers, LARGEST)
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Received(whole.decode("utf-8", "replace"), response.status, response.reason or "", headers)
-
-    async def once() -> Received | Failure:
-        try:
-            server = http_client.Server.at(request.url, request.headers, secrets)
-            sent = {"data": request.body.encode()} if request.body else {}
-            return await http_client.request(server, request.method, request.url, seconds, read, **sent)
-        except ModelError as error:
-            return error.failure
-        except Exception as error:  # noqa: BLE001 - such as a header that is none
-            return Failure.of(error)
-
-    outcome, spent = await persist(once, retries)
+    outcome, spent = await fetch(
+        request.method, request.url, request.headers, request.body, seconds=seconds, retries=retries, limit=LARGEST
+    )
     if isinstance(outcome, Failure):
         raise ModelError(evolve(outcome, message=f"the target {place}: {outcome.message}", usage=spent))
+    about = {"status": outcome.status, "statusText": outcome.reason, "headers": {**outcome.headers}}
     try:
-        return _answer(outcome, request, find), spent
+        return _answer(outcome.text, about, request, find), spent
     except (DefinitionError, JavaScriptError, ThrownError) as problem:
         message = f"the target {place}: {problem}; the response begins {shorten(outcome.text, 120)!r}"
         raise ModelError(Failure("bad_response", message, usage=spent)) from None
 
 
-@frozen
-class Received:
-    """A response: its *text*, its *status* with the *reason*, and its *headers*, by their names in small letters."""
-
-    text: str
-    status: int = 200
-    reason: str = ""
-    headers: Mapping[str, str] = field(factory=dict, repr=False)
-
-
-def _answer(received: Received, request: HTTPRequest, find: Finding | None) -> Any:
-    text = received.text
+def _answer(text: str, about: Mapping[str, Any], request: HTTPRequest, find: Finding | None) -> Any:
+    """Return the answer in *text*, a response; *about* has its status and headers, by the names of promptfoo."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -214,8 +186,7 @@ def _answer(received: Received, request: HTTPRequest, find: Finding | None) -> A
         return found
     if request.program is not None:
         program, of_module = request.program, request.program.module  # a module exports a function of what a line names
-        whole = {"data": text if data is None else data, "cached": False, "status": received.status}
-        context = {"response": {**whole, "statusText": received.reason, "headers": {**received.headers}}}
+        context = {"response": {"data": text if data is None else data, "cached": False, **about}}
         given = {"json": data, "text": text, **context}
         found = program.call(data, text, context) if of_module else program.run(text, given)
         found = found["output"] if isinstance(found, dict) and "output" in found else found

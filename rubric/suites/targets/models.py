@@ -7,16 +7,10 @@ from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
-from rubric import DefinitionError, Judge, ModelError
-from rubric.driving import Failure
+from rubric import DefinitionError, Judge
 from rubric.embed import FrozenMap, Wording, fields
 from rubric.internals.secrets import Settings, masked
-from rubric.models.api_keys import missing_key
-from rubric.models.chat_turns import Turn, take_turn
-from rubric.models.failures import no_vendor
-from rubric.models.litellm import LiteLLMModel
-from rubric.models.litellm_library import vendor_of
-from rubric.models.retry import persist
+from rubric.models.chat_turns import ChatModel
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.values.images import sent_image
@@ -43,21 +37,21 @@ class AskedModel(fields.Shown):
     params: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_params)
 
     def __attrs_post_init__(self) -> None:
-        _ = self.asked  # refuses what cannot be asked
+        _ = self.chat  # refuses what cannot be asked
 
     def __repr__(self) -> str:
         return fields.Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
-    def asked(self) -> Judge:
-        """The model and its settings, in the form that models are asked in; it judges nothing here."""
+    def chat(self) -> ChatModel:
+        """The model, with its settings."""
         if not isinstance(self.model, str) or self.model == "offline":
             message = f"expected a LiteLLM model name, such as 'openai/gpt-5.6', got {self.model!r}"
             if self.model == "offline":
                 ways = (Wording("a function: ", target=...), Wording("replies: ", outputs=None))
                 message = Wording(message, "; it judges and writes no answers: give ", ways)
             raise DefinitionError("model", message)
-        return Judge(
+        judge = Judge(
             self.model,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -65,6 +59,12 @@ class AskedModel(fields.Shown):
             retries=self.retries,
             params=self.params,
         )
+        return ChatModel(judge)
+
+    async def ready(self) -> None:
+        """Get ready to ask the model, and raise `DeferError` if it cannot be asked."""
+        if why := await self.chat.ready():
+            raise DeferError(why)
 
 
 @frozen(repr=False)
@@ -103,10 +103,10 @@ class ModelTarget(AskedModel):
         if case.server:
             raise DeferError(missing_server(case))
         messages = opening(case, self.system)
-        await ready_to_ask(self.asked)
-        turn = await say(self.asked, messages)
+        await self.ready()
+        turn = await self.chat.say(messages)
         said = case.responding(turn.text, metrics=evolve(case.metrics, finish_reason=turn.finish))
-        return Response(said, turn.usage, left_out(turn))
+        return Response(said, turn.usage, turn.warnings)
 
 
 def missing_server(case: Case, known: Iterable[str] = ()) -> str:
@@ -149,50 +149,3 @@ def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
     messages[last : last + 1] = [
         {"role": "user", "content": [*blocks, *([{"type": "text", "text": text}] if text else [])]}
     ]
-
-
-async def ready_to_ask(asked: Judge) -> None:
-    """Get LiteLLM ready, and raise `DeferError` if the model cannot be asked."""
-    await LiteLLMModel().ready()
-    if why := why_not(asked):
-        raise DeferError(why)
-
-
-def why_not(asked: Judge) -> str:
-    """Return why the model cannot be asked: the environment has no key, or no vendor has its name; else ''."""
-    if names := missing_key(asked):
-        return f"no key for the model {asked.name!r}: set {names}"
-    has_address = {"api_base", "base_url"} & asked.params.keys()
-    return "" if has_address or vendor_of(asked.name)[1] else f"the target {asked.name!r}: {no_vendor(asked.name)}"
-
-
-async def say(asked: Judge, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
-    """
-    Return the next turn of *asked*, with the usage of all attempts that it took.
-
-    Raises:
-        ModelError: All attempts failed, or the text was cut at `max_tokens`.
-    """
-
-    async def once() -> Turn | Failure:
-        try:
-            return await take_turn(asked, messages, tools)
-        except ModelError as error:
-            return error.failure
-        except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
-            return Failure.of(error)
-
-    outcome, spent = await persist(once, asked.retries)
-    if isinstance(outcome, Failure):
-        raise ModelError(evolve(outcome, message=f"the target {asked.name!r}: {outcome.message}", usage=spent))
-    turn = evolve(outcome, usage=spent + outcome.usage)
-    if turn.finish == "length":
-        message = f"the target {asked.name!r}: cut at max_tokens={asked.max_tokens}; give more"
-        raise ModelError(Failure("truncated", message, usage=turn.usage))
-    return turn
-
-
-def left_out(turn: Turn) -> tuple[str, ...]:
-    """Return the warning about parameters that the model of *turn* does not take."""
-    names = ", ".join(turn.unsent)
-    return (f"the model takes no {names}: left out",) if names else ()
