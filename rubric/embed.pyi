@@ -8,6 +8,7 @@ from .engine.pipeline import Options as Options
 from .engine.pipeline import StoreLike as StoreLike
 from .engine.grade import as_rubric as as_rubric
 from .engine.grade import judge_or_default as judge_or_default
+from .internals.background_loop import on_background as on_background
 from .internals.background_loop import run as run
 
 # Send: what each request passes.
@@ -39,6 +40,7 @@ from .values.rubrics import describe as describe
 
 # Show: results, figures and tables.
 from .results.presenting import Presented as Presented
+from .results.row_builder import RowBuilder as RowBuilder
 from .scoring.intervals import Statistic as Statistic
 from .results.presenting import Table as Table
 from .internals.text import cell as cell
@@ -60,14 +62,9 @@ from .errors import Wording as Wording
 from .internals.frozen_map import FrozenMap as FrozenMap
 from .internals.containers import Listed as Listed
 from .internals.containers import NoTruth as NoTruth
-from .internals.fields import as_path as as_path
-from .internals.fields import check_count as check_count
-from .internals.fields import check_name as check_name
-from .internals.fields import check_number as check_number
 from .internals import fields as fields
 from .internals.guided import guided as guided
-from .internals.fields import refuse as refuse
-from .internals.fields import suggest as suggest
+from .internals.frozen_map import freeze as freeze
 from .internals.frozen_map import thaw as thaw
 
 # Read and write files: documents with places, and what is wrong with them.
@@ -75,6 +72,7 @@ from .formats.cursor import Cursor as Cursor
 from .formats.cursor import Loading as Loading
 from .formats.cursor import Notes as Notes
 from .formats.files import read_text as read_text
+from .internals.row_files import read_json as read_json
 from .internals.atomic_write import replacing as replacing
 from .formats.files import write_text as write_text
 

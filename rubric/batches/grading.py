@@ -30,10 +30,8 @@ from rubric.embed import (
     JudgeLike,
     StoreLike,
     Transport,
-    as_path,
     as_rubric,
-    check_count,
-    check_number,
+    fields,
     judge_or_default,
     replacing,
     run,
@@ -119,9 +117,9 @@ async def agrade_in_batches(
     poll: float = 60.0,
 ) -> Grades:
     """Grade *candidates* like `grade_in_batches`, on the running event loop."""
-    check_count("size", size)
-    check_number("poll", poll, 0, 86_400)
-    file = as_path("path", path)
+    fields.check_count("size", size)
+    fields.check_number("poll", poll, 0, 86_400)
+    file = fields.as_path("path", path)
     checked, judges = as_rubric(rubric), _in_batches(judge_or_default(judge))
     source = source_of(candidates, columns)
     every = [item async for item in source.items] if isinstance(source.items, AsyncIterable) else source.items
@@ -157,7 +155,7 @@ def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None)
 
 async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """Cancel batches like `cancel_batches`, on the running event loop."""
-    known = BatchList.read(as_path("path", path))
+    known = BatchList.read(fields.as_path("path", path))
     places = {Service(one).place: one for one in _in_batches(judge_or_default(judge)).single_judges()}
     cancelled = 0
     for sent in known.sent:

@@ -40,8 +40,7 @@ from rubric.commands.output import (
 )
 from rubric.commands.running import projected
 from rubric.driving import Failure
-from rubric.embed import Options, counted, shorten
-from rubric.internals import background_loop
+from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
 from rubric.quality.drafts import Sheet, Slot, sheet
@@ -92,7 +91,7 @@ class Generating:
         with Progress(*columns, console=console(problem=True), transient=True, disable=not is_shown) as progress:
             task = progress.add_task("", total=len(slots))
             work = generated_for(slots, self.writer or self.judge, self.options, lambda: progress.advance(task))
-            return background_loop.run(work)
+            return run(work)
 
 
 @click.command(cls=Command)
@@ -172,7 +171,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
     if generating.planned([one.material], name or "rubric", _grading(one, generating)):
         return
     try:
-        made = background_loop.run(generated(one, generating.judge, generating.writer, generating.options))
+        made = run(generated(one, generating.judge, generating.writer, generating.options))
     except ModelError as error:
         raise Refusal(f"nothing was drafted: {error.failure}") from error
     _print_one(made, out, form, quiet=generating.quiet)

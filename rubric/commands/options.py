@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from rubric import DefinitionError, Judge
 from rubric.commands.output import Refusal, was_given
-from rubric.embed import JudgeLike, suggest
+from rubric.embed import JudgeLike, fields
 from rubric.formats.registry import format_names
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
@@ -80,7 +80,7 @@ class Named(click.Choice[str]):
     """One of many names; a name that is near one is told that one alone."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002 - named by click
-        return f"{value!r} is unknown{suggest(str(value), self.choices)}"
+        return f"{value!r} is unknown{fields.suggest(str(value), self.choices)}"
 
 
 FROM = options(

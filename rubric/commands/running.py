@@ -10,8 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from rubric import DefinitionError, Suite
@@ -19,7 +20,7 @@ from rubric.commands import output
 from rubric.commands.options import RUNNING, TO_RUN, refuse_folder
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
-from rubric.embed import check_number, counted, shorten
+from rubric.embed import counted, fields, shorten
 from rubric.engine import Plan
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
@@ -63,7 +64,7 @@ class RunOptions:
         run = {name: given[name] for name in TO_RUN.names}
         if given["concurrency"] is not None:
             run["concurrency"] = given["concurrency"]
-        return cls(run=run, **{each.name: given[each.name] for each in fields(cls) if each.name != "run"})
+        return cls(run=run, **{each.name: given[each.name] for each in attrs.fields(cls) if each.name != "run"})
 
     @property
     def printed(self) -> str:
@@ -108,9 +109,9 @@ class RunOptions:
         if self.largest_drop is not None and self.risk is not None:
             raise click.UsageError("--largest-drop allows a drop of any cause, --risk one by chance; give one of them")
         if self.risk is not None:
-            check_number("risk", self.risk, 1e-6, 0.5)
+            fields.check_number("risk", self.risk, 1e-6, 0.5)
         if self.largest_drop is not None:
-            check_number("largest_drop", self.largest_drop, 0, 1)
+            fields.check_number("largest_drop", self.largest_drop, 0, 1)
 
     def _check_outs(self) -> None:
         if self.form == "json" and self.reporter not in (None, "json") and not self._is_form_of_file:

@@ -12,8 +12,9 @@ from rubric import Grades, Rubric, load, load_suite
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH
 from rubric.commands.output import Command, Refusal
+from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
-from rubric.internals.row_files import first_row, read_json
+from rubric.internals.row_files import first_row
 from rubric.suites import Report
 from rubric.view import store_page
 from rubric.view.page import results_page

@@ -19,18 +19,7 @@ from distributed.protocol import pickle
 from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
 from rubric.driving import Usage
-from rubric.embed import (
-    Candidates,
-    JudgeLike,
-    as_path,
-    as_rubric,
-    check_count,
-    judge_or_default,
-    refuse,
-    replacing,
-    run,
-    source_of,
-)
+from rubric.embed import Candidates, JudgeLike, as_rubric, fields, judge_or_default, replacing, run, source_of
 from rubric.engine import Placed, Progress, Shard
 from rubric.engine.progress import reporting
 from rubric.engine.shares import Share
@@ -118,7 +107,7 @@ def grade_on_cluster(
     items = _read(candidates, columns)
     _check_sendable(graded, by, items)
     check_identity(by)
-    folder = as_path("store_folder", store_folder).absolute()
+    folder = fields.as_path("store_folder", store_folder).absolute()
     parts = _split(items, _count_of(folder, shards, len(items)))
     with _limited(client, limits, budget) as settings, reporting(progress, len(items)) as tell:
         task = partial(
@@ -134,14 +123,14 @@ def grade_on_cluster(
 
 def _check(client: object, concurrency: object, in_doubt: object, budget: object, limits: object) -> None:
     if not isinstance(client, Client) or client.asynchronous:
-        raise refuse("client", client, "a distributed.Client that is not asynchronous")
-    check_count("concurrency", concurrency)
+        raise fields.refuse("client", client, "a distributed.Client that is not asynchronous")
+    fields.check_count("concurrency", concurrency)
     if in_doubt not in get_args(InDoubt):
-        raise refuse("in_doubt", in_doubt, "'retry' or 'hold'")
+        raise fields.refuse("in_doubt", in_doubt, "'retry' or 'hold'")
     if limits is not None and not isinstance(limits, Limits):
-        raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+        raise fields.refuse("limits", limits, "Limits, such as Limits(rpm=500)")
     if budget is not None and not isinstance(budget, Budget):
-        raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
+        raise fields.refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
 
 
 def _check_sendable(rubric: Rubric, judge: AnyJudge, items: Sequence[Placed]) -> None:
@@ -165,7 +154,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
     source = source_of(candidates, columns)
     items = source.items
     if isinstance(items, AsyncIterable):
-        raise refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
+        raise fields.refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
     return [source.at(index, item).fetched() for index, item in enumerate(items)]
 
 
@@ -176,7 +165,7 @@ def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
     With another number, candidates would be in other shards than their replies, and paid for again.
     """
     if wanted is not None:
-        check_count("shards", wanted)
+        fields.check_count("shards", wanted)
     if not folder.is_dir():
         raise DefinitionError("store_folder", f"there is no folder {str(folder)!r}; make it, where all workers see it")
     file = folder / "shards.json"
@@ -197,7 +186,7 @@ def _known_count(file: Path) -> int | None:
         return max(stores, default=None)
     try:
         known = json.loads(file.read_text(encoding="utf-8"))["shards"]
-        check_count("shards", known)
+        fields.check_count("shards", known)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         known = None
     if known is None or stores - {known}:

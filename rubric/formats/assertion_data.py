@@ -41,19 +41,7 @@ from rubric import (
     StartsWith,
     Trajectory,
 )
-from rubric.embed import (
-    Check,
-    FrozenMap,
-    Key,
-    Kind,
-    check_name,
-    load_plugin,
-    number,
-    plugin_names,
-    refuse,
-    suggest,
-    thaw,
-)
+from rubric.embed import Check, FrozenMap, Key, Kind, fields, load_plugin, number, plugin_names, thaw
 from rubric.formats import tool_calls
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
@@ -177,7 +165,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _one(names: tuple[str, ...]) -> Callable[[Any], str]:
     def read(value: Any) -> str:
-        check_name("", value, names)
+        fields.check_name("", value, names)
         return str(value)
 
     return read
@@ -212,7 +200,7 @@ _FIELDS = {
 
 def _fields(value: Any) -> tuple[Field, ...]:
     if not value:
-        raise refuse("", value, "a list of fields, each with a path")
+        raise fields.refuse("", value, "a list of fields, each with a path")
     return tuple(read_all(value, "field", _read_field))
 
 
@@ -403,7 +391,7 @@ def _program(value: Any, at: str) -> Program:
     if isinstance(value, Mapping) and {*value} in ({"module"}, {"module", "function"}, {"body"}):
         texts = [*map(str, value.values())]
         return Program(texts[0]) if "body" in value else Program(texts[0], True, str(value.get("function", "")))  # noqa: FBT003
-    raise refuse(at, value, "code: a text, {body}, or {module, function}")
+    raise fields.refuse(at, value, "code: a text, {body}, or {module, function}")
 
 
 def _javascript(function: JavaScript) -> Said:
@@ -471,19 +459,19 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
     programs = tuple(_program(code, "transform") for code in (listed if isinstance(listed, list | tuple) else [listed]))
     variables, shared = given.get("variables", {}), given.get("shared", 0)
     if not isinstance(variables, Mapping):
-        raise refuse("variables", variables, "a mapping")
+        raise fields.refuse("variables", variables, "a mapping")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared <= len(programs):
-        raise refuse("shared", shared, "how many of the programs are the test's")
+        raise fields.refuse("shared", shared, "how many of the programs are the test's")
     of_context = given.get("context")
     if not programs and of_context is None:
-        raise refuse("transform", listed, "code, or a list of it")
+        raise fields.refuse("transform", listed, "code, or a list of it")
     context = None if of_context is None else _program(of_context, "context")
     return Transform(programs, FrozenMap(variables), shared, context)
 
 
 def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
     for key in {*given} - {*known}:
-        raise DefinitionError(key, f"unknown key{suggest(str(key), sorted(known))}")
+        raise DefinitionError(key, f"unknown key{fields.suggest(str(key), sorted(known))}")
 
 
 def read_view(given: Mapping[str, Any]) -> Transform:
@@ -539,7 +527,7 @@ def read_assertion(given: Mapping[str, Any]) -> Check:
     kind = given.get("type")
     row = _READ.get(kind) or kind_called(kind) if isinstance(kind, str) else None
     if row is None:
-        raise DefinitionError("type", f"no such assertion: {kind!r}{suggest(str(kind), _all())}")
+        raise DefinitionError("type", f"no such assertion: {kind!r}{fields.suggest(str(kind), _all())}")
     _check_keys(given, row.names() | {"type", *_OF_ALL})
     check = row.read(thaw(given))
     return Holds(Transformed(check, read_transform(given))) if "transform" in given else check

@@ -30,7 +30,7 @@ from rubric import (
     Matches,
     StartsWith,
 )
-from rubric.embed import Check, FrozenMap, refuse, shorten, thaw
+from rubric.embed import Check, FrozenMap, fields, shorten, thaw
 from rubric.formats.json_values import javascript_number, json_values
 from rubric.values.matching import misfit
 
@@ -41,7 +41,9 @@ def as_text(value: Any) -> str:
         return javascript_number(value)
     if not isinstance(value, str) or value == "":
         cured = f'; quote it: "{str(value).lower()}"' if isinstance(value, bool) else ""
-        raise DefinitionError("value", refuse("", value, "a text that is not empty, or a number").message + cured)
+        raise DefinitionError(
+            "value", fields.refuse("", value, "a text that is not empty, or a number").message + cured
+        )
     return value
 
 
@@ -49,7 +51,7 @@ def _as_texts(value: Any) -> list[str]:
     if isinstance(value, str):
         value = [part.strip() for part in next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])]
     if not isinstance(value, list) or not value:
-        raise refuse("value", value, "a list of texts, or one text with commas")
+        raise fields.refuse("value", value, "a list of texts, or one text with commas")
     return [as_text(part) for part in value]
 
 
@@ -59,9 +61,9 @@ def as_schema(value: Any) -> FitsSchema:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise refuse("value", value, "a JSON Schema: a mapping, or JSON text") from None
+            raise fields.refuse("value", value, "a JSON Schema: a mapping, or JSON text") from None
     if not isinstance(value, Mapping):
-        raise refuse("value", value, "a JSON Schema (a mapping)")
+        raise fields.refuse("value", value, "a JSON Schema (a mapping)")
     return FitsSchema(value)
 
 

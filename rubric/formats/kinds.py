@@ -13,7 +13,7 @@ import attrs
 from attrs import field, frozen
 
 from rubric import DefinitionError, Holds
-from rubric.embed import Check, FrozenMap, fields, refuse, thaw
+from rubric.embed import Check, FrozenMap, fields, thaw
 from rubric.formats.fields import Gathering
 
 Data = dict[str, Any]
@@ -155,7 +155,7 @@ def number(low: float | None = None, high: float | None = None, *, units: float 
     def read(value: Any) -> Any:
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or (low is not None and value < low) or (high is not None and value > high):
-            raise refuse("", value, f"a number{span}")
+            raise fields.refuse("", value, f"a number{span}")
         return value if units == 1 else value / units
 
     bounds = {"minimum": low, "maximum": high}
@@ -167,7 +167,7 @@ def instance(kinds: type | tuple[type, ...], words: str, schema: Data) -> Value:
 
     def read(value: Any) -> Any:
         if not isinstance(value, kinds) or (value == "" and kinds is str):
-            raise refuse("", value, words)
+            raise fields.refuse("", value, words)
         return value
 
     return Value(read, schema)
@@ -190,7 +190,7 @@ def some(item: Data) -> Data:
 def _texts(value: Any) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not texts or not all(isinstance(text, str) for text in texts):
-        raise refuse("", value, "a text, or a list of texts")
+        raise fields.refuse("", value, "a text, or a list of texts")
     return tuple(texts)
 
 

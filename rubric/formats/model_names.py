@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from rubric import DefinitionError
-from rubric.embed import shorten, suggest
+from rubric.embed import fields, shorten
 
 _SAME = (
     *("anthropic", "azure", "bedrock", "cerebras", "cometapi", "databricks", "deepinfra", "deepseek"),
@@ -109,7 +109,7 @@ def litellm_name(provider: str) -> str:
     if separator[0] == ":":
         return _of_colon(name, vendor.lower(), model)
     if vendor not in LITELLM or not model.strip("/"):
-        hint = suggest(vendor, sorted(LITELLM))
+        hint = fields.suggest(vendor, sorted(LITELLM))
         raise _refused(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
     return name
 
@@ -148,7 +148,7 @@ def _of_colon(name: str, vendor: str, model: str) -> str:
         return litellm_name(_without_kind(name, model)[1])
     spoken = VENDORS.get(vendor, vendor if vendor in LITELLM else "")
     if not spoken:
-        raise _refused(name, f"unknown vendor {vendor!r}{_near(suggest(vendor, sorted(VENDORS)))}")
+        raise _refused(name, f"unknown vendor {vendor!r}{_near(fields.suggest(vendor, sorted(VENDORS)))}")
     kind, rest = _without_kind(name, model)
     if not rest:
         raise _refused(name, f"name the model too, as in {vendor}:MODEL")

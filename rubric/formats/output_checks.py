@@ -31,7 +31,7 @@ from attrs import define, field, frozen
 from attrs.converters import optional
 
 from rubric import Candidate, DefinitionError, Matches, RubricError
-from rubric.embed import Decided, FrozenMap, refuse, shorten, thaw
+from rubric.embed import Decided, FrozenMap, fields, shorten, thaw
 
 SQL_EXTRA = "pip install 'rubric-grade[sql]'"
 
@@ -440,13 +440,13 @@ def form_of(kind: str, value: Any) -> Form:
         return Form(kind)
     if kind.endswith("html") or not isinstance(value, Mapping):
         allowed = "nothing" if kind.endswith("html") else "nothing, or a mapping"
-        raise refuse("value", value, allowed)
+        raise fields.refuse("value", value, allowed)
     known = ["requiredElements"] if kind.endswith("xml") else ["allowedTables", "allowedColumns", "databaseType"]
     for key, one in value.items():
         if key not in known:
             raise DefinitionError("value", f"{kind} has no {key!r}; it has {', '.join(known)}")
         if key != "databaseType" and not (isinstance(one, list | tuple) and all(isinstance(x, str) for x in one)):
-            raise refuse("value", one, f"a list of texts as {key}")
+            raise fields.refuse("value", one, f"a list of texts as {key}")
     return Form(kind, value)
 
 
@@ -460,7 +460,7 @@ def _counted(value: Any) -> dict[str, float]:
     if {*given} == {"count"} and numbers:
         return given
     if not given or not given.keys() <= {"min", "max"} or not numbers:
-        raise refuse("value", value, "a number of words, or min, max or both")
+        raise fields.refuse("value", value, "a number of words, or min, max or both")
     if given.get("min", 0) > given.get("max", float("inf")):
         raise DefinitionError("value", f"expected min up to max, got {given['min']:g} and {given['max']:g}")
     return given

@@ -16,7 +16,7 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from rubric import DefinitionError, Rubric
-from rubric.embed import Loading, load_plugin, plugin_names, suggest
+from rubric.embed import Loading, fields, load_plugin, plugin_names
 from rubric.formats.own import OWN
 from rubric.formats.recognition import GRADERS, HINT, STRONG, Evidence, Rule, Seen
 from rubric.suites.suite import Suite
@@ -148,7 +148,7 @@ def format_called(name: str) -> Format:
         DefinitionError: There is none.
     """
     if name not in formats():
-        raise DefinitionError("format", f"unknown format {name!r}{suggest(name, formats())}")
+        raise DefinitionError("format", f"unknown format {name!r}{fields.suggest(name, formats())}")
     return formats()[name]
 
 

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from rubric import Criterion, Levels, ScoreRange, YesNo
-from rubric.embed import Cursor, fields, shorten, suggest
+from rubric.embed import Cursor, fields, shorten
 from rubric.values import Unsupported
 
 Generation = Literal["agentv-1", "agentv-1.5", "agentv-2"]
@@ -80,7 +80,7 @@ def check_fields(
         if unused and key in unused:
             part.once(unused[key])
         elif key not in known:
-            hint = suggest(str(key), sorted(known))
+            hint = fields.suggest(str(key), sorted(known))
             part.unknown(f"{what} has no such field; it is not used{hint}", known, elsewhere)
 
 
@@ -249,7 +249,7 @@ def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
         return at.built(Criterion, "an item without a text", id=id_, answer=Unsupported("an item without a text"))
     operator = at["operator"].value
     if operator is not None and operator not in _OPERATORS:
-        hint = suggest(str(operator), _OPERATORS)
+        hint = fields.suggest(str(operator), _OPERATORS)
         note = at["operator"].error if fields.misspelt(str(operator), _OPERATORS) else at["operator"].warn
         note(f"unknown operator {shorten(repr(operator))}; it is not used{hint}")
     return at.built(

@@ -7,23 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, fields, frozen
+import attrs
+from attrs import evolve, frozen
 
-from rubric.embed import (
-    NOTHING,
-    Cursor,
-    Loading,
-    Notes,
-    Wording,
-    as_path,
-    check_name,
-    guided,
-    read_text,
-    refuse,
-    shorten,
-    suggest,
-    write_text,
-)
+from rubric.embed import NOTHING, Cursor, Loading, Notes, Wording, fields, guided, read_text, shorten, write_text
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.cursor import Library
 from rubric.formats.document import FOR_SUITES, Document, Listing, plain, refused
@@ -82,7 +69,7 @@ def load_suite(
     Raises:
         LoadError: With all problems of the file, each with its line and column.
     """
-    file = as_path("path", path)
+    file = fields.as_path("path", path)
     loading = Loading(
         folder=file.parent,
         base=project_of(file) if base is None else Path(base),
@@ -241,7 +228,7 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
     write = formats()[format].writer() if format in formats() else None
     if write is None:
         written = [known.name for known in formats().values() if known.write]
-        raise DefinitionError("format", f"cannot write {format!r}{suggest(format, written)}")
+        raise DefinitionError("format", f"cannot write {format!r}{fields.suggest(format, written)}")
     suite = concluded(suite)
     data, lost = write(suite)
     if not suite.cases:
@@ -266,7 +253,7 @@ _APART = frozenset({"rubric", "place", "providers", "history", "unasked"})
 
 def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each case of *before* that is another one in *after*, and whose difference nothing tells."""
-    names = [field.name for field in fields(Case) if field.name not in _APART]
+    names = [field.name for field in attrs.fields(Case) if field.name not in _APART]
     for case, again in paired(before, after):
         told = [sentence for sentence in lost if repr(case.id) in sentence]
         if again is None:
@@ -285,7 +272,7 @@ def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
 
 def _check_suite(suite: object) -> None:
     if not isinstance(suite, Suite):
-        raise refuse("suite", suite, "a Suite (a rubric is for dumps)")
+        raise fields.refuse("suite", suite, "a Suite (a rubric is for dumps)")
 
 
 def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") -> str:
@@ -297,7 +284,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
     """
     _check_suite(suite)
     suite = concluded(suite)
-    check_name("language", language, ("yaml", "json"))
+    fields.check_name("language", language, ("yaml", "json"))
     data = as_suite_data(suite)
     text = to_json(data) if language == "json" else to_yaml(data)
     try:
@@ -313,7 +300,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
 
 def dump_suite(suite: Suite, path: str | PathLike[str], /) -> None:
     """Write *suite* to the file at *path* in the native format; the file is replaced as a whole."""
-    file = as_path("path", path)
+    file = fields.as_path("path", path)
     language: Language | None = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise DumpError(str(unknown_suffix(file)))

@@ -53,9 +53,8 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric import Candidate, DefinitionError, FitsSchema, Holds, ToolCall, Trajectory
-from rubric.embed import Check, Decided, FrozenMap, refuse, shorten, thaw
+from rubric.embed import Check, Decided, FrozenMap, fields, freeze, shorten, thaw
 from rubric.formats.json_values import is_same
-from rubric.internals.frozen_map import freeze
 from rubric.values import Unsupported
 from rubric.values.matching import misfit
 
@@ -213,7 +212,7 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
     what = {"trajectory:tool-used": "tool", "skill-used": "skill", "trajectory:step-count": "step"}[kind]
     if not isinstance(value, Mapping):
         if what == "step":
-            raise refuse("value", value, "a mapping with min or max")
+            raise fields.refuse("value", value, "a mapping with min or max")
         found = names(value)
         return Holds(Used(what, found, one=negate and len(found) > 1))
     step = value.get("type") if what == "step" else None
@@ -222,9 +221,9 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
     least, most = value.get("min"), value.get("max")
     for count in (least, most):
         if count is not None and (type(count) is not int or count < 0):
-            raise refuse("value", count, "a whole number from 0 as min and max")
+            raise fields.refuse("value", count, "a whole number from 0 as min and max")
     if what == "step" and least is None and most is None:
-        raise refuse("value", dict(value), "a mapping with min or max")
+        raise fields.refuse("value", dict(value), "a mapping with min or max")
     name = _name(value) if what != "step" else value.get("pattern") or value.get("name") or "*"
     first = 0 if what == "step" or (what == "skill" and most is not None) else 1
     return Holds(Used(step or what, (str(name),), first if least is None else least, most))
@@ -233,33 +232,33 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
 def names(value: Any) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list) or not given or not all(isinstance(one, str) and one.strip() for one in given):
-        raise refuse("value", value, "a name, or a list of names")
+        raise fields.refuse("value", value, "a name, or a list of names")
     return tuple(one.strip() for one in given)
 
 
 def _name(value: Any) -> str:
     found = value if isinstance(value, str) else value.get("pattern") or value.get("name")
     if not isinstance(found, str) or not found.strip():
-        raise refuse("value", value, "a name, or a mapping with name or pattern")
+        raise fields.refuse("value", value, "a name, or a mapping with name or pattern")
     return found.strip()
 
 
 def _sequence(value: Any) -> Check:
     steps = value.get("steps") if isinstance(value, Mapping) else value
     if not isinstance(steps, list) or not steps or not all(isinstance(one, str | Mapping) for one in steps):
-        raise refuse("value", value, "a list of steps, or a mapping with steps")
+        raise fields.refuse("value", value, "a list of steps, or a mapping with steps")
     exact = isinstance(value, Mapping) and value.get("mode") == "exact"
     return Trajectory([_name(step) for step in steps], order="exact" if exact else "in_order")
 
 
 def _arguments(value: Any) -> Check:
     if not isinstance(value, Mapping) or not {"args", "arguments"} & value.keys():
-        raise refuse("value", value, "a mapping with name and args")
+        raise fields.refuse("value", value, "a mapping with name and args")
     mode, ignore, defaults = value.get("mode", "partial"), value.get("ignore") or [], value.get("defaults") or {}
     if mode not in ("partial", "exact"):
-        raise refuse("value", mode, "partial or exact as mode")
+        raise fields.refuse("value", mode, "partial or exact as mode")
     if not isinstance(defaults, Mapping):
-        raise refuse("value", defaults, "a mapping of arguments as defaults")
+        raise fields.refuse("value", defaults, "a mapping of arguments as defaults")
     expected = value["args"] if "args" in value else value["arguments"]
     return Holds(ArgumentsMatch(_name(value), expected, mode == "exact", names(ignore) if ignore else (), defaults))
 
@@ -376,15 +375,15 @@ def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Hold
     """
     mode = given.get("mode")
     if mode not in _MODES:
-        raise refuse("mode", mode, f"one of {', '.join(_MODES)}")
+        raise fields.refuse("mode", mode, f"one of {', '.join(_MODES)}")
     if mode == "any_order":
         least = given.get("minimums")
         if not isinstance(least, Mapping) or not all(type(n) is int and n >= 0 for n in least.values()):
-            raise refuse("minimums", least, "a whole number from 0 for each tool")
+            raise fields.refuse("minimums", least, "a whole number from 0 for each tool")
         return Holds(ToolTrajectory(mode, minimums=FrozenMap({str(name): count for name, count in least.items()})))
     expected, match = given.get("expected"), _match(given, usual)
     if not isinstance(expected, list | tuple) or not (expected or mode == "subset"):
-        raise refuse("expected", expected, "a list of calls, each with `tool`")
+        raise fields.refuse("expected", expected, "a list of calls, each with `tool`")
     return Holds(ToolTrajectory(mode, tuple(_expected(call, match) for call in expected)))
 
 
@@ -393,18 +392,18 @@ def _match(given: Mapping[str, Any], usual: str | tuple[str, ...]) -> str | tupl
     if isinstance(found, list | tuple) and found and all(isinstance(path, str) and path for path in found):
         return tuple(found)
     if found is not None and found not in _MATCHES:
-        raise refuse("args_match", found, f"one of {', '.join(_MATCHES)}, or a list of paths")
+        raise fields.refuse("args_match", found, f"one of {', '.join(_MATCHES)}, or a list of paths")
     return usual if found is None else str(found)
 
 
 def _expected(call: Any, usual: str | tuple[str, ...]) -> ExpectedCall:
     if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str) or not call["tool"].strip():
-        raise refuse("expected", call, "calls with `tool`, the name of one")
+        raise fields.refuse("expected", call, "calls with `tool`, the name of one")
     arguments = call.get("args")
     if isinstance(arguments, Mapping):
         return ExpectedCall(call["tool"], arguments, _match(call, usual))
     if arguments not in (None, "any"):
-        raise refuse("expected", arguments, "a mapping, or any, as `args`")
+        raise fields.refuse("expected", arguments, "a mapping, or any, as `args`")
     return ExpectedCall(call["tool"])
 
 
@@ -533,7 +532,7 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
         DefinitionError: It is no list of tools, or a schema is none.
     """
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-        raise refuse("tools", tools, "a list of tools")
+        raise fields.refuse("tools", tools, "a list of tools")
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
         if declared := {"functionDeclarations", "function_declarations"} & tool.keys():
@@ -545,6 +544,6 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
         if isinstance(one.get("name"), str):
             schema = one.get("parameters", one.get("input_schema", {}))
             if not isinstance(schema, Mapping):
-                raise refuse("tools", schema, "a JSON Schema (a mapping)")
+                raise fields.refuse("tools", schema, "a JSON Schema (a mapping)")
             found[one["name"]] = FitsSchema(schema).schema
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, NoJudgeError, Rubric
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, suggest
+from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, fields
 from rubric.engine.logs import promptfoo_candidate
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
@@ -71,7 +71,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """
     config = context.get("config") or {}
     if unknown := [name for name in config if name not in _CONFIG]:
-        raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{suggest(unknown[0], _CONFIG)}")
+        raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{fields.suggest(unknown[0], _CONFIG)}")
     if "rubric" not in config:
         raise DefinitionError("config.rubric", "is not there; give the path of a rubric file, or a text")
     return rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))(output, context)

@@ -145,11 +145,11 @@ def assert_grade(
     """
     __tracebackhide__ = True
     from rubric import Grade, evaluate
-    from rubric.embed import TOLERANCE, check_number
+    from rubric.embed import TOLERANCE, fields
     from rubric.integrations.mapping import mapped, rubric_of
 
     if at_least is not None:
-        check_number("at_least", at_least, 0, 1)
+        fields.check_number("at_least", at_least, 0, 1)
     named = _run.config.getoption("--rubric-judge") if _run is not None else None
     options = _run.options() if _run is not None else {}
     by = judge if judge is not None else _default_judge(named)

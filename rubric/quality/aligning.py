@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
-from rubric.embed import JudgeLike, Options, StoreLike, Wording, check_name, check_number, refuse
+from rubric.embed import JudgeLike, Options, StoreLike, Wording, fields
 from rubric.engine.bulk import CONCURRENCY
 from rubric.quality import cross_fitting
 from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
@@ -76,15 +76,15 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
         DefinitionError: There are no labels of the whole, or fewer than 20 have a grade; a kind of edit is unknown, or
             needs a writer, or candidates that the grades do not hold.
     """
-    check_number("risk", risk, 1e-6, 0.5)
+    fields.check_number("risk", risk, 1e-6, 0.5)
     if isinstance(edits, str) or not edits:
-        raise refuse("edits", edits, 'a list of kinds, such as ["threshold"]')
+        raise fields.refuse("edits", edits, 'a list of kinds, such as ["threshold"]')
     for kind in edits:
-        check_name("edits", kind, get_args(Kind))
+        fields.check_name("edits", kind, get_args(Kind))
     if not isinstance(rubric, Rubric):
-        raise refuse("rubric", rubric, "a Rubric")
+        raise fields.refuse("rubric", rubric, "a Rubric")
     if isinstance(grades, str | PathLike):
-        raise refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
+        raise fields.refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in edits]
     options = Options(concurrency, store, budget)
     sample = sample_of(rubric, grades, labels)

@@ -40,9 +40,7 @@ from rubric.embed import (
     check_weights,
     fields,
     judge_or_default,
-    refuse,
     shorten,
-    suggest,
     visible,
 )
 from rubric.engine import Plan
@@ -180,7 +178,7 @@ def material(outcome: str, task: str, references: Iterable[str], examples: Itera
     """Return the material of a draft; raise `DefinitionError` if there is none, or if it is the path of a file."""
     for field_name, text in (("case", outcome), ("input", task)):
         if not isinstance(text, str):
-            raise refuse(field_name, text, "text")
+            raise fields.refuse(field_name, text, "text")
         fields.refuse_path(field_name, text, f"give Path({text!r}).read_text()")
     given = Material(outcome, task, references, examples, **more)
     if not given.is_enough:
@@ -320,7 +318,7 @@ def _criterion(where: str, item: Any, known: Mapping[str, Any]) -> Criterion:
         raise DefinitionError(where, f"expected an object with {', '.join(known)}")
     for key in item:
         if key not in known:
-            raise DefinitionError(f"{where}.{key}", f"unknown key{suggest(str(key), known)}")
+            raise DefinitionError(f"{where}.{key}", f"unknown key{fields.suggest(str(key), known)}")
     given = {key: value for key, value in item.items() if value is not None}
     check, value = given.pop("check", "") or "", given.pop("value", "")
     kind, levels = given.pop("answer", "yes-no"), given.pop("levels", ())

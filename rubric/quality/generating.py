@@ -27,10 +27,10 @@ from rubric.embed import (
     Statistic,
     StoreLike,
     counted,
+    fields,
     guided,
     judge_or_default,
     mean_interval,
-    refuse,
     run,
     share_interval,
 )
@@ -316,7 +316,7 @@ def generate_many(
         page = sheet(suite, format, **options)
         slots, kept = [*page.slots], page.kept
     else:
-        raise refuse("suite", suite, "a Suite, or the path of its file")
+        raise fields.refuse("suite", suite, "a Suite, or the path of its file")
     found = run(generated_for(slots, judge, Options(concurrency, store, budget)))
     return collected(found, kept, suite if isinstance(suite, Suite) else None, page)
 

@@ -17,7 +17,7 @@ from attrs import asdict, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, refuse
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
 from rubric.trust.drift import Baseline, Drift, drift
@@ -152,7 +152,7 @@ class Items(Presented, Listed[Item]):
             DefinitionError: *old* is no items, or of another rubric.
         """
         if not isinstance(old, Items):
-            raise refuse("old", old, "what items(grades) returned")
+            raise fields.refuse("old", old, "what items(grades) returned")
         if self.digest != old.digest:
             message = f"expected items of grades of the same rubric ({self.digest}), got {old.digest}"
             raise DefinitionError("old", f"{message}; `agreement(...).against` compares different rubrics with people")
@@ -175,7 +175,9 @@ def items(
     results = [*grades] if not isinstance(grades, str | PathLike | Grade | Ungraded) else []
     graded = [result for result in results if isinstance(result, Grade)]
     if not graded:
-        raise refuse("grades", grades, "results of which one is graded, such as what grade_many(...).collect() returns")
+        raise fields.refuse(
+            "grades", grades, "results of which one is graded, such as what grade_many(...).collect() returns"
+        )
     rubric = graded[0].rubric
     for index, result in enumerate(results):
         if result.rubric.digest != rubric.digest:

@@ -20,7 +20,7 @@ from typing import Any, overload
 from attrs import asdict, evolve, frozen
 
 from rubric import Rubric, load, load_suite
-from rubric.embed import as_path, cell, guided, refuse, shown, table
+from rubric.embed import cell, fields, guided, shown, table
 from rubric.formats.projects import is_rubric
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
@@ -181,7 +181,7 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
         case Suite():
             found, rubrics = _look_at_suite(x, None, hints=hints)
         case str() | PathLike():
-            path = as_path("x", x)
+            path = fields.as_path("x", x)
             file = File.read(path)
             if is_rubric(path):
                 start = file.find("criteria", (1, 0), END) or (1, 1)
@@ -190,7 +190,7 @@ def lint(x: Rubric | Suite | str | PathLike[str], /, *, hints: bool = False, bas
             else:
                 found, rubrics = _look_at_suite(load_suite(path, base=base), file, hints=hints)
         case _:
-            raise refuse("x", x, "a Rubric, a Suite, or the path of a file with one of them")
+            raise fields.refuse("x", x, "a Rubric, a Suite, or the path of a file with one of them")
     kept = dict.fromkeys(found)  # a rubric that is written once, and used by many cases, is told of once
     counting = tuple(remark for remark in kept if not remark.waived)
     return Remarks(counting, tuple(remark for remark in kept if remark.waived), rubrics)

@@ -12,10 +12,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from attrs import evolve, fields, frozen
+import attrs
+from attrs import evolve, frozen
 
 from rubric import Criterion, DecisionTree, DefinitionError, Rubric
-from rubric.embed import Check, suggest
+from rubric.embed import Check, fields
 from rubric.formats.insertion import Page
 from rubric.quality.lint_rules import RULES, Finding
 
@@ -151,7 +152,9 @@ class Places:
         for line in sorted({line for spot in spots if spot for line in (spot[0], spot[0] - 1)}):
             name, why = self.file.waivers.get(line, ("", ""))
             if name and name not in RULES:
-                raise DefinitionError(f"{self.file.source}:{line}", f"no rule is called {name!r}{suggest(name, RULES)}")
+                raise DefinitionError(
+                    f"{self.file.source}:{line}", f"no rule is called {name!r}{fields.suggest(name, RULES)}"
+                )
             if name == rule:
                 return _reason(f"{self.file.source}:{line}", why)
         return ""
@@ -164,7 +167,7 @@ def _said(criterion: Criterion) -> Iterator[str]:
         case DecisionTree() as tree:
             yield tree.question
         case Check() as check:
-            for one in fields(type(check)):
+            for one in attrs.fields(type(check)):
                 value = getattr(check, one.name)
                 texts = value if isinstance(value, tuple) else (value,)
                 yield from (text for text in texts if isinstance(text, str) and text)

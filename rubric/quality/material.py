@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Anchor, Candidate, DefinitionError
-from rubric.embed import fields, read_text, refuse, rows_in
+from rubric.embed import fields, read_text, rows_in
 from rubric.grading.prompting import text_of_candidate
 from rubric.quality.drafting import Material, material
 from rubric.suites.cases import Case
@@ -76,9 +76,9 @@ def gathered(
 ) -> Gathered:
     """Return what a rubric is generated from; raise `DefinitionError` if there is nothing, or something is wrong."""
     if isinstance(sources, str | bytes | Path | Candidate | Anchor | Mapping) or not isinstance(sources, Iterable):
-        raise refuse("sources", sources, "a list of texts, Paths, Candidates and Anchors")
+        raise fields.refuse("sources", sources, "a list of texts, Paths, Candidates and Anchors")
     if case is not None and not isinstance(case, Case | str):
-        raise refuse("case", case, "a description of a good answer, or a Case")
+        raise fields.refuse("case", case, "a description of a good answer, or a Case")
     told = [(f"source {n}", *_told(n - 1, source)) for n, source in enumerate(sources, 1)]
     anchors = [one for _, _, one in told if isinstance(one, Anchor)]
     told = [(number, title if _TITLE.fullmatch(title) else "", one) for number, title, one in told]
@@ -123,7 +123,7 @@ def _told(index: int, source: object) -> tuple[str, str | Anchor]:
             return "", source
         case Candidate():
             return source.key, text_of_candidate(source)
-    raise refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
+    raise fields.refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
 
 
 def _sided(side: Candidate, shared: Mapping[str, str]) -> Candidate:
@@ -141,7 +141,9 @@ def _pairs(preferred: Any) -> list[Pair]:
     read = isinstance(preferred, Path)
     rows = [row for _, row in rows_in("preferred", preferred)] if read else preferred
     if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
-        raise refuse("preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them")
+        raise fields.refuse(
+            "preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them"
+        )
     found = []
     for index, row in enumerate(rows):
         try:

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Grade, Judge, Levels, Rubric, Ungraded
 from rubric.driving import Failure, Usage, adrive
-from rubric.embed import Check, FrozenMap, Options, cut, run, suggest
+from rubric.embed import Check, FrozenMap, Options, cut, fields, run
 from rubric.grading.writing import Writing
 from rubric.quality.drafting import TEXT, closed, prompt, schema_of
 from rubric.results import Scored
@@ -200,7 +200,9 @@ def _read(kind: Written, rubric: Rubric, found: Mapping[str, Any], _: int) -> tu
     for index, item in enumerate(items):
         id_ = str(item.get("id"))
         if id_ not in known:
-            raise DefinitionError(f"criteria[{index}].id", f"no criterion {id_!r} to change{suggest(id_, known)}")
+            raise DefinitionError(
+                f"criteria[{index}].id", f"no criterion {id_!r} to change{fields.suggest(id_, known)}"
+            )
         try:
             changes = task.read(known[id_], item)
         except DefinitionError as problem:

@@ -24,12 +24,10 @@ from rubric.embed import (
     Presented,
     StoreLike,
     Table,
-    as_path,
-    check_count,
     cut,
+    fields,
     guided,
     judge_or_default,
-    refuse,
     shorten,
 )
 from rubric.embed import counted as count_of
@@ -241,7 +239,7 @@ def check(
         >>> check(rubric, "offline").sentence
         '2 of 2 tests passed; 0 calls.'
     """
-    check_count("repeats", repeats)
+    fields.check_count("repeats", repeats)
     given = rubric if isinstance(rubric, Rubric) else load(_path(rubric))
     if not given.tests:
         raise DefinitionError("tests", "the rubric has none; add one: rubric.tested_by('a good reply', passes=True)")
@@ -271,8 +269,8 @@ def check(
 
 def _path(value: Any) -> Path:
     if not isinstance(value, str | PathLike):
-        raise refuse("rubric", value, "a Rubric, or the path of its file")
-    return as_path("rubric", value)
+        raise fields.refuse("rubric", value, "a Rubric, or the path of its file")
+    return fields.as_path("rubric", value)
 
 
 # -- what a test expects -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import Attribute, converters, evolve, field, frozen
 
 from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
-from rubric.embed import FrozenMap, check_weights, fields, refuse
+from rubric.embed import FrozenMap, check_weights, fields
 from rubric.internals.guided import guided_class
 from rubric.suites.providers import Provider
 from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates
@@ -56,13 +56,13 @@ class Turn(fields.Shown):
 
 def _as_turns(value: Iterable[str | Turn | Mapping[str, Any]]) -> tuple[Turn, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise refuse("turns", value, "a list of what the user says, or of mappings with input and reference")
+        raise fields.refuse("turns", value, "a list of what the user says, or of mappings with input and reference")
     turns = []
     for index, turn in enumerate(value):
         try:
             turns.append(Turn(**turn) if isinstance(turn, Mapping) else turn if isinstance(turn, Turn) else Turn(turn))
         except TypeError:
-            raise refuse(f"turns[{index}]", turn, "a text, or a mapping with input and reference") from None
+            raise fields.refuse(f"turns[{index}]", turn, "a text, or a mapping with input and reference") from None
         except DefinitionError as problem:
             at = f".{problem.field}" if isinstance(turn, Mapping) else ""
             raise DefinitionError(f"turns[{index}]{at}", problem.message) from None

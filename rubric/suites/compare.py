@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
 
-from rubric.embed import TOLERANCE, Listed, NoTruth, check_name, counted, fields, shorten, shown, table
+from rubric.embed import TOLERANCE, Listed, NoTruth, counted, fields, shorten, shown, table
 from rubric.suites.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Comparison(NoTruth, Listed[Change]):
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one *kind*."""
-        check_name("kind", kind, get_args(Kind))
+        fields.check_name("kind", kind, get_args(Kind))
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property

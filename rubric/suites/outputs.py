@@ -26,7 +26,7 @@ from unicodedata import normalize
 from attrs import evolve, field, fields_dict, frozen
 
 from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
-from rubric.embed import Check, candidate_of_chat, is_chat, refuse, shorten, thaw
+from rubric.embed import Check, candidate_of_chat, fields, is_chat, shorten, thaw
 from rubric.engine.logs import candidate_of
 from rubric.errors import Problem
 from rubric.internals.row_files import Broken, is_report, rows_of
@@ -93,7 +93,7 @@ def answered(
         cure = cure if isinstance(replies, Mapping) else "its rows, such as frame.to_dict('records')"
         raise DefinitionError("outputs", f"expected a list of replies, got a {type(replies).__name__}; pass {cure}")
     elif isinstance(replies, bytes | set | frozenset) or not isinstance(replies, Iterable):
-        raise refuse("outputs", replies, "a list of replies, or a file")
+        raise fields.refuse("outputs", replies, "a list of replies, or a file")
     else:
         source, rows = "replies", [*replies]
     if not rows:

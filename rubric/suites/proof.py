@@ -12,8 +12,7 @@ from attrs import field, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Store, Ungraded
 from rubric.driving import Ask, Failure, Reply
-from rubric.embed import Listed, clean, shorten
-from rubric.internals import background_loop
+from rubric.embed import Listed, clean, run, shorten
 from rubric.suites.assignment import assign, graded
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite, paired
@@ -69,7 +68,7 @@ def prove(before: Suite, after: Suite, store: Store, judge: AnyJudge | str | Non
         raise DefinitionError(
             "store", f"a proof sends nothing, and this store would; Store({str(store.path)!r}, mode='replay')"
         )
-    return background_loop.run(_proved(before, after, store, None if judge is None else as_judge(judge)))
+    return run(_proved(before, after, store, None if judge is None else as_judge(judge)))
 
 
 async def _proved(before: Suite, after: Suite, store: Store, judge: AnyJudge | None) -> Proof:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import FrozenMap, check_name, fields, thaw
+from rubric.embed import FrozenMap, fields, thaw
 from rubric.internals.secrets import Settings
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program
 from rubric.programs.processes import Executable, PythonFunction
@@ -65,7 +65,7 @@ class HTTPRequest:
         check_url("url", self.url)
         if any(sign.isspace() for sign in self.url):
             raise DefinitionError("url", f"an address has no white space, got {self.url!r}")
-        check_name("method", self.method, METHODS)
+        fields.check_name("method", self.method, METHODS)
 
     @property
     def host(self) -> str:

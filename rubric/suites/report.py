@@ -16,8 +16,7 @@ from attrs import field, frozen
 
 from rubric import DefinitionError, Grades
 from rubric.driving import Usage
-from rubric.embed import Listed, NoTruth, as_path, fields, shorten
-from rubric.internals.row_files import read_json
+from rubric.embed import Listed, NoTruth, fields, read_json, shorten
 from rubric.results import Row
 from rubric.results.plain import plain, read
 from rubric.results.rows import Status
@@ -150,7 +149,7 @@ class Report(NoTruth, Listed[Row]):
         """
         from rubric.suites.reporters import registry  # noqa: PLC0415 - as above
 
-        file = as_path("path", path)
+        file = fields.as_path("path", path)
         chosen = registry.reporter_for(path) if reporter is None else registry.reporter(reporter)
         text = chosen.render(self)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +180,7 @@ class Report(NoTruth, Listed[Row]):
             OSError: The file cannot be read.
         """
         try:
-            data = read_json(as_path("path", path).read_bytes())
+            data = read_json(fields.as_path("path", path).read_bytes())
         except (ValueError, RecursionError) as problem:
             message = f"expected a report in JSON, as `grade SUITE --out report.json` writes it: {problem}"
             raise DefinitionError(str(path), message) from None

@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Budget, Candidate, Criterion, DefinitionError, Judge, Message, ModelError, Rubric, ToolCall
 from rubric.driving import Failure, Pipeline, Usage, pipeline
-from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, check_count, check_number, clean
+from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields
 from rubric.engine.grade import in_span
 from rubric.engine.pipeline import side_by_side
 from rubric.grading.turns import asked_parts
@@ -71,12 +71,12 @@ async def run_suite(
     budget outlives it. Replies that have arrived are in the store; there is no report.
     """
     report = Report(clean(suite.name), deferred=deferred, version=version("rubric-grade"))
-    check_count("concurrency", concurrency)
-    check_count("repeat", repeat)
+    fields.check_count("concurrency", concurrency)
+    fields.check_count("repeat", repeat)
     began = time.monotonic()
     requests = cases = None
     if max_cost is not None:
-        check_number("max_cost", max_cost, 0, float("inf"))
+        fields.check_number("max_cost", max_cost, 0, float("inf"))
         requests, cases = Budget(cost=max_cost), Budget(cost=max_cost)
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)

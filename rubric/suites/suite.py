@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from attrs.converters import optional
 
 from rubric import DefinitionError, Judge
-from rubric.embed import FrozenMap, Listed, check_count, check_name, counted, fields, guided, refuse, shorten
+from rubric.embed import FrozenMap, Listed, counted, fields, guided, shorten
 from rubric.errors import Problem
 from rubric.internals.guided import Guided, GuidedType, guided_class
 from rubric.suites.cases import Case, as_metadata, cells
@@ -34,7 +34,7 @@ def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
     given = fields.as_tuple("cases", value, object, "cases")
     for index, one in enumerate(given):
         if not isinstance(one, Case):
-            raise refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")
+            raise fields.refuse(f"cases[{index}]", one, "a Case, such as Case('refund', rubric, output='...')")
     return cast("tuple[Case, ...]", given)
 
 
@@ -70,9 +70,9 @@ def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Calla
     def decorate(documented: Callable[..., None]) -> Callable[P, T]:
         @wraps(method)
         def run(*args: P.args, **kwargs: P.kwargs) -> T:
-            from rubric.internals import background_loop  # noqa: PLC0415 - a suite that is only loaded needs no loop
+            from rubric import embed  # noqa: PLC0415 - a suite that is only loaded needs no loop
 
-            return background_loop.run(method(*args, **kwargs))
+            return embed.run(method(*args, **kwargs))
 
         run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
         return run
@@ -142,7 +142,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         """
         from rubric.suites.scripts import treating_unsupported  # noqa: PLC0415 - as in run
 
-        check_name("unsupported", otherwise, ("ungraded", "skip", "fail"))
+        fields.check_name("unsupported", otherwise, ("ungraded", "skip", "fail"))
         cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]
         return evolve(self, cases=cases)
 
@@ -268,7 +268,7 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         from rubric.suites.targets.providers import as_target, over_providers  # noqa: PLC0415 - as in run
 
         if runs is not None:
-            check_count("runs", runs)
+            fields.check_count("runs", runs)
             if runs > 1 and (target is None or all(case.output is not None for case in self.cases)):
                 message = "there is no case that a target answers; to grade responses several times, use repeat"
                 raise DefinitionError("runs", message)

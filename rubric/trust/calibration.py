@@ -16,7 +16,7 @@ from attrs import asdict, evolve, field, frozen
 from scipy import optimize
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, check_name
+from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
@@ -213,7 +213,7 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
     Raises:
         DefinitionError: The grades are of several rubrics, or fewer than twenty candidates are labelled.
     """
-    check_name("how", how, ("isotonic", "platt", "linear"))
+    fields.check_name("how", how, ("isotonic", "platt", "linear"))
     given = judged(grades)
     if not given.digest:
         raise DefinitionError("grades", "are of several rubrics; calibrate those of one")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, NoTruth, Presented, Table, check_number, counted, few_groups
+from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
@@ -75,7 +75,7 @@ class CriterionDifference(NoTruth):
 
     def pairs_for(self, difference: float) -> int:
         """Return how many pairs find a *difference* with a power of 80 %."""
-        check_number("difference", difference, 1e-9, 1e9)
+        fields.check_number("difference", difference, 1e-9, 1e9)
         return max(2, int(np.ceil(self.n * (self.detectable / difference) ** 2)))
 
 

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from rubric import DefinitionError
-from rubric.embed import NoTruth, Presented, Table, check_number, replacing
+from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
 from rubric.trust.inference import Contrast, holm, paired, unpaired
 from rubric.view.plots import forest, row_of
@@ -170,7 +170,7 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     Raises:
         DefinitionError: The file is no baseline, or no criterion is in both.
     """
-    check_number("risk", risk, 1e-6, 0.5)
+    fields.check_number("risk", risk, 1e-6, 0.5)
     before = saved if isinstance(saved, Baseline) else Baseline.of(read(saved))
     mine, theirs = now.items, before.items
     found: list[tuple[str, str, float, float, Contrast, int | None]] = []

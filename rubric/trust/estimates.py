@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Presented, Statistic, Table, check_name, few_groups, percent, share_interval, suggest
+from rubric.embed import Presented, Statistic, Table, few_groups, fields, percent, share_interval
 from rubric.suites.report import Report
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
@@ -150,7 +150,7 @@ def estimate(
     Raises:
         DefinitionError: Nothing matches, a label is outside of its scale, or options have no mean.
     """
-    check_name("how", how, ("ppi", "rogan-gladen"))
+    fields.check_name("how", how, ("ppi", "rogan-gladen"))
     given = judged(grades)
     every = as_labels(labels)
     if criterion is None:
@@ -162,7 +162,7 @@ def estimate(
         raise DefinitionError("criterion", f"there is no label for {what}; there are labels for: {named}")
     (ratings,) = matched(given, Labels(wanted, every.by))
     if ratings.scale.kind == "option":
-        options = suggest(criterion, ratings.scale.options)
+        options = fields.suggest(criterion, ratings.scale.options)
         raise DefinitionError("criterion", f"{criterion!r} has options, and options have no mean{options}")
     return estimate_of(ratings, how)
 

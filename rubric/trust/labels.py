@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import NoTruth, Wording, as_path, check_number, counted, refuse, rows_in, shorten, suggest
+from rubric.embed import NoTruth, Wording, counted, fields, rows_in, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,17 +58,17 @@ class Label(NoTruth):
     place: str = ""
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "weight", check_number("weight", self.weight, 0, above=True))
+        object.__setattr__(self, "weight", fields.check_number("weight", self.weight, 0, above=True))
 
 
 def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
     wanted = "a mapping such as {key: value}, or Label rows; a file is for Labels.read(path)"
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise refuse("labels", given, wanted)
+        raise fields.refuse("labels", given, wanted)
     rows = tuple(_of_mapping(given) if isinstance(given, Mapping) else given)
     for row in rows:
         if not isinstance(row, Label):
-            raise refuse("labels", row, wanted)
+            raise fields.refuse("labels", row, wanted)
     return rows
 
 
@@ -139,7 +139,7 @@ class Labels(NoTruth):
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
         """
-        file = as_path("path", path)
+        file = fields.as_path("path", path)
         return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name))
 
     @classmethod
@@ -162,7 +162,7 @@ def as_labels(value: object) -> Labels:
         return Labels(value)
     if isinstance(value, str | Path):
         return Labels.read(value)
-    raise refuse("labels", value, "Labels, a mapping such as {key: value}, or the path of a file")
+    raise fields.refuse("labels", value, "Labels, a mapping such as {key: value}, or the path of a file")
 
 
 # -- mappings ----------------------------------------------------------------------------------------------
@@ -205,13 +205,13 @@ def _of_rows(
     """Return the labels in *rows*, each with its place, and whether they are by key or by index."""
     for name in columns:
         if name not in _FIELDS:
-            raise DefinitionError(f"columns.{name}", f"is no field of a label{suggest(name, _FIELDS)}")
+            raise DefinitionError(f"columns.{name}", f"is no field of a label{fields.suggest(name, _FIELDS)}")
     held = {name: columns.get(name, name) for name in _FIELDS}
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"
     for nth, (place, row) in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise refuse(place, row, 'an object such as {"key": "a", "value": true}')
+            raise fields.refuse(place, row, 'an object such as {"key": "a", "value": true}')
         if not nth:
             by = "key" if held["key"] in row else "index"
             _check_columns(held, by, row, source)

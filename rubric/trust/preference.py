@@ -48,9 +48,9 @@ from rubric.embed import (
     StoreLike,
     Table,
     Wording,
+    fields,
     guided,
     judge_or_default,
-    refuse,
     rows_in,
     run,
 )
@@ -404,9 +404,11 @@ def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
     if isinstance(pairs, Path):
         pairs = [row for _, row in rows_in("pairs", pairs)]
     if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
-        raise refuse("pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file")
+        raise fields.refuse(
+            "pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file"
+        )
     if unknown := [name for name in columns or () if name not in _ROW]:
-        raise refuse("columns", unknown[0], ", ".join(_ROW))
+        raise fields.refuse("columns", unknown[0], ", ".join(_ROW))
     found = []
     for index, item in enumerate(pairs):
         try:
@@ -431,7 +433,7 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
         key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
         return Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
     if not isinstance(item, tuple | list) or len(item) != 2:
-        raise refuse("", item, "a pair (a, b), or a mapping with a and b")
+        raise fields.refuse("", item, "a pair (a, b), or a mapping with a and b")
     a, b = (_given(one, name, "", "", "") for one, name in zip(item, "ab", strict=True))
     return Pair(a, b, a.key or b.key, a.group or b.group)
 

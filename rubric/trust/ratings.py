@@ -17,7 +17,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
-from rubric.embed import Check, Finding, refuse, shorten
+from rubric.embed import Check, Finding, fields, shorten
 from rubric.results import Scored
 from rubric.results.restoring import result_lines
 from rubric.suites.report import Report
@@ -183,10 +183,12 @@ def judged(grades: object, field: str = "grades") -> Judged:
     if isinstance(grades, str | Path):
         return _of_lines(Path(grades))
     if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
-        raise refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
+        raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
-        raise refuse(field, grades, "many results, such as what grade_many(...).collect() returns; there is none here")
+        raise fields.refuse(
+            field, grades, "many results, such as what grade_many(...).collect() returns; there is none here"
+        )
     criteria = {criterion.id: criterion for result in results for criterion in result.rubric.judged}
     names = {r.judge.name if isinstance(r.judge, Judge) else str(r.judge) for r in results}
     digests = {result.rubric.digest for result in results}

@@ -16,7 +16,7 @@ from attrs import asdict, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Presented, Table, check_number, percent
+from rubric.embed import Presented, Table, fields, percent
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
@@ -144,8 +144,8 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     Raises:
         DefinitionError: Labels are no verdicts, or nothing matches.
     """
-    check_number("error", error, 1e-6, 0.5)
-    check_number("risk", risk, 1e-9, 0.5)
+    fields.check_number("error", error, 1e-6, 0.5)
+    fields.check_number("risk", risk, 1e-9, 0.5)
     given = judged_of(grades)
     whole = [label for label in as_labels(labels) if not label.criterion]
     if not whole:

@@ -14,9 +14,8 @@ from attrs import Factory, evolve, field, frozen
 
 from rubric import DecisionTree, Rubric
 from rubric.driving import Failure
-from rubric.embed import TOLERANCE, clean, shorten
+from rubric.embed import TOLERANCE, RowBuilder, clean, shorten
 from rubric.results import Entry, Row
-from rubric.results.row_builder import RowBuilder
 from rubric.view import charts, html
 from rubric.view.html import Html, join, tag, text
 from rubric.view.quotes import numbered, pieces

@@ -12,8 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from rubric import DecisionTree, Rubric
-from rubric.embed import clean, cut
-from rubric.results.row_builder import RowBuilder
+from rubric.embed import RowBuilder, clean, cut
 from rubric.view import charts, html
 from rubric.view.cards import inside, sentence
 from rubric.view.html import Html, join, tag, text

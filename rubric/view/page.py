@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from rubric.results.row_builder import RowBuilder
+from rubric.embed import RowBuilder
 from rubric.view import charts, html
 from rubric.view.cards import case, figures_of, histogram, measured, name_of_result, remarks
 from rubric.view.html import Html

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from rubric import Criterion, Judge, Message, Rubric
-from rubric.embed import NOTHING, Cursor, is_chat, shorten, suggest
+from rubric.embed import NOTHING, Cursor, fields, is_chat, shorten
 from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
@@ -118,7 +118,7 @@ def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
         value = names.get(name)
         if not isinstance(value, str):
             where = f" ({searched(at.loading)})" if at.loading.folder is not None else ""
-            hint = suggest(name, names) if names else f"; write it under `refs` in {CONFIG}{where}"
+            hint = fields.suggest(name, names) if names else f"; write it under `refs` in {CONFIG}{where}"
             at.error(f"no reference is called {name!r}{hint}")
             return None
     at.error("the references lead from one to another without end")

@@ -33,10 +33,9 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric import Candidate, Criterion, DefinitionError, FitsSchema, Holds, Matches
-from rubric.embed import Check, Cursor, refuse, shorten, thaw
+from rubric.embed import Check, Cursor, fields, freeze, shorten, thaw
 from rubric.formats.json_values import is_same
 from rubric.formats.output_checks import UnknownError
-from rubric.internals.frozen_map import freeze
 from rubric.values import Unsupported
 from rubric.values.matching import misfit
 
@@ -90,7 +89,7 @@ def run_expectation(target: Any, matcher: Any, value: Any) -> Check:
         DefinitionError: A target that is no path, or a value that the matcher cannot have.
     """
     if not isinstance(target, str) or not _steps(target):
-        raise refuse("target", target, "a path into the run, such as tool_calls[0].name")
+        raise fields.refuse("target", target, "a path into the run, such as tool_calls[0].name")
     if not _is_known(target):
         return Unsupported(f"the target {shorten(target, 60)}", cure=f"known are tool_calls, tool_names, {_TOTAL}")
     if matcher not in _VALUES:
@@ -174,17 +173,17 @@ def _any(value: Any) -> None:
 
 def _scalar(value: Any) -> None:
     if not isinstance(value, str | int | float) or value == "":
-        raise refuse("value", value, "a text")
+        raise fields.refuse("value", value, "a text")
 
 
 def _list(value: Any) -> None:
     if not isinstance(value, list) or not value:
-        raise refuse("value", value, "a list of texts")
+        raise fields.refuse("value", value, "a list of texts")
 
 
 def _schema(value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise refuse("value", value, "a JSON Schema (a mapping)")
+        raise fields.refuse("value", value, "a JSON Schema (a mapping)")
     FitsSchema(value)
 
 

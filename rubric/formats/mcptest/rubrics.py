@@ -14,7 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Leaf, Likert, Rubric, Unit, When
-from rubric.embed import Cursor, FrozenMap, check_number, suggest
+from rubric.embed import Cursor, FrozenMap, fields
 from rubric.scoring.aggregation import EVEN
 from rubric.values import Boolean, Letter, UnitScale
 
@@ -74,7 +74,7 @@ def _gates(at: Cursor) -> dict[str, Any]:
     required, guard = (key in at and at[key].flag() is True for key in ("required", "guard"))
     values: dict[str, Any] = {"required": required, "polarity": "guard" if guard else "satisfy"}
     own = at["threshold"]
-    if "threshold" not in at or not own.passes(lambda field, value: check_number(field, value, 0, 1)):
+    if "threshold" not in at or not own.passes(lambda field, value: fields.check_number(field, value, 0, 1)):
         return values
     threshold = own.value
     if not required and not guard:
@@ -178,7 +178,7 @@ def preset(name: str) -> Rubric:
     """
     found = PRESETS.get(name)
     if not isinstance(found, Rubric):
-        raise DefinitionError("preset", f"there is no preset {name!r}{suggest(str(name), PRESETS)}")
+        raise DefinitionError("preset", f"there is no preset {name!r}{fields.suggest(str(name), PRESETS)}")
     return found
 
 
@@ -291,7 +291,7 @@ def _read_named(at: Cursor, form: str, shared: Shared) -> Rubric | None:
     found = known.get(name) if isinstance(name, str) else None
     if not isinstance(name, str) or name not in known:
         kind = "rubric" if form == "ref" else "preset"
-        hint = suggest(str(name), known) if known else "; the file has none under `rubrics`"
+        hint = fields.suggest(str(name), known) if known else "; the file has none under `rubrics`"
         at[form].error(f"there is no {kind} {name!r}{hint}")
     rubric = found if isinstance(found, Rubric) else None
     overrides = at.given(_OVERRIDES)

@@ -197,7 +197,7 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by its other assertions, at the cursor; None where an error was noted."""
     if kind.startswith("not-"):
         return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
-    options = texts.fields(at["value"], "options of max-score (a mapping)")
+    options = texts.values_in(at["value"], "options of max-score (a mapping)")
     at["value"].reads(frozenset({"method", "weights", "threshold"})) if options else None
     method = options["method"].value if "method" in options else "average"
     if method not in ("average", "sum"):
@@ -205,7 +205,7 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
         return None
     bar = options["threshold"].number() if "threshold" in options else None
     weights = (
-        {} if "weights" not in options else texts.fields(options["weights"], "weights by assertion type (a mapping)")
+        {} if "weights" not in options else texts.values_in(options["weights"], "weights by assertion type (a mapping)")
     )
     numbers = {name: one.number(0) for name, one in weights.items()}
     if None in numbers.values() or ("threshold" in options and bar is None):

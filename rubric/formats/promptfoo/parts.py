@@ -14,7 +14,7 @@ from rubric.embed import Check, Cursor, shorten
 from rubric.formats.includes import is_code
 from rubric.formats.javascript import Transform
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.texts import fields, named, with_environment
+from rubric.formats.promptfoo.texts import named, values_in, with_environment
 from rubric.internals.secrets import is_secret
 from rubric.programs.javascript import EXTRA
 from rubric.programs.processes import CURE
@@ -156,7 +156,7 @@ def _labelled(at: Cursor) -> Cursor | None:
 def _with_config(at: Cursor) -> Judge | None:
     said = at["id"].text("the id of a provider")
     settings: dict[str, Any] = {}
-    for name, setting in fields(at["config"], "the configuration of a provider (a mapping)").items():
+    for name, setting in values_in(at["config"], "the configuration of a provider (a mapping)").items():
         if name in _TAKEN:
             settings[_TAKEN[name]] = setting.value
         elif is_secret(name) or _PLACE.search(name):

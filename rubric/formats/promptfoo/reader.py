@@ -58,9 +58,9 @@ from rubric.formats.promptfoo.texts import (
     Context,
     Slots,
     as_text,
-    fields,
     filled,
     named,
+    values_in,
 )
 from rubric.formats.providers import read_provider, runs_of
 from rubric.programs.javascript import JavaScriptError, ThrownError
@@ -117,7 +117,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
             # Templates see what the file itself declares; what the caller declares wins.
             notes.loading = evolve(loading, environ={**declared, **loading.environ})
         if whole.has("nunjucksFilters"):
-            filters = fields(whole["nunjucksFilters"], "filters of templates (a mapping)")
+            filters = values_in(whole["nunjucksFilters"], "filters of templates (a mapping)")
             notes.loading = evolve(notes.loading, filters={name: filter_at(name, at) for name, at in filters.items()})
         if not is_test(whole):
             whole.reads(_KNOWN_KEYS, _FATES, quiet=_QUIET_KEYS)

@@ -40,9 +40,9 @@ from rubric.formats.promptfoo.texts import (
     as_text,
     compact,
     each_text,
-    fields,
     listed,
     named,
+    values_in,
     with_environment,
 )
 
@@ -231,7 +231,7 @@ def asserted(at: Cursor) -> list[Cursor]:
 
 def _options(at: Cursor) -> dict[str, Cursor]:
     whole = followed(at)
-    return {} if whole is None else fields(whole, "options (a mapping)")
+    return {} if whole is None else values_in(whole, "options (a mapping)")
 
 
 def _variables(at: Cursor | None) -> dict[str, Cursor]:

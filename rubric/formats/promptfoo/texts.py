@@ -17,7 +17,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric import Choices, DefinitionError
-from rubric.embed import Cursor, FrozenMap, shorten, suggest, thaw
+from rubric.embed import Cursor, FrozenMap, fields, shorten, thaw
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import javascript_data, javascript_number
@@ -56,7 +56,7 @@ def named(at: Cursor) -> Iterator[tuple[str, Cursor]]:
     return ((str(key), part) for key, part in at.items())
 
 
-def fields(at: Cursor, what: str) -> dict[str, Cursor]:
+def values_in(at: Cursor, what: str) -> dict[str, Cursor]:
     """Return the values of a mapping, *what* is expected, by their keys as texts; nothing is an empty one."""
     return dict(named(at)) if at.value is not None and at.mapping(what) else {}
 
@@ -116,7 +116,7 @@ def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     if (plain := _slots_filled(text, variables)) is not None:
         return plain
     for name in _missing(text, variables, at.loading.filters):
-        hint = suggest(name, [*variables]) if variables else ""
+        hint = fields.suggest(name, [*variables]) if variables else ""
         at.warn(f"there is no variable {name!r}, so nothing stands in its place{hint}")
     return render(text, variables, filters=at.loading.filters)
 

@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from rubric import DefinitionError
-from rubric.embed import suggest
+from rubric.embed import fields
 from rubric.formats.cursor import LackingError
 from rubric.formats.templates.filters import FILTERS, as_text, check_size, joined
 
@@ -112,7 +112,7 @@ def _refusal(node: nodes.Node, filters: set[str]) -> str:
             kind, known = ("filter", filters) if isinstance(node, nodes.Filter) else ("test", TESTS)
             if kind == "filter" and node.name in _NUNJUCKS - filters:
                 return f"no filter is called {node.name!r} here; it is one of Nunjucks"
-            return "" if node.name in known else f"no {kind} is called {node.name!r}{suggest(node.name, known)}"
+            return "" if node.name in known else f"no {kind} is called {node.name!r}{fields.suggest(node.name, known)}"
         case nodes.For():
             return "a recursive loop is not allowed" if node.recursive else ""
         case nodes.Assign():

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from rubric import DefinitionError
 from rubric.driving import Failure
-from rubric.embed import FrozenMap, load_plugin, plugin_names, suggest
+from rubric.embed import FrozenMap, fields, load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -103,7 +103,7 @@ def reporter(name: str) -> Reporter:
     plugin = load_plugin(GROUP, str(name), "reporter") if name else None
     if plugin is None:
         known = reporter_names()
-        message = f"expected one of {', '.join(known)}, got {name!r}{suggest(str(name), list(known))}"
+        message = f"expected one of {', '.join(known)}, got {name!r}{fields.suggest(str(name), list(known))}"
         raise DefinitionError("reporter", message)
     if not callable(plugin.value):
         message = f"{name!r} of {plugin.source} is {type(plugin.value).__name__}, expected a function of a report"

@@ -29,8 +29,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric import Message, ModelError, Rubric, ToolCall
 from rubric.driving import Failure, Usage
-from rubric.embed import FrozenMap, fields, suggest, thaw
-from rubric.internals import background_loop
+from rubric.embed import FrozenMap, fields, on_background, thaw
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
@@ -188,7 +187,7 @@ class Run:
         known = next((one for one in tools.values() if one.tool.name == name), None)
         if known is None:
             names = (one.tool.name for one in tools.values())
-            return Failure("bad_request", f"there is no tool {name!r}{suggest(name, names)}")
+            return Failure("bad_request", f"there is no tool {name!r}{fields.suggest(name, names)}")
         arguments = thaw(self.case.metadata.get("args")) or {}
         result = await known.connection.call(name, arguments)
         self.calls.append(ToolCall(name, arguments=arguments, result=result.text))
@@ -227,7 +226,7 @@ class Run:
             text = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
         else:
             if known is None:
-                text = _error(f"there is no tool {request.name!r}{suggest(request.name, tools)}")
+                text = _error(f"there is no tool {request.name!r}{fields.suggest(request.name, tools)}")
             else:
                 result = await known.connection.call(known.tool.name, arguments)
                 text = _error(result.text) if result.failed else result.text
@@ -356,7 +355,7 @@ class AgentTarget(AskedModel):
             except ImportError as error:
                 raise ImportError(f"{CURE} ({error})", name="mcp") from error
         run = Run(self, case, messages)
-        outcome = await background_loop.on_background(whole(run.through(servers)))
+        outcome = await on_background(whole(run.through(servers)))
         if isinstance(outcome, Failure):
             raise ModelError(evolve(outcome, usage=run.usage))
         return run.response(outcome)

@@ -17,8 +17,7 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
-from rubric.embed import check_name, fields, refuse, shorten, thaw
-from rubric.internals.frozen_map import freeze
+from rubric.embed import fields, freeze, shorten, thaw
 from rubric.internals.secrets import Settings
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
@@ -71,9 +70,9 @@ class HTTPTarget(fields.Shown):
         check_url("url", self.url)
         if "{" in urlsplit(self.url).netloc:
             raise DefinitionError("url", "a slot must not be in the host: a variable would choose the server")
-        check_name("method", self.method, METHODS)
+        fields.check_name("method", self.method, METHODS)
         if not callable(self.answer) and not isinstance(self.answer, str):
-            raise refuse("answer", self.answer, "a path such as 'choices[0].message.content', or a function")
+            raise fields.refuse("answer", self.answer, "a path such as 'choices[0].message.content', or a function")
         if isinstance(self.answer, str):
             steps_of(self.answer)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rubric import DefinitionError
 from rubric.driving import Failure
-from rubric.embed import FrozenMap, refuse
-from rubric.internals import background_loop
+from rubric.embed import FrozenMap, fields, on_background, run
 from rubric.suites.targets.agents import CURE, whole
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import HTTPServer, Server, StdioServer
@@ -14,7 +13,7 @@ from rubric.suites.targets.mcp_servers import HTTPServer, Server, StdioServer
 async def aresources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMap:  # noqa: ASYNC109 - for each step
     """Return the resources like `resources_of`, without blocking the event loop."""
     if not isinstance(server, StdioServer | HTTPServer):
-        raise refuse("server", server, "a StdioServer or an HTTPServer")
+        raise fields.refuse("server", server, "a StdioServer or an HTTPServer")
     try:
         from rubric.suites.targets.mcp_sessions import connect  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -28,7 +27,7 @@ async def aresources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMa
         except (ConnectionError, DeferError) as error:
             return Failure("transport", str(error))
 
-    found = await background_loop.on_background(whole(read()))
+    found = await on_background(whole(read()))
     if isinstance(found, Failure):
         raise DefinitionError("server", found.message)
     texts, notes = found
@@ -52,4 +51,4 @@ def resources_of(server: Server, /, *, timeout: float = 60.0) -> FrozenMap:
         DefinitionError: The server is not there, a resource cannot be read, or they exceed the bounds of a snapshot.
         ImportError: The MCP SDK is not installed.
     """
-    return background_loop.run(aresources_of(server, timeout=timeout))
+    return run(aresources_of(server, timeout=timeout))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import FrozenMap, fields, refuse
+from rubric.embed import FrozenMap, fields
 from rubric.internals.secrets import HIDDEN, MASK, is_secret, redact
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _address(_: Any, attribute: Attribute[Any], value: object) -> None:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
+        raise fields.refuse(attribute.name, value, "an address such as 'http://127.0.0.1:8000/mcp'")
 
 
 @frozen(repr=False)
@@ -121,5 +121,5 @@ def as_servers(value: Mapping[str, Server]) -> FrozenMap:
     servers = fields.as_map("servers", value)
     for name, server in servers.items():
         if not isinstance(server, StdioServer | HTTPServer):
-            raise refuse(f"servers.{name}", server, "a StdioServer or an HTTPServer")
+            raise fields.refuse(f"servers.{name}", server, "a StdioServer or an HTTPServer")
     return servers

@@ -14,7 +14,7 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
-from rubric.embed import fields, refuse, shorten, thaw
+from rubric.embed import fields, shorten, thaw
 from rubric.internals.secrets import redact
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
 from rubric.programs.processes import CURE, Executable, ProgramError, PythonFunction, is_allowed
@@ -44,7 +44,7 @@ def as_target(value: TargetLike, /) -> Target:
     if isinstance(value, Target) and not isinstance(value, type):
         return value
     if not callable(value) or isinstance(value, type):
-        raise refuse("target", value, "a Target, a function from a Case to a text, or the name of a model")
+        raise fields.refuse("target", value, "a Target, a function from a Case to a text, or the name of a model")
     return FunctionTarget(value)
 
 
