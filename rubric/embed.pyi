@@ -10,6 +10,7 @@ from .engine.grade import as_rubric as as_rubric
 from .engine.grade import judge_or_default as judge_or_default
 from .internals.background_loop import on_background as on_background
 from .internals.background_loop import run as run
+from .engine.pipeline import side_by_side as side_by_side
 
 # Send: what each request passes.
 from .values.requests import Limiter as Limiter
@@ -42,6 +43,7 @@ from .values.rubrics import describe as describe
 from .results.presenting import Presented as Presented
 from .results.row_builder import RowBuilder as RowBuilder
 from .scoring.intervals import Statistic as Statistic
+from .results.rows import Status as Status
 from .results.presenting import Table as Table
 from .internals.text import cell as cell
 from .internals.secrets import clean as clean

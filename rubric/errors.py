@@ -197,6 +197,13 @@ class ClusterError(RubricError, RuntimeError):
 class UnreviewedWarning(UserWarning):
     """Unreviewed generated criteria grade a candidate; given once for each rubric."""
 
+    @classmethod
+    def of(cls, names: Sequence[str]) -> UnreviewedWarning:
+        """Return the warning that the rubrics with these *names* were generated and not reviewed."""
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")  # noqa: PLR2004
+        cure = "read the criteria, then write `reviewed: true`, or take `reviewed: false` out"
+        return cls(f"unreviewed generated criteria: {shown}; {cure}")
+
 
 class UngradedError(RubricError, RuntimeError):
     """

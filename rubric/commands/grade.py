@@ -29,9 +29,9 @@ from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
 from rubric.suites import Providers
 from rubric.suites.outputs import answered
+from rubric.suites.scripts import Otherwise
 from rubric.suites.suite import fits
 from rubric.suites.targets.providers import PROVIDERS
-from rubric.values.checks import Otherwise
 from rubric.view.rubrics import rules
 
 if TYPE_CHECKING:

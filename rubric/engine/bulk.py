@@ -25,10 +25,8 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.guided import guided
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.scoring.aggregation import unknown
 from rubric.store.cache_key import check_identity
 from rubric.values.candidates import Candidate
-from rubric.values.findings import Unjudged
 from rubric.values.judges import NOBODY, AnyJudge
 from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
@@ -189,8 +187,7 @@ class _Job:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))
-        missing = tuple(Unjudged(criterion.id, failure) for criterion in self.rubric.judged)
-        result = Ungraded(self.rubric, NOBODY, missing, unknown(self.rubric), failures=(failure,), index=index)
+        result = Ungraded.of(self.rubric, NOBODY, failure, index=index)
         if candidate is None:
             return result
         return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)

@@ -28,7 +28,7 @@ from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
-from rubric.values.rubrics import Rubric, is_reviewed, rubric_of, unreviewed
+from rubric.values.rubrics import Rubric, rubric_of
 
 CandidateLike = Candidate | str | Path | Mapping[str, Any]
 """Anything that is one candidate: a `Candidate`, its text, the `Path` of its text, or a mapping of its fields."""
@@ -248,7 +248,7 @@ def judge_or_default(judge: JudgeLike | None) -> AnyJudge:
 def as_rubric(rubric: Rubric | str | Path) -> Rubric:
     """Return *rubric* as `given_rubric` does, to grade with: warn once of an unreviewed one."""
     given = given_rubric(rubric)
-    if not is_reviewed(given):
+    if not given.is_reviewed:
         _warn_of_unreviewed(given.digest, given.name)
     return given
 
@@ -266,7 +266,7 @@ def given_rubric(rubric: Rubric | str | Path) -> Rubric:
 
 @lru_cache(maxsize=4096)  # by the digest: each rubric is told of once a process, whichever line grades with it
 def _warn_of_unreviewed(_: str, name: str) -> None:
-    warnings.warn(unreviewed([name or "the rubric"]), UnreviewedWarning, stacklevel=2)
+    warnings.warn(UnreviewedWarning.of([name or "the rubric"]), stacklevel=2)
 
 
 @guided

@@ -406,11 +406,23 @@ class Pipeline:
         send: A transport for `adrive`: awaited with an ask, it returns the reply or the failure.
         dispatcher: Where requests get their places.
         own: The store that was opened for it, and is closed with it.
+        keeps: Whether a store keeps the replies.
     """
 
     send: Transport
     dispatcher: Dispatcher
     own: Store | None = None
+    keeps: bool = False
+
+    def check(self, judge: AnyJudge) -> None:
+        """
+        Refuse *judge* before it is asked, if the store could not tell its replies from those of another version of it.
+
+        Raises:
+            DefinitionError: It has the line that works.
+        """
+        if self.keeps:
+            check_identity(judge)
 
     def send_blocking(self, ask: Ask) -> Outcome:
         """
@@ -529,7 +541,7 @@ class Options:
         dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models)
         transport = dispatcher.send if store is None else store.transport(dispatcher.send, limited=True)
         own = None if store is self.store else store
-        return Pipeline(partial(_sent, Leads(transport).send, self.budget), dispatcher, own)
+        return Pipeline(partial(_sent, Leads(transport).send, self.budget), dispatcher, own, store is not None)
 
 
 @frozen

@@ -40,7 +40,7 @@ class Losses:
         sentences: All that is lost of a suite.
     """
 
-    held: Mapping[type, Held]
+    held: Mapping[Any, Held]
     form: str
     mark: str = ":"
     whose: str = ""

@@ -15,7 +15,7 @@ import attrs
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, scalar, thaw
-from rubric.internals.guided import Guided
+from rubric.internals.guided import Guided, GuidedType
 from rubric.internals.text import shorten
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
 
-class Shown(Guided):
+class Shown(Guided, metaclass=GuidedType):
     """
     Gives a frozen attrs class the `repr` that one would type.
 
@@ -46,8 +46,8 @@ class Shown(Guided):
 
 
 def _thawed(value: Any) -> Any:
-    """Return a `FrozenMap` as a dict, so that a repr can be typed back."""
-    return thaw(value) if isinstance(value, FrozenMap) else value
+    """Return a plain `FrozenMap` as a dict, so that a repr can be typed back; settings have their own."""
+    return thaw(value) if type(value) is FrozenMap else value
 
 
 def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
@@ -258,6 +258,13 @@ def as_map(field: str, value: object) -> FrozenMap:
     if type(value) is dict or isinstance(value, Mapping):
         return FrozenMap(value)
     raise refuse(field, value, "a mapping")
+
+
+def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap:
+    """Return *value*, a mapping, as settings whose `repr` shows no secret; *hidden*, all of them are secrets."""
+    from rubric.internals.secrets import Hidden, Settings  # noqa: PLC0415 - as in `refuse`
+
+    return (Hidden if hidden else Settings)(as_map(field, value))
 
 
 def as_arguments(value: Mapping[str, Any]) -> FrozenMap:

@@ -85,8 +85,9 @@ class GuidedABC(GuidedType, ABCMeta):
 
 
 def guided(function: F) -> F:
-    """Return *function* with the hook: arguments that do not fit are answered with the call that works."""
-
+    """Return *function*, or an attrs class, with the hook: wrong arguments are answered with the call that works."""
+    if isinstance(function, type):
+        return cast("F", guided_class(cast("Any", function)))
     switches = frozenset(name for name, default in (function.__kwdefaults__ or {}).items() if isinstance(default, bool))
 
     @wraps(function)

@@ -56,19 +56,27 @@ def rows_of(field: str, path: Path, kind: str = "") -> Iterator[tuple[str, Any]]
         raise DefinitionError(field, f"there is no file {str(path)!r}")
     try:
         for number, row in read(path):
-            yield f"{path.name}:{number}", row
+            if not is_report(row):  # the line that sums up a report of ours is no row
+                yield f"{path.name}:{number}", row
     except DefinitionError as problem:
         raise DefinitionError(field, problem.message) from None
     except OSError as problem:
         raise DefinitionError(field, f"{path.name} cannot be read: {problem.strerror or problem}") from None
 
 
-def rows_in(field: str, path: Path, kind: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield rows as `rows_of` does, and refuse the first that cannot be read, where a dropped one would be missed."""
+def rows_in(
+    field: str, path: Path, kind: str = "", *, broken: Callable[[str], object] | None = None
+) -> Iterator[tuple[str, Any]]:
+    """
+    Yield rows as `rows_of` does, and refuse the first that cannot be read, where a dropped one would be missed.
+
+    Args:
+        broken: Given the reason, makes the row in the place of one that cannot be read, instead of refusing it.
+    """
     for where, row in rows_of(field, path, kind):
-        if isinstance(row, Broken):
+        if isinstance(row, Broken) and broken is None:
             raise DefinitionError(field, row.why)
-        yield where, row
+        yield where, broken(row.why) if isinstance(row, Broken) and broken is not None else row
 
 
 def first_row(path: Path) -> Any:

@@ -290,6 +290,22 @@ class Settings(FrozenMap):
         return redact(repr(masked(thaw(self))), values_of(self))
 
 
+class Hidden(FrozenMap):
+    """Settings of which each is secret: its `repr` shows their names alone."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(dict.fromkeys(self, HIDDEN))
+
+
+def masked_command(words: Iterable[str]) -> list[str]:
+    """Return the *words* of a command, with what follows a flag such as `--token` masked."""
+    given = [*words]
+    pairs = zip(["", *given], given, strict=False)
+    return [MASK if before.startswith("-") and is_secret(before) else word for before, word in pairs]
+
+
 def describe(error: BaseException) -> str:
     """Return type and text of *error* on one line, redacted."""
     name, text = type(error).__name__, str(error)
@@ -299,9 +315,9 @@ def describe(error: BaseException) -> str:
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def clean(text: str) -> str:
-    """Return *text* without secrets and half surrogates."""
-    return redact(whole(text))
+def clean(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return *text* without *secrets*, all that looks like a secret, and half surrogates."""
+    return redact(whole(text), secrets)
 
 
 def whole(text: str) -> str:

@@ -7,6 +7,7 @@ from rubric.values.findings import Unjudged as Unjudged
 
 from .differences import RubricChange as RubricChange
 from .differences import RubricDiff as RubricDiff
+from .plain import Plain as Plain
 from .plain import Record as Record
 from .rows import Entry as Entry
 from .rows import Row as Row

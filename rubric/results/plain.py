@@ -13,7 +13,7 @@ from functools import cache, partial
 from math import isfinite
 from sys import float_info
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from attrs import NOTHING, evolve, field, fields, frozen, has
 
@@ -47,6 +47,27 @@ UNWRITTEN = {"unwritten": True}
 """The metadata of a field that is not in the plain form."""
 
 _MOST_PROBLEMS = 10
+
+
+class Plain:
+    """Gives a value its plain form: JSON-able data of its fields, and the reader of that."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as plain JSON-able data."""
+        data: dict[str, Any] = plain(self)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any, source: str = "data") -> Self:
+        """
+        Return the value in *data*, which `to_dict` made.
+
+        Raises:
+            DefinitionError: The data has another form; the message names *source* and lists what is wrong.
+        """
+        return read(cls, data, source)
 
 
 @frozen(kw_only=True)

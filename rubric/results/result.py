@@ -292,6 +292,12 @@ class Grade(Result):
 class Ungraded(Result):
     """An incomplete result: something could not be judged. `failures` say why, `bounds` what the score could be."""
 
+    @classmethod
+    def of(cls, rubric: Rubric, judge: AnyJudge, failure: Failure, **more: Any) -> Ungraded:
+        """Return the result of which no criterion was judged, because of *failure*; *more* are fields of it."""
+        missing = tuple(Unjudged(criterion.id, failure) for criterion in rubric.judged)
+        return cls(rubric, judge, missing, unknown(rubric), failure.usage, failures=(failure,), **more)
+
     @property
     def score(self) -> None:
         """None: there is no score, and `bounds` are what it could be."""
@@ -403,8 +409,7 @@ def degenerate(rubric: Rubric, judge: AnyJudge, why: str) -> Grade | Ungraded:
     """Return the result of a candidate that needs no call: a fail, or an error, as the rubric says and for a chat."""
     if rubric.degenerate == "error" or why == UNANSWERED:
         failure = Failure("degenerate", f"the candidate {why}")
-        missing = tuple(Unjudged(c.id, failure) for c in rubric.judged)
-        return Ungraded(rubric, judge, missing, unknown(rubric), failures=(failure,), degenerate=why)
+        return Ungraded.of(rubric, judge, failure, degenerate=why)
     findings = tuple(Scored(c.id, float(c.is_unwanted), reason=f"the candidate {why}") for c in rubric.judged)
     nothing = Extreme(0.0, passed=False)
     contributions = FrozenMap({c.id: 0.0 for c in rubric.judged})

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import line
-from rubric.results.plain import UNWRITTEN, Kind
+from rubric.results.plain import UNWRITTEN, Kind, Plain
 from rubric.scoring.aggregation import TOLERANCE
 from rubric.values.criteria import slug
 from rubric.values.findings import Evidence, Step
@@ -122,7 +122,7 @@ class Vote(NoTruth):
 
 
 @frozen
-class Row(NoTruth):
+class Row(NoTruth, Plain):
     """
     The result of one case, as plain data.
 

@@ -23,8 +23,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Candidate, Criterion, Grade, Judge, Jury, NoJudgeError, Rubric, Ungraded
 from rubric.driving import Usage, adrive, flow
-from rubric.embed import Check, Finding, Transport, judge_or_default
-from rubric.engine.pipeline import side_by_side
+from rubric.embed import Check, Finding, Transport, judge_or_default, side_by_side
 from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
 from rubric.programs.processes import is_allowed
@@ -173,7 +172,7 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
     kept = [criterion for criterion in rubric.criteria if criterion.id in ids]
     if not any(criterion.weight for criterion in kept):  # a rubric of weightless criteria is refused
         kept = [evolve(criterion, weight=1) for criterion in kept]
-    return evolve(rubric, criteria=kept)
+    return evolve(rubric, criteria=kept, aggregation="weighted_average")  # by points, penalties alone are refused
 
 
 def with_findings(rubric: Rubric, own: Grade | Ungraded, found: Sequence[Finding]) -> Grade | Ungraded:

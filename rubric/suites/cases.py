@@ -13,11 +13,9 @@ from typing import Any
 from attrs import Attribute, converters, evolve, field, frozen
 
 from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
-from rubric.embed import FrozenMap, check_weights, fields
-from rubric.internals.guided import guided_class
+from rubric.embed import FrozenMap, check_weights, fields, guided
 from rubric.suites.providers import Provider
-from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates
-from rubric.values.rubrics import rubric_of
+from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates, rubric_of
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:
@@ -96,7 +94,7 @@ def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
     return fields.as_tuple("tags", value, str, "texts")
 
 
-@guided_class
+@guided
 @frozen(repr=False)
 class Case(fields.Shown):
     """

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
 
-from rubric.embed import TOLERANCE, Listed, NoTruth, counted, fields, shorten, shown, table
+from rubric.embed import TOLERANCE, Listed, NoTruth, Status, counted, fields, shorten, shown, table
 from rubric.suites.paired import Drop, drop_of, power
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rubric.results import Entry, Row
-    from rubric.results.rows import Status
     from rubric.suites.report import Deferred, Report
 
 

@@ -26,15 +26,14 @@ from unicodedata import normalize
 from attrs import evolve, field, fields_dict, frozen
 
 from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
-from rubric.embed import Check, candidate_of_chat, fields, is_chat, shorten, thaw
+from rubric.embed import Check, candidate_of_chat, fields, is_chat, rows_in, shorten, thaw
 from rubric.engine.logs import candidate_of
 from rubric.errors import Problem
-from rubric.internals.row_files import Broken, is_report, rows_of
 from rubric.suites.cases import Case
+from rubric.suites.providers import text_of
 from rubric.suites.repetition import RUN, run_id
 from rubric.suites.row_builder import row_id
 from rubric.values import RunMetrics
-from rubric.values.chats import at, ends_with, text_of
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -85,8 +84,8 @@ def answered(
         DefinitionError: Nothing in it belongs to a case of the suite.
     """
     if isinstance(replies, str | PathLike):
-        read = rows_of("outputs", Path(replies))
-        source, rows = str(replies), [row for _, row in read if not is_report(row)]
+        read = rows_in("outputs", Path(replies), broken=_Unreadable)
+        source, rows = str(replies), [row for _, row in read]
     elif isinstance(replies, Mapping) or hasattr(replies, "columns"):
         # Going through it would give its keys, or the names of its columns.
         cure = "[{'id': id, 'output': text} for id, text in replies.items()]"
@@ -121,8 +120,15 @@ def answered(
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
 
 
+@frozen
+class _Unreadable:
+    """A row of a file that cannot be read, and why."""
+
+    why: str
+
+
 def _reply(where: str, row: Any) -> Reply:
-    if isinstance(row, Broken):
+    if isinstance(row, _Unreadable):
         return Reply(where, None, row.why)
     if isinstance(row, str):
         return Reply(where, Candidate(row))
@@ -135,7 +141,7 @@ def _reply(where: str, row: Any) -> Reply:
     own = row.get("vars") if isinstance(row.get("vars"), Mapping) and not id_ else None
     variables = None if own is None else _as_texts(own)
     target = row.get("target") or (None if own is None else row.get("provider"))
-    cell = {"target": text_of(at(target, "name") or target)} if target else {}
+    cell = {"target": text_of(_at(target, "name") or target)} if target else {}
     if own is not None and row.get("prompt"):
         cell["prompt"] = text_of(row["prompt"])
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
@@ -160,16 +166,9 @@ def _answer_of(messages: Any, said: Any) -> Candidate | str:
     if messages and not is_chat(messages):
         return "its `messages` are no chat; expected a list of {role, content}, or none"
     try:
-        return _in_chat(messages, said) if messages and isinstance(said, str) else _candidate_of(said)
+        return candidate_of_chat(messages, output=said) if messages and isinstance(said, str) else _candidate_of(said)
     except DefinitionError as problem:
         return str(problem)
-
-
-def _in_chat(messages: Sequence[Any], output: str) -> Candidate:
-    """Return *output* as the last answer of *messages*, which may hold it too; their tool calls are the run's."""
-    last = {"role": "assistant", "content": output or "-"}  # an empty one would not be told from what came before
-    whole = messages if ends_with(messages, output) else [*messages, last]
-    return evolve(candidate_of_chat(whole), output=output)
 
 
 def _id(value: Any) -> str:
@@ -186,6 +185,10 @@ def _candidate_of(output: Any) -> Candidate:
     return candidate_of(output)
 
 
+def _at(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
 _MEASURED = {
     "latency": (("latencyMs", 0.001), ("duration_ms", 0.001), ("durationMs", 0.001)),
     "cost": (("cost", 1), ("cost_usd", 1), ("costUsd", 1)),
@@ -200,9 +203,9 @@ def _metrics(row: Mapping[str, Any]) -> RunMetrics:
     if isinstance(own, Mapping) and own.keys() <= fields_dict(RunMetrics).keys():
         return RunMetrics(**own)
     response = row.get("response")
-    reason = at(response, "finishReason")
+    reason = _at(response, "finishReason")
     finish = reason if isinstance(reason, str) else ""
-    if at(response, "cached"):
+    if _at(response, "cached"):
         return RunMetrics(finish_reason=finish)
     found: dict[str, Any] = {}
     for name, keys in _MEASURED.items():
@@ -220,20 +223,20 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
     variables = _as_texts({key: value for key, value in row["vars"].items() if not key.startswith("_")})
     provider, prompt = row.get("provider"), row.get("prompt")
     said = {
-        "target": [at(provider, "label"), at(provider, "id"), provider if isinstance(provider, str) else None],
-        "prompt": [at(prompt, "label"), at(prompt, "raw") if row.get("promptIdx") is None else None],
+        "target": [_at(provider, "label"), _at(provider, "id"), provider if isinstance(provider, str) else None],
+        "prompt": [_at(prompt, "label"), _at(prompt, "raw") if row.get("promptIdx") is None else None],
     }
     named = {what: [str(name) for name in names if name] for what, names in said.items()}
     belongs: dict[str, Any] = {
         "variables": variables,
         "cell": {what: names[0] for what, names in named.items() if names},
         "names": frozenset(name for names in named.values() for name in names),
-        "asked": text_of(at(prompt, "raw") or ""),
+        "asked": text_of(_at(prompt, "raw") or ""),
     }
     response = row.get("response")
-    output = at(response, "output") if isinstance(response, Mapping) else response
+    output = _at(response, "output") if isinstance(response, Mapping) else response
     if output is None or row.get("failureReason") == _PROVIDER_FAILED:
-        why = text_of(at(response, "error") or row.get("error") or "no output")
+        why = text_of(_at(response, "error") or row.get("error") or "no output")
         return Reply(where, None, why, **belongs)
     return Reply(where, evolve(_candidate_of(output), metrics=_metrics(row)), transformed=True, **belongs)
 
@@ -348,7 +351,7 @@ def _asks(case: Case, prompt: str) -> bool:
         return False
     sent = [(message.role, message.content) for message in case.messages]
     sent += [("user", case.input)] if case.input and sent[-1:] != [("user", case.input)] else []
-    return is_chat(chat) and [(at(one, "role"), text_of(at(one, "content"))) for one in chat] == sent
+    return is_chat(chat) and [(_at(one, "role"), text_of(_at(one, "content"))) for one in chat] == sent
 
 
 def _may_answer(case: Case, reply: Reply) -> bool:

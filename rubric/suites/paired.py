@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 from attrs import frozen
 
-from rubric.scoring.intervals import Interval, t_quantile
+from rubric.scoring.intervals import t_quantile
 
 _MANY = 400
 """Differing cases from which the power is that of the normal approximation (R. J. Connor, Biometrics 43, 1987)."""
@@ -38,7 +38,7 @@ class Drop:
     measure: str
     n: int
     drop: float
-    interval: Interval
+    interval: tuple[float, float]
     risk: float
     noise: float
 
@@ -70,7 +70,7 @@ def drop_of(measure: str, before: Sequence[float], after: Sequence[float], risk:
     return Drop(measure, n, math.fsum(drops) / n, (low * largest, high * largest), risk, noise or 1 / n)
 
 
-def _interval(n: int, total: float, squares: float, risk: float) -> Interval:
+def _interval(n: int, total: float, squares: float, risk: float) -> tuple[float, float]:
     mean = total / (n + 2)
     error = math.sqrt((squares + 1) / (n + 2) - mean * mean) / math.sqrt(n + 2)
     half = t_quantile(n - 1, 1 - 2 * risk) * error

@@ -7,6 +7,7 @@ an address only if its host is allowed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,16 +16,19 @@ from attrs import field, frozen
 
 from rubric import DefinitionError
 from rubric.embed import FrozenMap, fields, thaw
-from rubric.internals.secrets import Settings
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program
 from rubric.programs.processes import Executable, PythonFunction
-from rubric.values.chats import text_of
 
 METHODS = ("GET", "POST", "PUT", "PATCH")
 
 
-def as_settings(value: Mapping[str, Any]) -> Settings:
-    return Settings(fields.as_map("headers", value))
+def as_headers(value: Mapping[str, Any]) -> FrozenMap:
+    return fields.as_settings("headers", value)
+
+
+def text_of(value: Any) -> str:
+    """Return *value* as a text; anything but a text as JSON."""
+    return value if isinstance(value, str) else json.dumps(thaw(value), ensure_ascii=False, default=str)
 
 
 def check_url(field: str, url: str) -> None:
@@ -56,7 +60,7 @@ class HTTPRequest:
 
     url: str = field(repr=lambda url: repr(url.partition("?")[0]))
     method: str = "POST"
-    headers: Settings = field(factory=Settings, converter=as_settings, repr=False)
+    headers: FrozenMap = field(factory=FrozenMap, converter=as_headers, repr=False)
     body: str = field(default="", repr=False)
     answer: str = ""
     program: Program | None = None

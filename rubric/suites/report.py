@@ -10,19 +10,16 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from rubric import DefinitionError, Grades
 from rubric.driving import Usage
-from rubric.embed import Listed, NoTruth, fields, read_json, shorten
-from rubric.results import Row
-from rubric.results.plain import plain, read
-from rubric.results.rows import Status
+from rubric.embed import Listed, NoTruth, Status, fields, read_json, shorten
+from rubric.results import Plain, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from os import PathLike
 
     from rubric.suites.compare import Comparison
@@ -35,7 +32,7 @@ PASSED, FAILED, ERROR = 0, 1, 2
 
 
 @frozen(repr=False)
-class Report(NoTruth, Listed[Row]):
+class Report(NoTruth, Listed[Row], Plain):
     """
     The results of every case of a suite.
 
@@ -158,17 +155,25 @@ class Report(NoTruth, Listed[Row]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON-able data, under a versioned schema; `Row.result` is left out."""
-        return {"schema": SCHEMA, "summary": summary(self), **plain(self)}
+        return {"schema": SCHEMA, "summary": summary(self), **super().to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+    def from_dict(cls, data: Any, source: str = "the report") -> Self:
         """
         Return the report that `to_dict` turned into *data*; its rows have no `result`.
+
+        Args:
+            source: Where the data is from, for errors.
 
         Raises:
             DefinitionError: The data has another form; the message lists what is wrong.
         """
-        return _structured(data, "the report")
+        found = data.get("schema") if isinstance(data, dict) else data
+        if found not in (SCHEMA, _FIRST_SCHEMA):
+            message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
+            raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
+        body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
+        return super().from_dict(body if found == SCHEMA else _renamed(body), source)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
@@ -184,7 +189,7 @@ class Report(NoTruth, Listed[Row]):
         except (ValueError, RecursionError) as problem:
             message = f"expected a report in JSON, as `grade SUITE --out report.json` writes it: {problem}"
             raise DefinitionError(str(path), message) from None
-        return _structured(data, str(path))
+        return cls.from_dict(data, str(path))
 
     def against(self, baseline: Report | str | PathLike[str], *, largest_drop: float | None = None) -> Comparison:
         """
@@ -244,19 +249,10 @@ def summary(report: Report) -> dict[str, Any]:
         "exit_code": report.exit_code,
         "cases": len(report),
         "counts": dict(report.counts),
-        "usage": plain(report.usage),
+        "usage": asdict(report.usage),
         **(found.to_dict() if len(found) else {}),
         **(rates.to_dict() if len(rates) else {}),
     }
-
-
-def _structured(data: Mapping[str, Any], source: str) -> Report:
-    found = data.get("schema") if isinstance(data, dict) else data
-    if found not in (SCHEMA, _FIRST_SCHEMA):
-        message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
-        raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
-    body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
-    return read(Report, body if found == SCHEMA else _renamed(body), source)
 
 
 def _renamed(data: Any) -> Any:

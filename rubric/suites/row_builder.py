@@ -7,11 +7,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric import Candidate, Grade, Ungraded
+from rubric import Candidate, Grade, Ungraded, embed
 from rubric.driving import Failure, Usage
 from rubric.embed import FrozenMap, clean, shorten
-from rubric.results import Row, Unjudged, row_builder
-from rubric.scoring.aggregation import unknown
+from rubric.results import Row
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
 from rubric.suites.scripts import skipped_of
@@ -29,12 +28,11 @@ def row_id(case: Case) -> str:
 
 def ungraded(case: Case, failure: Failure) -> Ungraded:
     """Return the result of a *case* of which no criterion was judged, because of *failure*."""
-    missing = tuple(Unjudged(criterion.id, failure) for criterion in case.rubric.judged)
-    return Ungraded(case.rubric, NO_JUDGE, missing, unknown(case.rubric), usage=failure.usage, failures=(failure,))
+    return Ungraded.of(case.rubric, NO_JUDGE, failure)
 
 
 @frozen(eq=False)
-class RowBuilder(row_builder.RowBuilder):
+class RowBuilder(embed.RowBuilder):
     """Builds the rows of one run."""
 
     def row(

@@ -15,16 +15,14 @@ from attrs import evolve, field, frozen
 
 from rubric import Budget, Candidate, Criterion, DefinitionError, Judge, Message, ModelError, Rubric, ToolCall
 from rubric.driving import Failure, Pipeline, Usage, pipeline
-from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields
+from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields, side_by_side
 from rubric.engine.grade import in_span
-from rubric.engine.pipeline import side_by_side
+from rubric.errors import UnreviewedWarning
 from rubric.grading.turns import asked_parts
-from rubric.internals.secrets import describe
 from rubric.programs import allowing, programs_in
 from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged
 from rubric.store import StoreError
-from rubric.store.cache_key import check_identity
 from rubric.suites import comparisons
 from rubric.suites.assignment import Assigned, assign, graded, with_findings
 from rubric.suites.cases import Case
@@ -38,7 +36,6 @@ from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values import AnyJudge, as_judge
-from rubric.values.rubrics import is_reviewed, unreviewed
 
 if TYPE_CHECKING:
     from rubric import Grade, Ungraded
@@ -88,14 +85,14 @@ async def run_suite(
         run = Run(suite, given, maker, opened, requests, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
-        for one in prepared if store is not None else ():
+        for one in prepared:
             for by, _ in one.assigned.groups(one.case.rubric):
-                check_identity(by)
+                opened.check(by)
         enough = partial(_ends_the_run, deferred) if fail_fast else _never
         rows = await run.rows(prepared, concurrency, on_row, enough)
     notes: list[object] = [*suite.warnings, *opened.dispatcher.remarks()]
-    if raw := dict.fromkeys(case.id for case in suite if not is_reviewed(case.rubric)):
-        notes.append(unreviewed([*raw]))
+    if raw := dict.fromkeys(case.id for case in suite if not case.rubric.is_reviewed):
+        notes.append(UnreviewedWarning.of([*raw]))
     if missing := len(suite) * repeat - len(rows):
         notes.append(f"the run stopped early: {missing} of {len(suite) * repeat} cases were not run")
     warnings = tuple(clean(str(note)) for note in notes)
@@ -487,4 +484,5 @@ def _hopeless(rubric: Rubric) -> str:
 def _failure_of(error: Exception) -> Failure:
     if isinstance(error, ModelError):
         return error.failure
-    return Failure("bad_request" if isinstance(error, DefinitionError) else "exception", describe(error))
+    failure = Failure.of(error)
+    return evolve(failure, kind="bad_request") if isinstance(error, DefinitionError) else failure

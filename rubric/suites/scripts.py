@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from attrs import evolve
 
@@ -10,7 +11,9 @@ from rubric import Criterion, Rubric
 from rubric.embed import NOTHING
 from rubric.programs.processes import is_allowed
 from rubric.values import Unsupported
-from rubric.values.checks import Otherwise, launcher_of
+
+Otherwise = Literal["ungraded", "skip", "fail"]
+"""What becomes of a grader that this library lacks."""
 
 
 def _criteria_of(rubric: Rubric) -> Iterator[Criterion]:
@@ -62,7 +65,7 @@ def can_be_judged(rubric: Rubric) -> bool:
     """True if anything in *rubric* can be judged; else a target would be paid for a candidate in vain."""
     for criterion in rubric.judged:
         answer = criterion.answer
-        if not is_allowed() and any(map(launcher_of, (criterion.on, answer))):
+        if not is_allowed() and criterion.programs:
             continue
         if isinstance(answer, Rubric):
             if can_be_judged(answer):

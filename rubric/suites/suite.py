@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, get_args
 
 from attrs import evolve, field, frozen
 from attrs.converters import optional
@@ -13,7 +13,6 @@ from attrs.converters import optional
 from rubric import DefinitionError, Judge
 from rubric.embed import FrozenMap, Listed, counted, fields, guided, shorten
 from rubric.errors import Problem
-from rubric.internals.guided import Guided, GuidedType, guided_class
 from rubric.suites.cases import Case, as_metadata, cells
 from rubric.values import AnyJudge, as_judge
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from rubric.embed import JudgeLike, Limiter, StoreLike
     from rubric.suites.report import Deferred, Report
     from rubric.suites.runner import OnRow
+    from rubric.suites.scripts import Otherwise
     from rubric.suites.suite_plan import SuitePlan
     from rubric.suites.targets.base import TargetLike
-    from rubric.values.checks import Otherwise
 
 
 def _as_cases(value: Iterable[Case]) -> tuple[Case, ...]:
@@ -80,9 +79,9 @@ def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Calla
     return decorate
 
 
-@guided_class
+@guided
 @frozen(repr=False)
-class Suite(Guided, Listed[Case], metaclass=GuidedType):
+class Suite(fields.Shown, Listed[Case]):
     """
     Cases that are graded together.
 
@@ -140,9 +139,9 @@ class Suite(Guided, Listed[Case], metaclass=GuidedType):
         Args:
             otherwise: `skip`, `fail` (such a grader scores 0) or `ungraded`.
         """
-        from rubric.suites.scripts import treating_unsupported  # noqa: PLC0415 - as in run
+        from rubric.suites.scripts import Otherwise, treating_unsupported  # noqa: PLC0415 - as in run
 
-        fields.check_name("unsupported", otherwise, ("ungraded", "skip", "fail"))
+        fields.check_name("unsupported", otherwise, get_args(Otherwise))
         cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]
         return evolve(self, cases=cases)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, frozen
 
 from rubric import Candidate, Criterion, Rubric
+from rubric import plan as plan_grade
 from rubric.embed import Listed, cell, clean, counted, describe, shorten, table
 from rubric.engine import Plan
-from rubric.engine.grade import plan_candidate
 from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.cases import Case
@@ -206,7 +206,7 @@ def plan_comparison(
         return Plan.total([])
     candidate, rubric = question(function, candidates)
     judge = assigned.others.get(criterion.id, assigned.judge)
-    return plan_candidate(candidate, rubric, judge)
+    return _plan_of(candidate, rubric, judge)
 
 
 def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> CasePlan:
@@ -242,7 +242,11 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else _stand_in(case)
-    return Plan.total(plan_candidate(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
+    return Plan.total(_plan_of(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
+
+
+def _plan_of(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Plan:
+    return evolve(plan_grade(candidate, rubric, judge), remarks=())  # those on a rubric are for its author
 
 
 def _stand_in(case: Case) -> Candidate:

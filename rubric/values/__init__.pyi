@@ -12,3 +12,4 @@ from .judges import AnyJudge as AnyJudge
 from .judges import as_judge as as_judge
 from .places import Place as Place
 from .rubric_tests import RubricTest as RubricTest
+from .rubrics import rubric_of as rubric_of

@@ -13,7 +13,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from attrs import define, field
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import as_path
@@ -42,34 +44,40 @@ def files_in(folder: str | os.PathLike[str], /) -> FrozenMap:
     root = as_path("folder", folder)
     if not root.is_dir() or root.is_symlink():
         raise DefinitionError("folder", f"{root} is no folder; name the folder of what the run made")
-    found: dict[str, str] = {}
-    size = 0
+    found = Snapshot()
     for place, folders, names in os.walk(root, followlinks=False):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(names):
             path = Path(place, name)
-            if path.is_symlink() or not path.is_file() or is_hidden(name):
+            if path.is_symlink() or not path.is_file() or found.hides(name):
                 continue
-            length = path.stat().st_size
-            size += length
-            if why := too_large(len(found), size, length):
+            if why := found.why_full(path.stat().st_size):
                 raise DefinitionError("folder", f"{path}: {why}; name a smaller folder")
             content = path.read_bytes()
             if b"\0" not in content:
-                found[path.relative_to(root).as_posix()] = content.decode("utf-8", "replace")
-    return FrozenMap(found)
+                found.texts[path.relative_to(root).as_posix()] = content.decode("utf-8", "replace")
+    return FrozenMap(found.texts)
 
 
-def too_large(count: int, size: int, length: int) -> str:
-    """Return why no file of *length* bytes fits in a snapshot of *count* files, *size* bytes with it; '' if it does."""
-    if count < MOST_FILES and size <= MOST_BYTES and length <= LONGEST_FILE:
-        return ""
-    return f"a snapshot has at most {MOST_FILES:,} files, {LONGEST_FILE:,} bytes a file and {MOST_BYTES:,} in all"
+@define
+class Snapshot:
+    """The *texts* of files, by name, within the bounds of a snapshot."""
 
+    most: ClassVar[int] = MOST_FILES
+    texts: dict[str, str] = field(factory=dict)
+    _size: int = 0
 
-def is_hidden(name: str) -> bool:
-    """True if a file called *name* holds secrets."""
-    return _HIDDEN.search(name) is not None
+    def why_full(self, length: int) -> str:
+        """Take *length* bytes for a file, and return why it does not fit; '' if it does."""
+        if len(self.texts) < self.most and self._size + length <= MOST_BYTES and length <= LONGEST_FILE:
+            self._size += length
+            return ""
+        return f"a snapshot has at most {MOST_FILES:,} files, {LONGEST_FILE:,} bytes a file and {MOST_BYTES:,} in all"
+
+    @staticmethod
+    def hides(name: str) -> bool:
+        """True if a file called *name* holds secrets, and so is left out."""
+        return _HIDDEN.search(name) is not None
 
 
 _HIDDEN = re.compile(r"^\.env|\.(?:pem|key|p12|pfx)$|^id_(?:rsa|ed25519|ecdsa)|^\.netrc$|^\.npmrc$|^\.pypirc$")

@@ -14,7 +14,7 @@ from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze
-from rubric.internals.guided import GuidedType, guided_class
+from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 from rubric.values.images import is_address
@@ -168,7 +168,7 @@ def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
 
 @guided_class
 @frozen(repr=False)
-class Candidate(Shown, metaclass=GuidedType):
+class Candidate(Shown):
     """
     The answer, chat or run to grade. Where there is only an output, a plain text will do.
 

@@ -41,15 +41,26 @@ def is_chat(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(_role(_bare(each)) for each in value)
 
 
-def candidate_of_chat(messages: Sequence[Any], *, answers: bool = True, **fields: Any) -> Candidate:
+def candidate_of_chat(
+    messages: Sequence[Any], *, output: str | None = None, answers: bool = True, **fields: Any
+) -> Candidate:
     """
     Return a chat as a candidate: its last message is the output, those before it are the conversation.
 
     The last message of the user is the input, unless *fields* has one; tool calls are kept.
 
+    Args:
+        output: The last answer, which *messages* may hold or not; None takes their last message.
+        answers: Whether the last message must be an answer.
+        fields: Of the candidate.
+
     Raises:
         DefinitionError: It *answers*, and the last message is not of the assistant, or has no text.
     """
+    if output is not None:
+        last = {"role": "assistant", "content": output or "-"}  # an empty one would not be told from what came before
+        whole = messages if ends_with(messages, output) else [*messages, last]
+        return evolve(candidate_of_chat(whole, **fields), output=output)
     if answers and (why := why_unanswered(messages)):
         raise DefinitionError("output", why)
     said, calls = chat_of(messages)

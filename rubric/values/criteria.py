@@ -14,10 +14,21 @@ from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, scalar
-from rubric.internals.guided import GuidedType, guided_class
+from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
-from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check, matches_name
+from rubric.values.checks import (
+    Check,
+    Decided,
+    Holds,
+    Script,
+    Similar,
+    Unsupported,
+    Within,
+    as_check,
+    launcher_of,
+    matches_name,
+)
 from rubric.values.matching import matches, pattern
 
 if TYPE_CHECKING:
@@ -232,7 +243,7 @@ ANSWER_KEYS = frozenset(_ANSWERS)
 
 @guided_class
 @frozen(repr=False, init=False)
-class Criterion(Shown, metaclass=GuidedType):
+class Criterion(Shown):
     """
     One thing that is judged: a *text*, and the type of the answer.
 
@@ -394,6 +405,12 @@ class Criterion(Shown, metaclass=GuidedType):
     def is_unwanted(self) -> bool:
         """True if the text counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The names of the programs that it starts by itself, where they are allowed; not those of a nested rubric."""
+        started = filter(None, map(launcher_of, (self.on, self.answer)))
+        return tuple(name for launcher in started for name in launcher.scripts)
 
     def applies_to(self, candidate: Candidate) -> bool:
         """True if its condition holds for *candidate*, or it has none; a function of the user's may raise anything."""

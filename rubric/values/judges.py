@@ -16,8 +16,8 @@ from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guided import GuidedType, guided_class
-from rubric.internals.secrets import Settings, masked, redact, values_of
+from rubric.internals.guided import guided_class
+from rubric.internals.secrets import Settings, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
 from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name, set_there
@@ -178,7 +178,7 @@ _WRITTEN_PRECISION = 0.005
 
 @guided_class
 @frozen(repr=False, init=False)
-class Judge(Shown, metaclass=GuidedType):
+class Judge(Shown):
     """
     One model, and how it is asked.
 
@@ -310,7 +310,7 @@ class Judge(Shown, metaclass=GuidedType):
 
     def __repr__(self) -> str:
         """Return the expression that makes this judge, without the secrets."""
-        return redact(Shown.__repr__(evolve(self, params=masked(self.params))), values_of(self.params))
+        return redact(Shown.__repr__(self), values_of(self.params))
 
     @property
     def name(self) -> str:

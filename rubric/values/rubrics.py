@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
@@ -15,12 +15,12 @@ from rubric.internals import fields
 from rubric.internals.containers import Listed
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
-from rubric.internals.guided import GuidedType, Unchanging, guided, guided_class
+from rubric.internals.guided import Unchanging, guided, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
-from rubric.values.checks import AnyCheck, Check, launcher_of
+from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
 from rubric.values.trees import DecisionTree
 
@@ -112,7 +112,7 @@ def _of_type(expected: type, what: str) -> Callable[[Any, Attribute[Any], Any], 
 
 @guided_class
 @frozen(repr=False)
-class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
+class Rubric(Building, Answer, Shown, Listed[Criterion]):
     """
     The criteria that a candidate is graded against. A rubric never changes; every method returns a new one.
 
@@ -330,6 +330,12 @@ class Rubric(Building, Answer, Shown, Listed[Criterion], metaclass=GuidedType):
         """Return the rubric as JSON."""
         return str(_files().dumps(self, format="json"))
 
+    @property
+    def is_reviewed(self) -> bool:
+        """True unless the rubric, or one nested in it, says `reviewed: false`."""
+        nested = (criterion.answer for criterion in self.criteria if isinstance(criterion.answer, Rubric))
+        return self.reviewed is not False and all(rubric.is_reviewed for rubric in nested)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what a file of the rubric holds, as plain data; what has its default is left out."""
         return cast("dict[str, Any]", _files().to_data(self))
@@ -523,23 +529,9 @@ def check_options(given: Mapping[str, Any]) -> None:
 def programs_in(rubric: Rubric) -> Iterator[str]:
     """Yield the names of the programs that grading by *rubric* starts, where they are allowed."""
     for criterion in rubric.judged:
-        for program in filter(None, map(launcher_of, (criterion.on, criterion.answer))):
-            yield from program.scripts
+        yield from criterion.programs
         if isinstance(criterion.answer, Rubric):
             yield from programs_in(criterion.answer)
-
-
-def is_reviewed(rubric: Rubric) -> bool:
-    """True unless *rubric*, or one nested in it, says `reviewed: false`."""
-    nested = (criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric))
-    return rubric.reviewed is not False and all(map(is_reviewed, nested))
-
-
-def unreviewed(names: Sequence[str]) -> str:
-    """Return the remark that the rubrics with these *names* were generated and not reviewed."""
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")  # noqa: PLR2004
-    cure = "read the criteria, then write `reviewed: true`, or take `reviewed: false` out"
-    return f"unreviewed generated criteria: {shown}; {cure}"
 
 
 def _on(on: object) -> str:

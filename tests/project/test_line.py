@@ -25,14 +25,14 @@ NATIVE = frozenset("native rubrics suites document yaml json files cursor fields
 """The modules of `rubric.formats` that read and write our own files."""
 
 MOST = {
-    "suites": 48,
+    "suites": 15,
     "formats": 15,
-    "quality": 13,
+    "quality": 12,
     "batches": 3,
     "trust": 6,
     "dask": 5,
     "view": 1,
-    "commands": 10,
+    "commands": 9,
     "integrations": 5,
     "testing": 1,
     "labelling": 1,
@@ -76,7 +76,6 @@ KEPT = {
     ): "influence and `lint` follow from how answers are scored, by one arithmetic",
     ("rubric.scoring.combination", "exact"): "sums that influence compares are those of scoring",
     ("rubric.values.judge_digest", "judge_digest"): "`align` grades anew with the judge that graded, and no other",
-    ("rubric.values.rubrics", "rubric_of"): "`influence` takes a text as `grade` does, without a word on its review",
     ("rubric.engine.logs", "promptfoo_candidate"): "promptfoo hands its assertion what it writes into its log",
     ("rubric.engine.progress", "reporting"): "a run on a cluster shows its progress as a run here does",
     ("rubric.engine.shards", "end_mark"): "the file of a shard's results ends alike, whoever graded it",
@@ -86,6 +85,22 @@ KEPT = {
     ("rubric.models.services", "Service"): "batches go to the server that answers for a judge",
     ("rubric.store.database", "InDoubt"): "the option of a store is an option of what opens one",
     ("rubric.store.cache_key", "check_identity"): "a judge is refused before it is sent to the workers, not there",
+    ("rubric.engine.grade", "in_span"): "a case has a span of its own, as a candidate that is graded has",
+    ("rubric.engine.logs", "candidate_of"): "an output that was made elsewhere has any form that a log's has",
+    ("rubric.grading.turns", "asked_parts"): "outputs are compared as a judge of each would be shown it",
+    ("rubric.internals.secrets", "masked_command"): "how an MCP server is started is shown, and may hold keys",
+    ("rubric.models.api_keys", "why_keyless"): "a case whose judge lacks a key is deferred, before its target is paid",
+    (
+        "rubric.models.chat_turns",
+        "ChatModel",
+    ): "a target asks its model over the library's way to LiteLLM, with retries",
+    ("rubric.models.chat_turns", "ToolRequest"): "what an agent's model wants to call; its arguments may be broken",
+    ("rubric.models.http_client", "fetch"): "an application is asked over the library's own client, with retries",
+    ("rubric.prompts.render", "fill"): "slots in a request are filled as those in a prompt",
+    ("rubric.results.result", "merged"): "findings of several judges are scored together, and in each vote",
+    ("rubric.scoring.intervals", "t_quantile"): "the interval of a paired drop is Student's",
+    ("rubric.values", "candidates"): "the fields of a case are converted as those of its candidate",
+    ("rubric.values.artefacts", "Snapshot"): "resources of MCP servers are kept within the bounds of `files_in`",
     ("rubric.values.chats", "chat_of"): "TRL gives a chat in two parts, of which the second may end without an answer",
     ("rubric.values.chats", "text_of"): "harnesses give any data where a text is wanted",
     ("rubric.values.chats", "unread_in"): "as `chat_of`",
@@ -93,7 +108,7 @@ KEPT = {
 }
 """The names that the packages of `LISTED` take though they are neither public nor on the surface, and why."""
 
-LISTED = {"batches", "dask", "formats", "integrations", "quality", "testing", "trust"}
+LISTED = {"batches", "dask", "formats", "integrations", "quality", "suites", "testing", "trust"}
 
 
 def is_kernel(module: str) -> bool:

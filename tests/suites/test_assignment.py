@@ -90,6 +90,14 @@ def test_a_share_that_counts_for_nothing_is_judged_all_the_same() -> None:
     assert (row.score, [entry.weight for entry in row.entries]) == (1.0, [1, 0])
 
 
+def test_a_share_of_penalties_alone_is_judged_all_the_same() -> None:
+    """By points, a rubric without a criterion that earns some is refused; the share of a judge is none."""
+    rubric = Rubric(criteria=[Criterion("a", id="a"), Criterion("b", id="b", polarity="penalty")], aggregation="points")
+    suite = one(rubric, judge=saying(a=True), judges={"b": saying(b=False)})
+    assert suite.plan().calls == 2
+    assert suite.run()["a"].score == 1.0
+
+
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_what_others_found_counts_in_every_vote_of_a_jury(*, early_stop: bool) -> None:
     """Two of three votes need the other judge's criterion; without it all would fail."""

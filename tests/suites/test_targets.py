@@ -88,6 +88,12 @@ def test_an_application_is_sent_the_input_in_a_template(application: Application
     assert row.output == f"You said: {body}"
 
 
+def test_what_is_shown_of_an_application_holds_no_header() -> None:
+    """Its `repr` has the names of secret headers, and none of their values."""
+    shown = repr(HTTPTarget("https://agent.test/", headers={"Authorization": "Bearer abc", "X-Run": "7"}))
+    assert shown == "HTTPTarget('https://agent.test/', headers={'Authorization': '***', 'X-Run': '7'})"
+
+
 def test_a_value_is_no_template_and_breaks_no_json(application: Application) -> None:
     """Quotes and braces of the input arrive as they are."""
     target = HTTPTarget(f"http://{application.host}/", answer="choices[0].message.content")

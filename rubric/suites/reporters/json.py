@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from rubric.results.plain import plain
 from rubric.suites.report import SCHEMA, Report, summary, written
 
 
 def render_lines(report: Report) -> str:
     """Return *report* as lines, each an object whose `type` is `row` or `summary`; nothing in it is cut."""
-    rows = [{"type": "row", **plain(row)} for row in report]
+    rows = [{"type": "row", **row.to_dict()} for row in report]
     last = {
         "type": "summary",
         "schema": SCHEMA,

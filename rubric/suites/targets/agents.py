@@ -23,7 +23,7 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from attrs import define, evolve, field, frozen
 
@@ -34,7 +34,6 @@ from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import Server, as_servers
 from rubric.suites.targets.models import AskedModel, missing_server, opening
-from rubric.values.requests import FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -176,7 +175,7 @@ class Run:
             lost += [f"a resource of {connection.name!r} was not kept: {note}" for note in notes]
         return lost
 
-    def _ended(self, kind: FailureKind, message: str) -> Failure:
+    def _ended(self, kind: Literal["transport", "timeout", "exception"], message: str) -> Failure:
         """Return the failure of a run that was ended from outside; a request may have been in flight."""
         if self._is_asking:
             self.usage += Usage(calls=1, cost=None, unmetered=1)

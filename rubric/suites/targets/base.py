@@ -17,7 +17,6 @@ from attrs import evolve, field, frozen
 from rubric import Candidate, RubricError
 from rubric.driving import Usage
 from rubric.suites.cases import Case
-from rubric.values.judges import is_async
 
 
 class DeferError(RubricError):
@@ -87,14 +86,13 @@ class FunctionTarget:
     Makes candidates with *function*, which is called with the `Case`.
 
     A text that it returns is the response; the rest of the candidate is the case's. A sync function runs in worker
-    threads, for several cases at once, so it must be thread-safe; it cannot be interrupted. An async one is awaited on
-    the loop of the run.
+    threads, for several cases at once, so it must be thread-safe; it cannot be interrupted. What an async one returns
+    is awaited on the loop of the run.
     """
 
     def __init__(self, function: Answering, /) -> None:
         self._function = function
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="rubric-target")
-        self._is_async = is_async(function)
 
     def __repr__(self) -> str:
         return f"FunctionTarget({getattr(self._function, '__name__', type(self._function).__name__)})"
@@ -107,7 +105,7 @@ class FunctionTarget:
             TypeError: The function returned neither a text nor a `Candidate` nor a `Response`.
             Exception: Any that the function raised.
         """
-        said = self._function(case) if self._is_async else await self._in_a_thread(case)
+        said = await self._in_a_thread(case)
         if isinstance(said, Awaitable):
             said = await said
         if isinstance(said, str):

@@ -17,12 +17,11 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
-from rubric.embed import fields, freeze, shorten, thaw
-from rubric.internals.secrets import Settings
+from rubric.embed import FrozenMap, fields, freeze, shorten, thaw
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, ThrownError
 from rubric.prompts.render import fill
 from rubric.suites.cases import Case
-from rubric.suites.providers import METHODS, HTTPRequest, as_settings, check_url
+from rubric.suites.providers import METHODS, HTTPRequest, as_headers, check_url, text_of
 from rubric.suites.targets.base import Response
 from rubric.suites.targets.models import opening
 
@@ -60,7 +59,7 @@ class HTTPTarget(fields.Shown):
 
     url: str = field(validator=fields.string)
     method: str = field(default="POST", kw_only=True)
-    headers: Settings = field(factory=Settings, kw_only=True, converter=as_settings)
+    headers: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_headers)
     body: Any = field(default=None, kw_only=True, converter=_as_body)
     answer: str | Finding = field(default="", kw_only=True)
     timeout: float = field(default=60.0, kw_only=True)
@@ -115,11 +114,6 @@ def prompt_of(case: Case) -> str:
         if len(messages) == 1 and case.input and not case.images
         else json.dumps(messages, ensure_ascii=False)
     )
-
-
-def text_of(value: Any) -> str:
-    """Return *value* as a text; anything but a text as JSON."""
-    return value if isinstance(value, str) else json.dumps(thaw(value), ensure_ascii=False, default=str)
 
 
 def _filled(value: Any, texts: Mapping[str, str]) -> Any:

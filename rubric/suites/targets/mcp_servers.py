@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import FrozenMap, fields
-from rubric.internals.secrets import HIDDEN, MASK, is_secret, redact
+from rubric.embed import FrozenMap, clean, fields
+from rubric.internals.secrets import masked_command
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -22,11 +22,11 @@ def _as_args(value: Iterable[str]) -> tuple[str, ...]:
 
 
 def _as_env(value: Mapping[str, str]) -> FrozenMap:
-    return fields.as_map("env", value)
+    return fields.as_settings("env", value, hidden=True)
 
 
 def _as_headers(value: Mapping[str, str]) -> FrozenMap:
-    return fields.as_map("headers", value)
+    return fields.as_settings("headers", value, hidden=True)
 
 
 def _texts(_: Any, attribute: Attribute[Any], value: FrozenMap) -> None:
@@ -79,11 +79,8 @@ class StdioServer(fields.Shown):
         return tuple(self.env.values())
 
     def __repr__(self) -> str:
-        flags = ("", *self.args)
-        pairs = zip(flags, self.args, strict=False)
-        args = [MASK if flag.startswith("-") and is_secret(flag) else arg for flag, arg in pairs]
-        shown = fields.Shown.__repr__(evolve(self, args=args, env=dict.fromkeys(self.env, HIDDEN)))
-        return redact(shown, self.secrets)
+        shown = fields.Shown.__repr__(evolve(self, args=masked_command(self.args)))
+        return clean(shown, self.secrets)
 
 
 @frozen(repr=False)
@@ -108,9 +105,9 @@ class HTTPServer(fields.Shown):
         return (*self.headers.values(), *filter(None, (address.password, address.query)))
 
     def __repr__(self) -> str:
-        shown = fields.Shown.__repr__(evolve(self, headers=dict.fromkeys(self.headers, HIDDEN)))
         query = urlsplit(self.url).query
-        return redact(shown.replace(f"?{query}", f"?{HIDDEN}") if query else shown, self.secrets)
+        shown = fields.Shown.__repr__(evolve(self, url=self.url.replace(f"?{query}", "?***")) if query else self)
+        return clean(shown, self.secrets)
 
 
 Server = StdioServer | HTTPServer

@@ -24,11 +24,10 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
-from rubric.embed import shorten
-from rubric.internals.secrets import redact
+from rubric.embed import clean, shorten
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import Server, StdioServer
-from rubric.values.artefacts import MOST_FILES, is_hidden, too_large
+from rubric.values.artefacts import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -86,7 +85,7 @@ class Connection:
                 raise GoneError(f"the MCP server {self.name!r} went away during {tool!r}: {error.message}") from None
             return Result(error.message, failed=True)
         except Exception as error:  # noqa: BLE001 - such as a result that breaks the protocol
-            return Result(f"the tool could not be called: {shorten(redact(str(error)))}", failed=True)
+            return Result(f"the tool could not be called: {shorten(clean(str(error)))}", failed=True)
         return Result(_text(said), failed=said.is_error)
 
     async def resources(self) -> tuple[dict[str, str], list[str]]:
@@ -99,7 +98,7 @@ class Connection:
         Raises:
             GoneError: The server went away, or does not list them.
         """
-        found, notes, size = dict[str, str](), list[str](), 0
+        found, notes = Snapshot(), list[str]()
         deadline = asyncio.get_running_loop().time() + self._seconds
         uris = await self._uris(deadline)
         for number, uri in enumerate(uris):
@@ -116,16 +115,15 @@ class Connection:
                 notes.append(f"{uri}: {error.message}")
                 continue
             except Exception as error:  # noqa: BLE001 - such as contents that break the protocol
-                notes.append(f"{uri}: {redact(str(error))}")
+                notes.append(f"{uri}: {clean(str(error))}")
                 continue
             texts = [text for part in said.contents if isinstance(text := getattr(part, "text", None), str)]
             length = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-            if why := too_large(len(found), size + length, length):
+            if why := found.why_full(length):
                 notes.append(f"{uri}: {why}")
             elif texts:
-                found[uri] = "\n".join(texts)
-                size += length
-        return found, [shorten(note, 300) for note in notes]
+                found.texts[uri] = "\n".join(texts)
+        return found.texts, [shorten(note, 300) for note in notes]
 
     async def _uris(self, deadline: float) -> list[str]:
         if self._client.server_capabilities.resources is None:
@@ -134,10 +132,10 @@ class Connection:
             async with asyncio.timeout_at(deadline):
                 listed = await _pages(lambda cursor: self._client.list_resources(cursor=cursor), "resources")
         except (TimeoutError, MCPError, ValueError) as error:
-            why = f": {shorten(redact(str(error)))}" if str(error) else ""
+            why = f": {shorten(clean(str(error)))}" if str(error) else ""
             raise GoneError(f"the MCP server {self.name!r} does not list its resources{why}") from None
-        uris = (str(one.uri) for one in listed[: MOST_FILES + 1])
-        return [uri for uri in uris if not is_hidden(re.split(r"[?#]", uri)[0].rpartition("/")[2])]
+        uris = (str(one.uri) for one in listed[: Snapshot.most + 1])
+        return [uri for uri in uris if not Snapshot.hides(re.split(r"[?#]", uri)[0].rpartition("/")[2])]
 
 
 @asynccontextmanager
@@ -275,7 +273,7 @@ def _first(error: BaseException) -> str:
 
 
 def _safe(said: str, server: Server) -> str:
-    return shorten(redact(said, server.secrets), 400)
+    return shorten(clean(said, server.secrets), 400)
 
 
 def _text(said: CallToolResult) -> str:

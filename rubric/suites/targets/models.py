@@ -9,7 +9,6 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Judge
 from rubric.embed import FrozenMap, Wording, fields
-from rubric.internals.secrets import Settings, masked
 from rubric.models.chat_turns import ChatModel
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
@@ -18,8 +17,8 @@ from rubric.values.images import sent_image
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 
 
-def _as_params(value: Mapping[str, Any]) -> Settings:
-    return Settings(fields.as_map("params", value))
+def _as_params(value: Mapping[str, Any]) -> FrozenMap:
+    return fields.as_settings("params", value)
 
 
 @frozen(repr=False)
@@ -38,9 +37,6 @@ class AskedModel(fields.Shown):
 
     def __attrs_post_init__(self) -> None:
         _ = self.chat  # refuses what cannot be asked
-
-    def __repr__(self) -> str:
-        return fields.Shown.__repr__(evolve(self, params=masked(self.params)))
 
     @property
     def chat(self) -> ChatModel:

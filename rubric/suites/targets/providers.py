@@ -14,14 +14,13 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, ModelError
 from rubric.driving import Failure, Usage
-from rubric.embed import fields, shorten, thaw
-from rubric.internals.secrets import redact
+from rubric.embed import clean, fields, shorten, thaw
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
 from rubric.programs.processes import CURE, Executable, ProgramError, PythonFunction, is_allowed
 from rubric.suites.cases import Case
-from rubric.suites.providers import Provider
+from rubric.suites.providers import Provider, text_of
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
-from rubric.suites.targets.http import found_by, prompt_of, text_of
+from rubric.suites.targets.http import found_by, prompt_of
 from rubric.suites.targets.models import ModelTarget
 
 if TYPE_CHECKING:
@@ -160,10 +159,10 @@ async def _called(provider: Provider, case: Case) -> Response:
     found = said if isinstance(said, dict) else {}
     usage = _usage(found)
     if found.get("error"):
-        why = shorten(redact(text_of(found["error"])), 300)
+        why = shorten(clean(text_of(found["error"])), 300)
         raise ModelError(Failure("exception", f"the provider {name!r} returned an error: {why}", usage=usage))
     if found.get("output") is None:
-        what = f"expected a mapping with output or error, got {shorten(redact(repr(said)), 120)}"
+        what = f"expected a mapping with output or error, got {shorten(clean(repr(said)), 120)}"
         raise ModelError(Failure("bad_response", f"the provider {name!r}: {what}", usage=usage))
     return Response(case.responding(text_of(found["output"])), usage)
 
