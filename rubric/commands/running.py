@@ -29,7 +29,7 @@ from rubric.suites.report import Deferred
 from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
-from rubric.suites.row_builder import RowBuilder, row_id, ungraded
+from rubric.suites.row_builder import RowBuilder, row_id
 from rubric.suites.suite import fits
 
 _PLANNED = 200
@@ -205,7 +205,7 @@ class RunOptions:
         stopped = Failure("exception", "the run was interrupted before this case was finished")
         builder = RowBuilder()
         cases = [one for case in suite for one in repeated(case, self.run["repeat"])]
-        rows = [finished.get(row_id(case), builder.row(case, ungraded(case, stopped))) for case in cases]
+        rows = [finished.get(row_id(case), builder.row(case, stopped)) for case in cases]
         deferred: Deferred = self.run["deferred"]
         return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
 

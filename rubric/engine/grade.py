@@ -6,7 +6,7 @@ import asyncio
 import sys
 import warnings
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -300,15 +300,11 @@ def plan(
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     several = [source.at(index, item).candidate for index, item in enumerate(items)]
-    planned = Plan.total(plan_candidate(candidate, checked, judges) for candidate in several)
+    plan_each = partial(plan_one, rubric=checked, judge=judges, count=count_tokens, price=price, worst=worst_cost)
+    planned = Plan.total(map(plan_each, several))
     unasked = several and not any(candidate.input or candidate.messages for candidate in several)
     remarks = source.remark(), without_question(checked) if unasked else ""
     return evolve(planned, remarks=tuple(filter(None, remarks)))
-
-
-def plan_candidate(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Plan:
-    """Return what grading one *candidate* would take, by the prices and the tokenisers of LiteLLM."""
-    return plan_one(candidate, rubric, judge, count=count_tokens, price=price, worst=worst_cost)
 
 
 def plan_asks(asks: Iterable[Ask]) -> Plan:

@@ -36,7 +36,7 @@ from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.engine.logs import entries_of, inspect_samples
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
-from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_of, slices
+from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats
@@ -398,7 +398,7 @@ def text_of(path: Path) -> str:
 
 
 def _rows(path: Path) -> list[Any]:
-    return [row for _, row in rows_of("candidates", path)]
+    return [row for _, row in rows_in("candidates", path, broken=Broken)]
 
 
 def _file(given: str | Path, columns: Columns) -> Source:
@@ -424,9 +424,10 @@ def _file(given: str | Path, columns: Columns) -> Source:
         return Source(rows, partial(len, rows), is_held=True, columns=columns)
     names: dict[Any, None] = {}
     with suppress(Exception):  # reading it again will tell what is wrong
-        for _, row in islice(rows_of("candidates", path), _LOOKED_AT):  # a row of JSON need not have all of them
+        first = rows_in("candidates", path, broken=Broken)
+        for _, row in islice(first, _LOOKED_AT):  # a row of JSON need not have all of them
             names |= dict.fromkeys(row if isinstance(row, Mapping) else ())
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
-    rows_anew = _Rows(lambda: (row for _, row in rows_of("candidates", path)))
+    rows_anew = _Rows(lambda: (row for _, row in rows_in("candidates", path, broken=Broken)))
     return Source(rows_anew, partial(count_rows, path), columns=columns)

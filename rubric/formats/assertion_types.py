@@ -41,9 +41,8 @@ def as_text(value: Any) -> str:
         return javascript_number(value)
     if not isinstance(value, str) or value == "":
         cured = f'; quote it: "{str(value).lower()}"' if isinstance(value, bool) else ""
-        raise DefinitionError(
-            "value", fields.refuse("", value, "a text that is not empty, or a number").message + cured
-        )
+        problem = fields.refuse("value", value, "a text that is not empty, or a number")
+        raise DefinitionError("value", problem.message + cured)
     return value
 
 

@@ -19,7 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from sys import float_info
 from threading import Lock
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 from zipfile import BadZipFile
 
 from attrs import frozen
@@ -38,13 +38,17 @@ class Broken:
     why: str
 
 
-def rows_of(field: str, path: Path, kind: str = "") -> Iterator[tuple[str, Any]]:
+def rows_in(
+    field: str, path: Path, kind: str = "", *, broken: Callable[[str], object] | None = None
+) -> Iterator[tuple[str, Any]]:
     """
-    Yield the place and the content of each row of the file at *path*; a `Broken` for a line that cannot be read.
+    Yield the place and the content of each row of the file at *path*.
 
     Args:
         field: The argument that names the file, for errors.
         kind: The suffix of its kind, where a file of any name is of that kind.
+        broken: Makes what stands for a row that cannot be read, of the reason; None refuses the file at the first one,
+            where a dropped row would be missed.
 
     Raises:
         DefinitionError: There is no such file, its kind is unknown, or it cannot be read as one of that kind.
@@ -56,7 +60,9 @@ def rows_of(field: str, path: Path, kind: str = "") -> Iterator[tuple[str, Any]]
         raise DefinitionError(field, f"there is no file {str(path)!r}")
     try:
         for number, row in read(path):
-            if not is_report(row):  # the line that sums up a report of ours is no row
+            if isinstance(row, Broken):
+                yield f"{path.name}:{number}", (broken or _refuse)(row.why)
+            elif not is_report(row):  # the line that sums up a report of ours is no row
                 yield f"{path.name}:{number}", row
     except DefinitionError as problem:
         raise DefinitionError(field, problem.message) from None
@@ -64,19 +70,8 @@ def rows_of(field: str, path: Path, kind: str = "") -> Iterator[tuple[str, Any]]
         raise DefinitionError(field, f"{path.name} cannot be read: {problem.strerror or problem}") from None
 
 
-def rows_in(
-    field: str, path: Path, kind: str = "", *, broken: Callable[[str], object] | None = None
-) -> Iterator[tuple[str, Any]]:
-    """
-    Yield rows as `rows_of` does, and refuse the first that cannot be read, where a dropped one would be missed.
-
-    Args:
-        broken: Given the reason, makes the row in the place of one that cannot be read, instead of refusing it.
-    """
-    for where, row in rows_of(field, path, kind):
-        if isinstance(row, Broken) and broken is None:
-            raise DefinitionError(field, row.why)
-        yield where, broken(row.why) if isinstance(row, Broken) and broken is not None else row
+def _refuse(why: str) -> NoReturn:
+    raise DefinitionError("", why)
 
 
 def first_row(path: Path) -> Any:
@@ -240,7 +235,7 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """
     Return *rows* as CSV for a spreadsheet, which would run a text that begins like a formula.
 
-    Such a text gets a quote before it, as OWASP advises; numbers stay numbers. `rows_of` takes the quote away again.
+    Such a text gets a quote before it, as OWASP advises; numbers stay numbers. `rows_in` takes the quote away again.
     """
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows)
 

@@ -18,7 +18,7 @@ from attrs import frozen
 from rubric.errors import NoJudgeError, Wording
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
-from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
+from rubric.values.judges import AnyJudge, Judge, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,23 +189,15 @@ def why_keyless(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str
 
     A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
     """
-    match judge:
-        case Judge():
-            model = judge.model
-            if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):
-                return ""
-            variables = missing_key(judge, environ)
-            return f"no key for the judge {model!r}: set {variables}" if variables else ""
-        case Jury():
-            return why_keyless(judge.judge, environ)
-        case Panel():
-            reasons = [why_keyless(member, environ) for member in judge.judges]
-            able = reasons.count("")
-            enough = len(reasons) if judge.quorum is None else judge.quorum
-            return "" if able >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
-        case Cascade():
-            reasons = [why_keyless(member, environ) for member in (judge.first, judge.then)]
-            return "; ".join(dict.fromkeys(filter(None, reasons)))
+    if isinstance(judge, Judge):
+        model = judge.model
+        if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):
+            return ""
+        variables = missing_key(judge, environ)
+        return f"no key for the judge {model!r}: set {variables}" if variables else ""
+    reasons = [why_keyless(member, environ) for member in judge.members]
+    enough = judge.quorum if isinstance(judge, Panel) and judge.quorum is not None else len(reasons)
+    return "" if reasons.count("") >= enough else "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 def _set_in_code(model: str) -> bool:

@@ -171,35 +171,28 @@ class ChatModel:
             ModelError: All attempts failed, or the text was cut at `max_tokens`; the message has no secrets in it.
         """
 
+        judge = self.judge
+
+        def request() -> dict[str, Any]:
+            sent = {"model": judge.name, "messages": [*map(dict, messages)], "max_tokens": judge.max_tokens}
+            return {**sent, "tools": [*map(dict, tools)]} if tools else sent
+
         async def once() -> Turn | Failure:
             try:
-                return await self._attempt(messages, tools)
+                await ready()
+                response, unsent = await background_loop.on_background(complete(judge, request))
+                return turn_from(response, unsent, values_of(judge.params))
             except ModelError as error:
                 return error.failure
             except Exception as error:  # noqa: BLE001 - such as a reply in a new shape
                 return Failure.of(error)
 
-        name = self.judge.name
-        outcome, spent = await persist(once, self.judge.retries)
-        if isinstance(outcome, Failure):
-            raise ModelError(evolve(outcome, message=f"the target {name!r}: {outcome.message}", usage=spent))
-        turn = evolve(outcome, usage=spent + outcome.usage)
-        if turn.finish == "length":
-            message = f"the target {name!r}: cut at max_tokens={self.judge.max_tokens}; give more"
-            raise ModelError(Failure("truncated", message, usage=turn.usage))
-        return turn
-
-    async def _attempt(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Turn:
-        def request() -> dict[str, Any]:
-            sent = {"model": self.judge.name, "messages": [*map(dict, messages)], "max_tokens": self.judge.max_tokens}
-            return {**sent, "tools": [*map(dict, tools)]} if tools else sent
-
-        await ready()
-        response, unsent = await background_loop.on_background(complete(self.judge, request))
-        try:
-            return turn_from(response, unsent, values_of(self.judge.params))
-        except ModelError as error:
-            if error.failure.kind != "truncated":
-                raise
-            cure = f"{error.failure.message}; give more than max_tokens={self.judge.max_tokens}"
-            raise ModelError(evolve(error.failure, message=cure)) from None
+        outcome, spent = await persist(once, judge.retries)
+        if isinstance(outcome, Turn):
+            spent += outcome.usage
+            if outcome.finish != "length":
+                return evolve(outcome, usage=spent)
+        failure = outcome if isinstance(outcome, Failure) else _CUT
+        cure = f"={judge.max_tokens}; give more" if failure.kind == "truncated" else ""
+        message = f"the target {judge.name!r}: {failure.message}{cure}"
+        raise ModelError(evolve(failure, message=message, usage=spent))

@@ -175,9 +175,8 @@ def items(
     results = [*grades] if not isinstance(grades, str | PathLike | Grade | Ungraded) else []
     graded = [result for result in results if isinstance(result, Grade)]
     if not graded:
-        raise fields.refuse(
-            "grades", grades, "results of which one is graded, such as what grade_many(...).collect() returns"
-        )
+        allowed = "results of which one is graded, such as what grade_many(...).collect() returns"
+        raise fields.refuse("grades", grades, allowed)
     rubric = graded[0].rubric
     for index, result in enumerate(results):
         if result.rubric.digest != rubric.digest:

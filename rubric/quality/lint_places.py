@@ -152,9 +152,8 @@ class Places:
         for line in sorted({line for spot in spots if spot for line in (spot[0], spot[0] - 1)}):
             name, why = self.file.waivers.get(line, ("", ""))
             if name and name not in RULES:
-                raise DefinitionError(
-                    f"{self.file.source}:{line}", f"no rule is called {name!r}{fields.suggest(name, RULES)}"
-                )
+                message = f"no rule is called {name!r}{fields.suggest(name, RULES)}"
+                raise DefinitionError(f"{self.file.source}:{line}", message)
             if name == rule:
                 return _reason(f"{self.file.source}:{line}", why)
         return ""

@@ -141,9 +141,8 @@ def _pairs(preferred: Any) -> list[Pair]:
     read = isinstance(preferred, Path)
     rows = [row for _, row in rows_in("preferred", preferred)] if read else preferred
     if isinstance(rows, str | bytes | Mapping | Candidate) or not isinstance(rows, Iterable):
-        raise fields.refuse(
-            "preferred", rows, "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them"
-        )
+        allowed = "pairs [(preferred, rejected), ...], mappings, or the Path of a file of them"
+        raise fields.refuse("preferred", rows, allowed)
     found = []
     for index, row in enumerate(rows):
         try:

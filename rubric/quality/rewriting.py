@@ -200,9 +200,8 @@ def _read(kind: Written, rubric: Rubric, found: Mapping[str, Any], _: int) -> tu
     for index, item in enumerate(items):
         id_ = str(item.get("id"))
         if id_ not in known:
-            raise DefinitionError(
-                f"criteria[{index}].id", f"no criterion {id_!r} to change{fields.suggest(id_, known)}"
-            )
+            message = f"no criterion {id_!r} to change{fields.suggest(id_, known)}"
+            raise DefinitionError(f"criteria[{index}].id", message)
         try:
             changes = task.read(known[id_], item)
         except DefinitionError as problem:

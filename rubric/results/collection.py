@@ -19,7 +19,7 @@ from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse
 from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, as_page, notebook
-from rubric.internals.row_files import Broken, csv_text, rows_of
+from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.plain import Record
 from rubric.results.rendering import headline, verdict
@@ -320,7 +320,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         file, rubrics = as_path("path", path), _several(rubric)
         results, end = [], ""
-        for where, data in rows_of("path", file, ".jsonl"):
+        for where, data in rows_in("path", file, ".jsonl", broken=Broken):
             try:
                 if isinstance(data, Broken):
                     raise DefinitionError("", data.why)

@@ -13,7 +13,19 @@ from functools import cache, partial
 from math import isfinite
 from sys import float_info
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NoReturn,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from attrs import NOTHING, evolve, field, fields, frozen, has
 
@@ -53,6 +65,8 @@ class Plain:
     """Gives a value its plain form: JSON-able data of its fields, and the reader of that."""
 
     __slots__ = ()
+    _remark: ClassVar[str] = ""
+    """Begins the message of an error."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as plain JSON-able data."""
@@ -67,11 +81,11 @@ class Plain:
         Raises:
             DefinitionError: The data has another form; the message names *source* and lists what is wrong.
         """
-        return read(cls, data, source)
+        return read(cls, data, source, cls._remark)
 
 
 @frozen(kw_only=True)
-class Record(NoTruth):
+class Record(NoTruth, Plain):
     """
     A result as `to_dict` writes it, without its rubric and its judge; its other fields are those of `Result`.
 
@@ -79,6 +93,8 @@ class Record(NoTruth):
         rubric: The rubric's name; *digest* is of all that it asks.
         judge: The judge's name; *judge_digest* is of its settings too.
     """
+
+    _remark = "no result that to_dict made: "
 
     key: str = ""
     group: str = ""
@@ -116,19 +132,9 @@ class Record(NoTruth):
             **{name: getattr(result, name) for name in _OF_RESULT},
         )
 
-    @classmethod
-    def from_dict(cls, data: object, source: str = "data") -> Record:
-        """
-        Return the result in *data*, which `to_dict` made.
-
-        Raises:
-            DefinitionError: It is none; the message names *source* and lists what is wrong.
-        """
-        return read(cls, data, source, "no result that to_dict made: ")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
-        data: dict[str, Any] = plain(self)
+        data = super().to_dict()
         for finding in data["findings"]:
             finding["contribution"] = self.contributions.get(finding["id"])
         data["votes"] = [vote.to_dict() for vote in self.votes]

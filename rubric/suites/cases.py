@@ -26,10 +26,6 @@ def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
     return FrozenMap({name: as_judge(judge) for name, judge in fields.as_map("judges", value).items()})
 
 
-def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("variables", value)
-
-
 def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
     return fields.as_map("cell", value)
 
@@ -144,7 +140,7 @@ class Case(fields.Shown):
     files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
     context: str = field(default="", kw_only=True, validator=fields.string)
-    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_variables)
+    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=candidates.as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)

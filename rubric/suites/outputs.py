@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -84,7 +85,7 @@ def answered(
         DefinitionError: Nothing in it belongs to a case of the suite.
     """
     if isinstance(replies, str | PathLike):
-        read = rows_in("outputs", Path(replies), broken=_Unreadable)
+        read = rows_in("outputs", Path(replies), broken=partial(Reply, "", None))
         source, rows = str(replies), [row for _, row in read]
     elif isinstance(replies, Mapping) or hasattr(replies, "columns"):
         # Going through it would give its keys, or the names of its columns.
@@ -120,16 +121,9 @@ def answered(
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
 
 
-@frozen
-class _Unreadable:
-    """A row of a file that cannot be read, and why."""
-
-    why: str
-
-
 def _reply(where: str, row: Any) -> Reply:
-    if isinstance(row, _Unreadable):
-        return Reply(where, None, row.why)
+    if isinstance(row, Reply):  # of a row that cannot be read
+        return evolve(row, where=where)
     if isinstance(row, str):
         return Reply(where, Candidate(row))
     if not isinstance(row, Mapping):
@@ -144,21 +138,20 @@ def _reply(where: str, row: Any) -> Reply:
     cell = {"target": text_of(_at(target, "name") or target)} if target else {}
     if own is not None and row.get("prompt"):
         cell["prompt"] = text_of(row["prompt"])
+    own_row = "entries" in row and "status" in row
+    reply = Reply(where, None, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
-        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()))
-    own_row = "entries" in row and "status" in row
+        return evolve(reply, why=why, own=False)
     if own_row and (row.get("run") or not said):
         why = "a report tells the calls of a run in words alone" if row.get("run") else "its target gave no output"
-        return Reply(where, None, why, id_, variables, cell, frozenset(cell.values()), own=True)
+        return evolve(reply, why=why)
     messages = row.get("messages") or []
     given = _answer_of(messages, said)
     if isinstance(given, str):
-        return Reply(where, None, given, id_, variables, cell, frozenset(cell.values()))
-    candidate = evolve(given, metrics=_metrics(row))
-    if calls := row.get("tool_calls"):
-        candidate = evolve(candidate, tool_calls=calls)
-    return Reply(where, candidate, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
+        return evolve(reply, why=given, own=False)
+    calls = row.get("tool_calls") or given.tool_calls
+    return evolve(reply, candidate=evolve(given, metrics=_metrics(row), tool_calls=calls))
 
 
 def _answer_of(messages: Any, said: Any) -> Candidate | str:

@@ -26,11 +26,6 @@ def row_id(case: Case) -> str:
     return f"{case.id} [{', '.join(coordinates)}]" if coordinates else case.id
 
 
-def ungraded(case: Case, failure: Failure) -> Ungraded:
-    """Return the result of a *case* of which no criterion was judged, because of *failure*."""
-    return Ungraded.of(case.rubric, NO_JUDGE, failure)
-
-
 @frozen(eq=False)
 class RowBuilder(embed.RowBuilder):
     """Builds the rows of one run."""
@@ -38,7 +33,7 @@ class RowBuilder(embed.RowBuilder):
     def row(
         self,
         case: Case,
-        result: Grade | Ungraded,
+        result: Grade | Ungraded | Failure,
         candidate: Candidate | None = None,
         *,
         judge: str | None = None,
@@ -48,8 +43,11 @@ class RowBuilder(embed.RowBuilder):
         """
         Return the row of *case*; without a *candidate*, its own was graded, and without a *judge*, that of *result*.
 
-        The usage of the target (*spent*) is added to that of the judges; *warnings* are the target's.
+        A failure is that of the whole case: no criterion was judged. The usage of the target (*spent*) is added to that
+        of the judges; *warnings* are the target's.
         """
+        if isinstance(result, Failure):
+            result = Ungraded.of(case.rubric, NO_JUDGE, result)
         more: dict[str, Any] = self._of_case(case)
         if result.judge is NO_JUDGE:
             more["judge"] = ""

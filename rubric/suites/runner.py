@@ -30,7 +30,7 @@ from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
-from rubric.suites.row_builder import RowBuilder, ungraded
+from rubric.suites.row_builder import RowBuilder
 from rubric.suites.scripts import can_be_judged, unsupported_of
 from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_comparisons, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
@@ -338,7 +338,7 @@ class Run:
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
             missing = named(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
-                yield self.builder.row(case, ungraded(case, failure), missing)
+                yield self.builder.row(case, failure, missing)
                 failure = evolve(failure, usage=Usage())  # the target was asked once
             return
         for number, case in enumerate(repetitions):
@@ -352,8 +352,8 @@ class Run:
         except StoreError:  # a reply that cannot be stored ends the run: the next run would pay for it again
             raise
         except Exception as error:  # noqa: BLE001 - as may a condition
-            result = ungraded(case, _failure_of(error))
-            return self.builder.row(case, result, response.candidate, spent=response.usage, warnings=response.warnings)
+            failure = _failure_of(error)
+            return self.builder.row(case, failure, response.candidate, spent=response.usage, warnings=response.warnings)
 
     async def _response(self, prepared: Prepared) -> Response:
         """Return the response to judge, if a judge can be asked and the budget has room."""

@@ -206,7 +206,7 @@ def plan_comparison(
         return Plan.total([])
     candidate, rubric = question(function, candidates)
     judge = assigned.others.get(criterion.id, assigned.judge)
-    return _plan_of(candidate, rubric, judge)
+    return evolve(plan_grade(candidate, rubric, judge), remarks=())
 
 
 def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> CasePlan:
@@ -242,11 +242,8 @@ def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Pl
     """
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else _stand_in(case)
-    return Plan.total(_plan_of(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
-
-
-def _plan_of(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Plan:
-    return evolve(plan_grade(candidate, rubric, judge), remarks=())  # those on a rubric are for its author
+    plans = (plan_grade(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
+    return evolve(Plan.total(plans), remarks=())  # those on a rubric are for its author
 
 
 def _stand_in(case: Case) -> Candidate:

@@ -404,9 +404,8 @@ def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
     if isinstance(pairs, Path):
         pairs = [row for _, row in rows_in("pairs", pairs)]
     if isinstance(pairs, str | bytes | Mapping | Candidate) or not isinstance(pairs, Iterable):
-        raise fields.refuse(
-            "pairs", pairs, "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file"
-        )
+        allowed = "an iterable of pairs (a, b) or of mappings with a and b, or the Path of a file"
+        raise fields.refuse("pairs", pairs, allowed)
     if unknown := [name for name in columns or () if name not in _ROW]:
         raise fields.refuse("columns", unknown[0], ", ".join(_ROW))
     found = []

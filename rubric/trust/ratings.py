@@ -186,9 +186,8 @@ def judged(grades: object, field: str = "grades") -> Judged:
         raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
-        raise fields.refuse(
-            field, grades, "many results, such as what grade_many(...).collect() returns; there is none here"
-        )
+        allowed = "many results, such as what grade_many(...).collect() returns; there is none here"
+        raise fields.refuse(field, grades, allowed)
     criteria = {criterion.id: criterion for result in results for criterion in result.rubric.judged}
     names = {r.judge.name if isinstance(r.judge, Judge) else str(r.judge) for r in results}
     digests = {result.rubric.digest for result in results}

@@ -162,7 +162,7 @@ def _as_remarks(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _as_variables(value: Mapping[str, Any]) -> FrozenMap:
+def as_variables(value: Mapping[str, Any]) -> FrozenMap:
     return fields.as_map("variables", value)
 
 
@@ -201,7 +201,7 @@ class Candidate(Shown):
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=fields.string)
-    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_variables)
+    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_variables)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)

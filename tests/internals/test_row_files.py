@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Grade, Grades, Judge, Rubric, Ungraded, grade, grade_many, load_suite
 from rubric.errors import RubricError
 from rubric.formats.suites import loads_suite
-from rubric.internals.row_files import Broken, csv_text, rows_in, rows_of
+from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.quality.material import _pairs
@@ -262,7 +262,7 @@ def test_results_in_csv_hold_no_formula_and_read_back(tmp_path: Path) -> None:
 def test_a_quote_at_the_start_of_a_text_of_others_stays(tmp_path: Path) -> None:
     """Only tables of ours are written with it."""
     (tmp_path / "a.csv").write_text("output\n'=' is an operator\n")
-    assert [row for _, row in rows_of("candidates", tmp_path / "a.csv")] == [{"output": "'=' is an operator"}]
+    assert [row for _, row in rows_in("candidates", tmp_path / "a.csv")] == [{"output": "'=' is an operator"}]
 
 
 # -- bounds ----------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_a_number_beyond_a_float_is_refused_where_it_is_read(number: str, tmp_pa
     """Rows, results and reports; nothing could be computed or drawn of it."""
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"output": "a", "metadata": {number}}}')
-    ((_, row),) = rows_of("candidates", path)
+    ((_, row),) = rows_in("candidates", path, broken=Broken)
     assert isinstance(row, Broken)
     assert "too large" in row.why
     result = grade("Thanks", POLITE, YES)

@@ -12,7 +12,7 @@ from rubric.errors import UngradedError
 from rubric.internals.secrets import MASK, clean, moved, whole
 from rubric.results.rows import Row
 from rubric.suites.cases import Case
-from rubric.suites.row_builder import RowBuilder, row_id, ungraded
+from rubric.suites.row_builder import RowBuilder, row_id
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.places import Place
 from tests.suite_help import GOOD, TWO, one, saying
@@ -127,7 +127,7 @@ def test_nested_rubrics_and_trees_are_told_to_the_end() -> None:
 def test_a_case_that_came_to_nothing_has_a_row() -> None:
     """Every criterion is unjudged, for the same reason."""
     case = Case("a", TWO, output=GOOD)
-    row = RowBuilder().row(case, ungraded(case, Failure("timeout", "the target was too slow")))
+    row = RowBuilder().row(case, Failure("timeout", "the target was too slow"))
     assert (row.status, row.bounds, row.judge) == ("ungraded", (0.0, 1.0), "")
     assert [e.status for e in row.entries] == ["unjudged", "unjudged"]
     assert "too slow" in row.reason
@@ -162,7 +162,7 @@ def test_no_text_of_a_row_has_a_secret_in_it(monkeypatch: pytest.MonkeyPatch) ->
         RowBuilder().row(case, result_of(case, judge)),
         RowBuilder().row(case, result_of(case, Jury(judge, 2))),
         RowBuilder().row(case, result_of(case, Judge(ScriptedModel([f"no verdict, {secrets}"] * 2)))),
-        RowBuilder().row(case, ungraded(case, Failure("exception", secrets))),
+        RowBuilder().row(case, Failure("exception", secrets)),
         RowBuilder().deferred(case, secrets),
     ]
     for row in rows:

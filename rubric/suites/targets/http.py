@@ -98,7 +98,8 @@ class HTTPTarget(fields.Shown):
             self.answer if isinstance(self.answer, str) else "",
         )
         find = self.answer if callable(self.answer) else None
-        return await ask(request, case, find, seconds=self.timeout, retries=self.retries)
+        found, usage = await found_by(request, find, seconds=self.timeout, retries=self.retries)
+        return Response(case.responding(text_of(found)), usage)
 
 
 def prompt_of(case: Case) -> str:
@@ -126,19 +127,6 @@ def _filled(value: Any, texts: Mapping[str, str]) -> Any:
 
 
 # -- one request -------------------------------------------------------------------------------------------
-
-
-async def ask(
-    request: HTTPRequest, case: Case, find: Finding | None = None, *, seconds: float = 60.0, retries: int = 2
-) -> Response:
-    """
-    Send *request*, and return the answer to *case* in its response.
-
-    Raises:
-        ModelError: As `found_by`.
-    """
-    found, usage = await found_by(request, find, seconds=seconds, retries=retries)
-    return Response(case.responding(text_of(found)), usage)
 
 
 async def found_by(
