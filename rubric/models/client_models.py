@@ -123,8 +123,10 @@ class ClientModel:
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
             wait = getattr(error, "retry_after", None)
             headers = getattr(response, "headers", None) or ({} if wait is None else {"retry-after": str(wait)})
-            body = json.dumps(getattr(error, "body", None), default=str)
-            answer = (status, headers, body if body.startswith("{") else "") if isinstance(status, int) else None
+            # A body that is no JSON is a text: OpenAI's client, from 3.57 on, leaves it out of the error's own words.
+            body = getattr(error, "body", None)
+            said = body if isinstance(body, str) else json.dumps(body, default=str) if isinstance(body, dict) else ""
+            answer = (status, headers, said) if isinstance(status, int) else None
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
             failure = failure_of(error, secrets, answer)
