@@ -34,9 +34,9 @@ from .values.answers import Answer as Answer
 from .values.checks import Check as Check
 from .values.checks import Decided as Decided
 from .values.findings import Finding as Finding
+from .grading.code_checks import decide as decide
 from .values.checks import NOTHING as NOTHING
 from .scoring.aggregation import TOLERANCE as TOLERANCE
-from .values.rubrics import check_weights as check_weights
 from .values.rubrics import describe as describe
 
 # Show: results, figures and tables.

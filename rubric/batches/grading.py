@@ -37,7 +37,7 @@ from rubric.embed import (
     run,
     source_of,
 )
-from rubric.engine.shards import end_mark
+from rubric.engine import Shard
 from rubric.grading.steps import together
 from rubric.models.services import Service
 from rubric.values import AnyJudge
@@ -134,7 +134,7 @@ async def agrade_in_batches(
         rounds = _Rounds(BatchList.read(file), past, budget, size, poll)
         results = await adrive(together(flows), together=rounds.answered)
     grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
-    return Grades(grades, end=end_mark(source.given, len(grades), checked, judges))
+    return Grades(grades, end=Shard.end_mark(source.given, len(grades), checked, judges))
 
 
 def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast, get_args
+from typing import IO, Any, Literal, cast
 
 import click
-from attrs import define, evolve, field, fields, frozen
+from attrs import frozen
 
 from rubric import Budget, Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
@@ -21,62 +21,9 @@ from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.commands.running import projected
-from rubric.driving import Failure, Usage
-from rubric.embed import Finding, JudgeLike, counted, source_of
+from rubric.embed import CONCURRENCY, JudgeLike, counted, source_of
 from rubric.engine import Shard, merge_results
-from rubric.engine.bulk import CONCURRENCY
-from rubric.results import Summary, Unjudged
-from rubric.results.summary import Frequencies, reasons_of, summarise
-from rubric.store.database import InDoubt
-
-_LONG: dict[str, Any] = {"reason": "", "evidence": (), "level": "", "path": (), "parts": (), "votes": (), "text": ""}
-"""Fields of findings that are long, and that no summary reads."""
-
-
-@define(eq=False)
-class Counts:
-    """
-    Counts very many results without keeping them.
-
-    Results that differ only in texts and usage are one: each different outcome is kept once.
-    """
-
-    _results: list[Grade | Ungraded] = field(factory=list)
-    _clusters: list[Hashable] = field(factory=list)
-    _known: dict[Any, Grade | Ungraded] = field(factory=dict)
-    _usage: Usage = Usage()
-    _reasons: Frequencies = field(factory=Frequencies)
-    _warnings: Frequencies = field(factory=Frequencies)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def add(self, result: Grade | Ungraded) -> None:
-        findings = tuple(map(_short, result.findings))
-        failures = tuple(Failure(failure.kind, "") for failure in result.failures)
-        key = (type(result), result.outcome, findings, failures)
-        if key not in self._known:
-            unnamed = {"index": None, "key": "", "group": "", "candidate": None, "exchanges": ()}
-            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
-            self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
-        self._results.append(self._known[key])
-        self._clusters.append(result.cluster)
-        self._usage += result.usage
-        self._reasons.add(reasons_of(result))
-        self._warnings.add(result.warnings)
-
-    def summary(self) -> Summary:
-        summary = summarise(self._results, self._clusters)
-        reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
-        return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
-
-
-def _short(finding: Finding) -> Finding:
-    changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
-    if isinstance(finding, Unjudged):
-        changes["failure"] = Failure(finding.failure.kind, "")
-    return evolve(finding, **changes)
-
+from rubric.results import Counts, Summary
 
 GRADED, BELOW = 0, 1
 
@@ -101,7 +48,7 @@ class Inputs:
     candidates: Path
     out: Path | None
     store: Path | None
-    in_doubt: InDoubt
+    in_doubt: Literal["retry", "hold"]
     max_cost: float | None
     max_calls: int | None
     rpm: int | None
@@ -199,7 +146,7 @@ class Inputs:
 @options.STORE
 @click.option(
     "--in-doubt",
-    type=click.Choice(get_args(InDoubt)),
+    type=click.Choice(["retry", "hold"]),
     default="retry",
     help="Send calls again that were in flight when a run was killed, or hold them: never paid twice.",
 )

@@ -18,8 +18,7 @@ from rubric.commands.files import rubric_files
 from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
-from rubric.embed import cell, source_of
-from rubric.engine.bulk import CONCURRENCY
+from rubric.embed import CONCURRENCY, cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
 from rubric.quality.alignment import Kind

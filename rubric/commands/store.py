@@ -11,7 +11,9 @@ import click
 from rubric.commands.options import FORMAT, PATH
 from rubric.commands.output import REFUSED, Commands, Refusal, print_line, print_result
 from rubric.embed import replacing
-from rubric.store import audit
+from rubric.store import export as exported_calls
+from rubric.store import stats as stats_of
+from rubric.store import verify as problems_in
 
 FILE = click.argument("file", type=PATH)
 
@@ -26,7 +28,7 @@ def store() -> None:
 @FORMAT
 def stats(file: Path, form: str) -> None:
     """Count calls by state, their cost, and the cost saved."""
-    print_result(audit.stats(file), form)
+    print_result(stats_of(file), form)
 
 
 @store.command()
@@ -34,7 +36,7 @@ def stats(file: Path, form: str) -> None:
 @click.option("--out", type=PATH, metavar="FILE", help="Write here, not to standard output.")
 def export(file: Path, out: Path | None) -> None:
     """Write every call as a line of JSON, with keys and passwords masked."""
-    rows = audit.export(file)
+    rows = exported_calls(file)
     if out is None:
         for row in rows:
             click.echo(json.dumps(row))
@@ -49,7 +51,7 @@ def export(file: Path, out: Path | None) -> None:
 @FILE
 def verify(file: Path) -> None:
     """Check the file: every request must match its key, and every reply must be readable."""
-    problems = audit.verify(file)
+    problems = problems_in(file)
     for problem in problems:
         print_line(f"{file}: {problem}", problem=True)
     if problems:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from distributed import Client, KilledWorker, as_completed, get_worker
@@ -18,19 +18,16 @@ from distributed.protocol import pickle
 
 from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
-from rubric.driving import Usage
+from rubric.driving import Failure, Usage
 from rubric.embed import Candidates, JudgeLike, as_rubric, fields, judge_or_default, replacing, run, source_of
-from rubric.engine import Placed, Progress, Shard
-from rubric.engine.progress import reporting
-from rubric.engine.shares import Share
+from rubric.engine import Placed, Progress, Shard, Share
 from rubric.errors import ClusterError
 from rubric.grading.flow import check
-from rubric.internals.secrets import describe
 from rubric.store.cache_key import check_identity
-from rubric.store.database import InDoubt
 from rubric.values import AnyJudge
 
 Result = Grade | Ungraded
+InDoubt = Literal["retry", "hold"]  # as `Store` takes it
 
 CONCURRENCY = 32
 """Requests at once in a shard."""
@@ -109,7 +106,7 @@ def grade_on_cluster(
     check_identity(by)
     folder = fields.as_path("store_folder", store_folder).absolute()
     parts = _split(items, _count_of(folder, shards, len(items)))
-    with _limited(client, limits, budget) as settings, reporting(progress, len(items)) as tell:
+    with _limited(client, limits, budget) as settings, Progress.reporting(progress, len(items)) as tell:
         task = partial(
             grade_shard, settings=settings, rubric=graded, judge=by, concurrency=concurrency, in_doubt=in_doubt
         )
@@ -141,7 +138,9 @@ def _check_sendable(rubric: Rubric, judge: AnyJudge, items: Sequence[Placed]) ->
         try:
             pickle.dumps(value)
         except Exception as error:
-            raise DefinitionError(name, f"it cannot be sent to the workers ({describe(error)}); {_CURE}") from error
+            raise DefinitionError(
+                name, f"it cannot be sent to the workers ({Failure.of(error).message}); {_CURE}"
+            ) from error
 
 
 _CURE = "give what can be pickled; as a judge, a model name or a function without locks, files and connections"
@@ -221,7 +220,7 @@ def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> It
             client.register_plugin(plugin)
         except Exception as error:
             commit(Usage())
-            raise ClusterError(f"the scheduler cannot keep the limits of a run: {describe(error)}") from error
+            raise ClusterError(f"the scheduler cannot keep the limits of a run: {Failure.of(error).message}") from error
         try:
             yield settings
         except BaseException:
@@ -241,7 +240,7 @@ def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage
     try:
         spent: Any = client.sync(getattr(client.scheduler, settings.name("end")))
     except Exception as error:
-        raise ClusterError(f"the scheduler is gone: {describe(error)}; {_AGAIN}") from error
+        raise ClusterError(f"the scheduler is gone: {Failure.of(error).message}; {_AGAIN}") from error
     with suppress(Exception):  # the run is over on the scheduler, with or without this
         client.unregister_scheduler_plugin(plugin.name)
     cost, calls, tokens = spent
@@ -280,7 +279,7 @@ def _gathered(
     except (RubricError, KilledWorker):
         raise
     except Exception as error:
-        raise ClusterError(f"a shard was not graded: {describe(error)}; {_AGAIN}") from error
+        raise ClusterError(f"a shard was not graded: {Failure.of(error).message}; {_AGAIN}") from error
     finally:
         with suppress(Exception):  # without a scheduler there is nothing to cancel
             client.cancel(through.futures)

@@ -30,8 +30,7 @@ from distributed import Scheduler, SchedulerPlugin, Worker
 
 from rubric import ModelError
 from rubric.driving import Ask, Failure, Reply
-from rubric.engine.shares import Share
-from rubric.internals.secrets import describe
+from rubric.engine import Share
 
 Outcome = Reply | Failure | None
 Wanted = tuple[str, str, str, bytes]
@@ -137,7 +136,7 @@ class PermitLimiter:
         elif error is not None:  # the scheduler is gone, or has ended the run
             for _, granted in self._queues.pop(name, ()):
                 if not granted.done():
-                    granted.set_exception(ModelError(Failure("exception", f"not sent: {describe(error)}")))
+                    granted.set_exception(ModelError(Failure("exception", f"not sent: {Failure.of(error).message}")))
 
     async def _call(self, service: str, **given: Any) -> Any:
         """Call a *service* of the scheduler on the worker's event loop, which owns the connection."""

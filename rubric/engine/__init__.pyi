@@ -6,4 +6,5 @@ from .bulk import Grading as Grading
 from .progress import Progress as Progress
 from .shards import Shard as Shard
 from .shards import merge_results as merge_results
+from .shares import Share as Share
 from .sources import Placed as Placed

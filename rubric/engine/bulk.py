@@ -13,9 +13,9 @@ from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, as_rubric, check_loop, judge_or_default, remarked, traced
-from rubric.engine.pipeline import Options, Pipeline, StoreLike
-from rubric.engine.progress import OnProgress, reporting
-from rubric.engine.shards import end_mark
+from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike
+from rubric.engine.progress import OnProgress, Progress
+from rubric.engine.shards import Shard
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, located, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
@@ -33,9 +33,6 @@ from rubric.values.rubrics import Rubric
 
 Result = Grade | Ungraded
 T = TypeVar("T")
-
-CONCURRENCY = 64
-"""Candidates in progress at once where the caller says nothing else."""
 
 
 @guided
@@ -268,7 +265,7 @@ class _Stream(NoTruth):
         `Grades.to_jsonl` writes it. If you write the lines yourself, write it after them, for `merge_results`.
         """
         job = self._job
-        return end_mark(job.source.given, self._read, job.rubric, job.judge)
+        return Shard.end_mark(job.source.given, self._read, job.rubric, job.judge)
 
 
 @define(eq=False, repr=False)
@@ -294,7 +291,7 @@ class Grading(_Stream):
 
     def _results(self, pool: WorkerPool[Result]) -> Iterator[Result]:
         try:
-            with reporting(self._progress, self._job.source.total) as tell:
+            with Progress.reporting(self._progress, self._job.source.total) as tell:
                 while due := background_loop.run(pool.take()):
                     for result in due:
                         tell(result)
@@ -343,7 +340,7 @@ class AsyncGrading(_Stream):
         try:
             if (budget := self._job.options.budget) is not None:
                 await asyncio.to_thread(budget.check, self._job.judge)
-            with reporting(self._progress, self._job.source.total) as tell:
+            with Progress.reporting(self._progress, self._job.source.total) as tell:
                 while due := await pool.take():
                     for result in due:
                         tell(result)

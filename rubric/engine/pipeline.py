@@ -43,8 +43,8 @@ from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Repl
 if TYPE_CHECKING:
     from rubric.store.store import Store
 
-CONCURRENCY = 32
-"""Requests in flight at once where the caller says nothing else."""
+CONCURRENCY = 64
+"""Requests in flight, and candidates in progress, at once where the caller says nothing else."""
 
 Outcome = Reply | Failure
 StoreLike = Union["Store", str, os.PathLike[str]]

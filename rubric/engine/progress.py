@@ -68,6 +68,42 @@ class Progress:
         rate = f"{self.rate:.1f}/s" if self.rate < _MINUTE else f"{self.rate:,.0f}/s"
         return [rate, spent, f"{self.ungraded:,} ungraded"]
 
+    @staticmethod
+    def reporting(
+        wanted: bool | OnProgress | None,  # noqa: FBT001 - it is what the user gave
+        total: int | None,
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> AbstractContextManager[Tell]:
+        """
+        Return a context that yields a function for each result, and shows progress.
+
+        Args:
+            wanted: True for always, False for never, None if somebody looks: in a notebook, or if standard error is a
+                terminal; or a function to call.
+            total: How many results there will be.
+            stream: Where it is shown; None for standard error.
+            clock: Returns seconds.
+
+        Raises:
+            DefinitionError: *wanted* is something else.
+        """
+        if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
+            raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
+        display = notebook() if stream is None and wanted is not False else None
+        if display is not None and not callable(wanted):
+            return _in_notebook(total, clock, display)
+        stream = stream or sys.stderr
+        is_terminal = stream is not None and stream.isatty()
+        if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
+            return nullcontext(lambda _: None)
+        if callable(wanted):
+            return _told(total, clock, wanted, 0.0)
+        if is_terminal and stream is not None:
+            return _on_bar(total, clock, stream)
+        return _told(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
+
 
 def _clock(seconds: float) -> str:
     whole = round(seconds)
@@ -79,42 +115,6 @@ OnProgress = Callable[[Progress], object]
 """Called with each new state, in the thread that reads the results."""
 
 Tell = Callable[[Grade | Ungraded], None]
-
-
-def reporting(
-    wanted: bool | OnProgress | None,  # noqa: FBT001 - it is what the user gave
-    total: int | None,
-    *,
-    stream: TextIO | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> AbstractContextManager[Tell]:
-    """
-    Return a context that yields a function for each result, and shows progress.
-
-    Args:
-        wanted: True for always, False for never, None if somebody looks: in a notebook, or if standard error is a
-            terminal; or a function to call.
-        total: How many results there will be.
-        stream: Where it is shown; None for standard error.
-        clock: Returns seconds.
-
-    Raises:
-        DefinitionError: *wanted* is something else.
-    """
-    if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
-        raise refuse("progress", wanted, "True, False, None, or a function of a Progress")
-    display = notebook() if stream is None and wanted is not False else None
-    if display is not None and not callable(wanted):
-        return _in_notebook(total, clock, display)
-    stream = stream or sys.stderr
-    is_terminal = stream is not None and stream.isatty()
-    if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
-        return nullcontext(lambda _: None)
-    if callable(wanted):
-        return _told(total, clock, wanted, 0.0)
-    if is_terminal and stream is not None:
-        return _on_bar(total, clock, stream)
-    return _told(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 
 
 @define(eq=False)

@@ -108,6 +108,14 @@ class Shard:
         """True if *item*, which is at *index* of the whole data set, is in this shard."""
         return Shard.holding(index, item, self.count) == self
 
+    @staticmethod
+    def end_mark(items: object, results: int, rubric: Rubric, judge: AnyJudge) -> str:
+        """Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded."""
+        if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
+            return ""
+        digests = fingerprint(rubric), fingerprint(judge)
+        return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests))
+
 
 @define(eq=False)
 class _Count:
@@ -220,14 +228,6 @@ class EndMark:
 
     def __str__(self) -> str:
         return json.dumps({"end_of_shard": asdict(self)}) + "\n"
-
-
-def end_mark(items: object, results: int, rubric: Rubric, judge: AnyJudge) -> str:
-    """Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded."""
-    if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
-        return ""
-    digests = fingerprint(rubric), fingerprint(judge)
-    return str(EndMark(str(items.shard), results, read.whole, read.digest.hexdigest(), *digests))
 
 
 @guided

@@ -11,6 +11,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -30,9 +31,8 @@ from rubric import (
     Matches,
     StartsWith,
 )
-from rubric.embed import Check, FrozenMap, fields, shorten, thaw
+from rubric.embed import Check, FrozenMap, fields, shorten
 from rubric.formats.json_values import javascript_number, json_values
-from rubric.values.matching import misfit
 
 
 def as_text(value: Any) -> str:
@@ -146,7 +146,11 @@ class ContainsJSON:
     def __call__(self, candidate: Candidate) -> bool:
         """True if it holds for *candidate*."""
         found = json_values(candidate.output)
-        return any(self.schema is None or not misfit(thaw(self.schema), value) for value in found)
+        return any(self._check is None or not self._check.misfit(value) for value in found)
+
+    @cached_property
+    def _check(self) -> FitsSchema | None:
+        return None if self.schema is None else FitsSchema(self.schema)
 
 
 KNOWN = frozenset({

@@ -16,9 +16,8 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Candidate, Criterion, Holds
-from rubric.embed import Check, Decided, FrozenMap, shorten, thaw
+from rubric.embed import Check, Decided, FrozenMap, decide, shorten, thaw
 from rubric.formats.python import PythonTransform
-from rubric.grading.code_checks import settle
 from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
 from rubric.results import Scored
 from rubric.values import Launcher
@@ -271,7 +270,7 @@ class Transformed(Launcher):
         changed = evolve(candidate, output=as_output(value))
         if isinstance(self.check, Holds) and isinstance(self.check.function, JavaScript):
             return self.check.function.decide(value, changed)
-        finding = settle(Criterion(str(self.check), id="transformed", answer=self.check), self.check, changed)
+        finding = decide(Criterion(str(self.check), id="transformed", answer=self.check), changed)
         if not isinstance(finding, Scored):
             raise JavaScriptError(getattr(finding, "reason", "") or "the check could not be decided")
         return Decided(finding.score, reason=finding.reason, passed=finding.flag)

@@ -48,6 +48,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -56,7 +57,6 @@ from rubric import Candidate, DefinitionError, FitsSchema, Holds, ToolCall, Traj
 from rubric.embed import Check, Decided, FrozenMap, fields, freeze, shorten, thaw
 from rubric.formats.json_values import is_same
 from rubric.values import Unsupported
-from rubric.values.matching import misfit
 
 # -- of both systems ---------------------------------------------------------------------------------------
 
@@ -480,6 +480,10 @@ class ValidCalls:
     def __name__(self) -> str:
         return shorten(f"{self.kind}: {', '.join(self.schemas)}", 80)
 
+    @cached_property
+    def _checks(self) -> dict[str, FitsSchema]:
+        return {name: FitsSchema(schema) for name, schema in self.schemas.items()}
+
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and why not."""
         calls = [*_calls(candidate, SOURCES[self.kind])]
@@ -501,7 +505,7 @@ class ValidCalls:
                 arguments = json.loads(arguments)
             except (ValueError, RecursionError):
                 return f"the arguments of {shorten(name, 60)} are no JSON"
-        why = misfit(thaw(self.schemas[name]), arguments)
+        why = self._checks[name].misfit(arguments)
         return f"{shorten(name, 60)}: {why}" if why else ""
 
 

@@ -27,7 +27,7 @@ def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
     return None
 
 
-def settled(criterion: Criterion, candidate: Candidate) -> Finding | None:
+def decide(criterion: Criterion, candidate: Candidate) -> Finding | None:
     """Return the finding of *criterion* if code decides it; None if a judge must."""
     finding, answer = inapplicable(criterion, candidate), criterion.answer
     if finding is not None or not isinstance(answer, Check) or isinstance(answer, checks.Similar):  # by embeddings
@@ -58,8 +58,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
-            holds, why = decide(check, candidate)
-            return Scored(criterion.id, float(holds), holds, why)
+            met, why = meets(check, candidate)
+            return Scored(criterion.id, float(met), met, why)
 
 
 def forbidden(criterion: Criterion, program: checks.Launcher) -> Failure:
@@ -102,7 +102,7 @@ def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
     return Unjudged(criterion.id, Failure(kind, shorten(why), criterion=criterion.id))
 
 
-def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
+def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
     if not isinstance(check, checks.AnyCheck):
         raise TypeError(f"{type(check).__name__} is no check that this library knows")
@@ -110,19 +110,19 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
     found = fold(candidate.output)
     match check:
         case checks.Contains(text=text):
-            holds = fold(text) in found
+            met = fold(text) in found
         case checks.ContainsAny(texts=texts):
-            holds = any(fold(text) in found for text in texts)
+            met = any(fold(text) in found for text in texts)
         case checks.ContainsAll(texts=texts):
-            holds = all(fold(text) in found for text in texts)
+            met = all(fold(text) in found for text in texts)
         case checks.StartsWith(text=text):
-            holds = found.startswith(fold(text))
+            met = found.startswith(fold(text))
         case checks.EndsWith(text=text):
-            holds = found.endswith(fold(text))
+            met = found.endswith(fold(text))
         case checks.Equals(text=text):
-            holds = found.strip() == fold(text).strip()
+            met = found.strip() == fold(text).strip()
         case checks.Matches():
-            holds = check.found_in(candidate.output)
+            met = check.found_in(candidate.output)
         case checks.IsJSON():
             _, problem = _parsed(candidate.output)
             return not problem, problem or "is JSON"
@@ -133,13 +133,13 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
             problem = misfit(thaw(schema), value)
             return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
         case checks.Calls(name=name, arguments=wanted):
-            holds = any(
+            met = any(
                 matches_name(name, call.name)
                 and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
                 for call in candidate.tool_calls
             )
         case checks.Trajectory():
-            holds = check.followed_by(call.name for call in candidate.tool_calls)
+            met = check.followed_by(call.name for call in candidate.tool_calls)
         case (
             checks.Decided()
             | checks.Holds()
@@ -151,7 +151,7 @@ def decide(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C90
             raise TypeError(f"{type(check).__name__} is not decided by the candidate alone")
         case never:
             assert_never(never)
-    return holds, f"{check}: {'yes' if holds else 'no'}"
+    return met, f"{check}: {'yes' if met else 'no'}"
 
 
 def _parsed(text: str) -> tuple[Any, str]:

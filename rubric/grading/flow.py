@@ -27,7 +27,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
-from rubric.grading.code_checks import inapplicable, settle, settled
+from rubric.grading.code_checks import decide, inapplicable, settle
 from rubric.grading.logprobs import weigh
 from rubric.grading.looking import continued, offering
 from rubric.grading.prompting import SharedPrompt
@@ -37,15 +37,16 @@ from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_
 from rubric.grading.turns import asked_parts, over_parts, placed
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
-from rubric.scoring.aggregation import EVEN, outcome
+from rubric.scoring.aggregation import outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
+from rubric.values.answers import EVEN
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Holds, Launcher, Script, Similar, launcher_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import MOST_TOKENS, REASKED, Ask, Exchange, Failure, Reply, Usage
-from rubric.values.rubrics import Rubric, check_weights, programs_in
+from rubric.values.rubrics import Rubric, programs_in
 from rubric.values.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
@@ -231,7 +232,7 @@ def _prefix(ask: Ask) -> tuple[object, ...] | None:
 def check(rubric: Rubric) -> bool:
     """Return True; raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
     _refuse_empty(rubric)
-    check_weights(rubric)
+    rubric.check_weights()
     return True
 
 
@@ -407,8 +408,8 @@ class _Session:
 
     def _by_code(self, criterion: Criterion) -> Finding | None:
         """Return the finding of *criterion* if code decides it; None if a judge or a program must."""
-        decide = settled if launcher_of(criterion.answer) is None else inapplicable
-        return decide(criterion, self.about.candidate)
+        find = decide if launcher_of(criterion.answer) is None else inapplicable
+        return find(criterion, self.about.candidate)
 
     def _run(self, criterion: Criterion, program: Launcher) -> Steps[Any]:
         """Return what *program* makes of the candidate; unjudged if it fails."""

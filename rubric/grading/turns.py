@@ -16,7 +16,8 @@ from attrs import evolve
 from rubric.grading.prompting import call_lines
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
-from rubric.scoring.aggregation import EVEN, substantiated
+from rubric.scoring.aggregation import substantiated
+from rubric.values.answers import EVEN
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, View

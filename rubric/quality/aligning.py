@@ -18,8 +18,7 @@ from attrs import evolve, frozen
 
 from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
-from rubric.embed import JudgeLike, Options, StoreLike, Wording, fields
-from rubric.engine.bulk import CONCURRENCY
+from rubric.embed import CONCURRENCY, JudgeLike, Options, StoreLike, Wording, fields
 from rubric.quality import cross_fitting
 from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
 from rubric.quality.cross_fitting import Agreements
@@ -29,7 +28,6 @@ from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.trust.inference import folds_of
 from rubric.trust.labels import Labels
 from rubric.values import AnyJudge, as_judge
-from rubric.values.judge_digest import judge_digest
 
 _FREE, _WRITTEN = ("threshold", "weights"), ("texts", "bands")
 _CALLED_FOLDS = 5
@@ -224,11 +222,11 @@ class _Grader:
         if any(result.candidate is None for result in sample.results):
             cure = "a file of results has none, grade_many(...).collect() has them"
             raise DefinitionError("grades", f"expected grades that hold their candidates, to grade them anew; {cure}")
-        known = {judge_digest(result.judge): result.judge for result in sample.results}
+        known = {result.judge.digest: result.judge for result in sample.results}
         if len(known) > 1:
             raise DefinitionError("grades", f"expected grades by one judge, got {len(known)}; grade all with one")
         (by,) = known.values()
-        if judge is not None and judge_digest(as_judge(judge)) not in known:
+        if judge is not None and as_judge(judge).digest not in known:
             message = f"expected the judge that gave the grades, {by.name}, got another"
             raise DefinitionError("judge", f"{message}; grade with it first: agreement may rise by the judge alone")
         by = by if judge is None else as_judge(judge)

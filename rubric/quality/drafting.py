@@ -37,7 +37,6 @@ from rubric.embed import (
     Options,
     Transport,
     Wording,
-    check_weights,
     fields,
     judge_or_default,
     shorten,
@@ -306,7 +305,7 @@ def _read_draft(name: str, given: Material, review: Review, found: Mapping[str, 
         raise DefinitionError("criteria", f"expected a JSON object with {FEWEST} to {most} criteria, got {got}")
     known = _PLAIN if given.plain else _ITEM
     rubric = holding(Rubric(name), [_criterion(f"criteria[{index}]", item, known) for index, item in enumerate(items)])
-    check_weights(rubric)
+    rubric.check_weights()
     remarks = [*_unsafe(rubric), *review(rubric, given)]
     if remarks and repairs:
         raise DefinitionError("", "; ".join(f"{id_}: {why}" if id_ else why for id_, why in remarks))

@@ -21,6 +21,7 @@ from attrs import evolve
 from rubric import Anchor, Budget, Grade, ModelError, Rubric, Ungraded, agrade_many
 from rubric.driving import Failure, Usage
 from rubric.embed import (
+    CONCURRENCY,
     Check,
     JudgeLike,
     Options,
@@ -34,7 +35,6 @@ from rubric.embed import (
     run,
     share_interval,
 )
-from rubric.engine.bulk import CONCURRENCY
 from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screened
 from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, writer_of
 from rubric.quality.drafts import Sheet, Slot, sheet

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from rubric import Criterion, DecisionTree, DefinitionError, Grade, Rubric, Ungraded, YesNo
-from rubric.embed import TOLERANCE, Check, Finding, Listed, NoTruth, Presented, Table, check_weights, shorten
+from rubric.embed import TOLERANCE, Check, Finding, Listed, NoTruth, Presented, Table, shorten
 from rubric.quality import reachable
 from rubric.quality.coalitions import Child, Game, Share, part_at, scores_of, solve
 from rubric.results import Evidence, Scored
@@ -167,7 +167,7 @@ def influence(rubric: Rubric | str, grades: Iterable[Grade | Ungraded] | None = 
     rubric = rubric_of(rubric)
     if not rubric.judged:
         raise DefinitionError("criteria", "a rubric without criteria decides nothing; add one with expects(text)")
-    check_weights(rubric)
+    rubric.check_weights()
     shares, flips, method = solve(Game.of(rubric, nested=False))
     observed = None
     if grades is not None:

@@ -34,11 +34,11 @@ from rubric import (
     Unit,
     YesNo,
 )
-from rubric.embed import TOLERANCE, Check, Decided, shorten
-from rubric.grading.code_checks import decide
+from rubric.embed import TOLERANCE, Check, Decided, decide, shorten
 from rubric.grading.planning import without_question
 from rubric.quality import lint_texts, reachable
 from rubric.quality.coalitions import part_at, scores_of
+from rubric.results import Scored
 from rubric.scoring.aggregation import Rules
 from rubric.suites.cases import Case
 from rubric.values import Script, Similar, Unsupported, Within
@@ -248,7 +248,7 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
     if one.is_unwanted:
         return False
     if isinstance(held, Equals) and not held.ignore_case and _is_of_text(wanted):
-        return decide(wanted, Candidate(held.text))[0] == other.is_unwanted
+        return _meets(held.text, wanted) == other.is_unwanted
     if other.is_unwanted:  # what must be there holds what must not
         return any(_is_of_text(wanted) and _found_within(wanted, text) for text in _required_texts(held))
     if isinstance(held, StartsWith) and isinstance(wanted, StartsWith) and not (held.ignore_case or wanted.ignore_case):
@@ -265,6 +265,17 @@ def _is_of_text(answer: object) -> TypeGuard[Check]:
     )
 
 
+def _meets(text: str, check: Check) -> bool:
+    return _found_of(check, text).score == 1
+
+
+def _found_of(check: Check, text: str) -> Scored:
+    """Return what *check*, one of the text alone, finds of *text*."""
+    found = decide(Criterion("check", id="check", answer=check), Candidate(text))
+    assert isinstance(found, Scored)  # noqa: S101 - no such check is left undecided
+    return found
+
+
 def _required_texts(answer: object) -> tuple[str, ...]:
     """Return texts that every output that meets *answer* contains, in the letters that it asks for."""
     match answer:
@@ -277,7 +288,7 @@ def _required_texts(answer: object) -> tuple[str, ...]:
 
 def _found_within(wanted: object, text: str) -> bool:
     """True if a text that contains *text* meets *wanted*, a check for parts of texts."""
-    return isinstance(wanted, Contains) and decide(wanted, Candidate(text))[0]
+    return isinstance(wanted, Contains) and _meets(text, wanted)
 
 
 @_rule("anchor-off-scale", "error")
@@ -412,7 +423,7 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
 
 def _implies(stronger: object, weaker: object) -> bool:
     texts = (stronger.text,) if isinstance(stronger, Equals) and not stronger.ignore_case else _required_texts(stronger)
-    return isinstance(weaker, Contains) and any(decide(weaker, Candidate(text))[0] for text in texts)
+    return isinstance(weaker, Contains) and any(_meets(text, weaker) for text in texts)
 
 
 def _hashable(key: object) -> object:
@@ -455,9 +466,10 @@ def _reference_fails(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject) if reference else ():
         if not _is_of_text(criterion.answer) or criterion.when is not None:
             continue
-        met, why = decide(criterion.answer, Candidate(reference))
-        if met == (criterion.is_unwanted != subject.turned):
-            message = f"the case's own reference answer fails this check: {shorten(why or str(criterion.answer), 80)}"
+        found = _found_of(criterion.answer, reference)
+        if (found.score == 1) == (criterion.is_unwanted != subject.turned):
+            why = found.reason or str(criterion.answer)
+            message = f"the case's own reference answer fails this check: {shorten(why, 80)}"
             yield Finding(index, message, "mend the check or the reference")
 
 
@@ -481,7 +493,7 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
     judged = subject.rubric.judged
     checks = [c.answer for c in judged if _is_of_text(c.answer) and c.when is None]
     if judged and len(checks) == len(judged):
-        scores = [float(decide(check, Candidate(case.input))[0]) for check in checks]
+        scores = [float(_meets(case.input, check)) for check in checks]
         parts = [Rules(subject.rubric).part(criterion, score) for criterion, score in zip(judged, scores, strict=True)]
         if Rules(subject.rubric).result(parts).passed:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")

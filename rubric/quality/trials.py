@@ -17,6 +17,7 @@ from attrs import field, frozen
 from rubric import Budget, Criterion, DefinitionError, Grade, Jury, Rubric, Ungraded, grade_many, load
 from rubric.driving import Usage
 from rubric.embed import (
+    CONCURRENCY,
     TOLERANCE,
     JudgeLike,
     Limiter,
@@ -31,7 +32,6 @@ from rubric.embed import (
     shorten,
 )
 from rubric.embed import counted as count_of
-from rubric.engine.bulk import CONCURRENCY
 from rubric.quality.lint_rules import tests_that_are_anchors
 from rubric.results import Scored, Unjudged
 from rubric.suites.repetition import VERDICT, Flip, Flips, counted

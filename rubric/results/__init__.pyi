@@ -11,5 +11,6 @@ from .plain import Plain as Plain
 from .plain import Record as Record
 from .rows import Entry as Entry
 from .rows import Row as Row
+from .summary import Counts as Counts
 from .summary import CriterionSummary as CriterionSummary
 from .summary import Summary as Summary

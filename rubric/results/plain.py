@@ -38,7 +38,6 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.scoring.aggregation import Verdict
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judge_digest import judge_digest
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
 
@@ -126,7 +125,7 @@ class Record(NoTruth, Plain):
             rubric=result.rubric.name,
             digest=result.rubric.digest,
             judge=result.judge.name if isinstance(result.judge, Judge) else repr(result.judge),
-            judge_digest=judge_digest(result.judge),
+            judge_digest=result.judge.digest,
             votes=tuple(map(cls.of, result.votes)),
             **{name: getattr(result.outcome, name) for name in _OF_OUTCOME},
             **{name: getattr(result, name) for name in _OF_RESULT},

@@ -13,7 +13,6 @@ from rubric.internals.row_files import rows_in
 from rubric.internals.text import shorten
 from rubric.results.plain import Record
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
-from rubric.values.judge_digest import judge_digest
 from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge
 from rubric.values.rubrics import Rubric
 
@@ -54,11 +53,11 @@ def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
 
 def _judge_of(record: Record, judge: JudgeOf | None) -> AnyJudge:
     digest = record.judge_digest
-    if digest == judge_digest(NOBODY):  # of an item that was no candidate
+    if digest == NOBODY.digest:  # of an item that was no candidate
         return NOBODY
     given = record.judge if judge is None else judge
     by = as_judge(given)
-    if judge_digest(by) != digest:
+    if by.digest != digest:
         said = shorten(record.judge)
         raise DefinitionError("judge", f"the result is by another judge, {said} ({digest}); give that one as judge=...")
     return by

@@ -27,7 +27,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Exchange, Failure, Usage
-from rubric.values.rubrics import Rubric, check_weights
+from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
 
@@ -427,7 +427,7 @@ def _under(rubric: object, rule: Mapping[str, Any]) -> Rubric:
     changed = evolve(rubric, **fields) if fields else rubric
     for id_, weight in as_map("weights", rule.get("weights", {})).items():
         changed = changed.revising(id_, weight=weight)
-    check_weights(changed)
+    changed.check_weights()
     return changed
 
 

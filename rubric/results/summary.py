@@ -8,14 +8,14 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import asdict, define, evolve, field, fields, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
-from rubric.values.findings import Abstained, NotApplicable, Scored, Unjudged
+from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure, Usage
 
 _MOST_SHOWN, _LONGEST_SHOWN = 3, 240
@@ -314,3 +314,56 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         others = (count[NotApplicable], count[Abstained], count[Unjudged], gated[id_])
         mean = fmean(values) if values else None
         yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others, texts.get(id_, ""))
+
+
+# -- very many -----------------------------------------------------------------------------------------------
+
+_LONG: dict[str, Any] = {"reason": "", "evidence": (), "level": "", "path": (), "parts": (), "votes": (), "text": ""}
+"""Fields of findings that are long, and that no summary reads."""
+
+
+@define(eq=False)
+class Counts:
+    """
+    Counts very many results without keeping them, such as those of `grade_many` as they come; see `Summary`.
+
+    Results that differ only in texts and usage are one: each different outcome is kept once.
+    """
+
+    _results: list[Grade | Ungraded] = field(factory=list)
+    _clusters: list[Hashable] = field(factory=list)
+    _known: dict[Any, Grade | Ungraded] = field(factory=dict)
+    _usage: Usage = Usage()
+    _reasons: Frequencies = field(factory=Frequencies)
+    _warnings: Frequencies = field(factory=Frequencies)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def add(self, result: Grade | Ungraded) -> None:
+        """Count *result*."""
+        findings = tuple(map(_short, result.findings))
+        failures = tuple(Failure(failure.kind, "") for failure in result.failures)
+        key = (type(result), result.outcome, findings, failures)
+        if key not in self._known:
+            unnamed = {"index": None, "key": "", "group": "", "candidate": None, "exchanges": ()}
+            bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
+            self._known[key] = evolve(result, findings=findings, failures=failures, **bare)
+        self._results.append(self._known[key])
+        self._clusters.append(result.cluster)
+        self._usage += result.usage
+        self._reasons.add(reasons_of(result))
+        self._warnings.add(result.warnings)
+
+    def summary(self) -> Summary:
+        """Return what `Grades.summary` returns of all that were counted."""
+        summary = summarise(self._results, self._clusters)
+        reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
+        return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
+
+
+def _short(finding: Finding) -> Finding:
+    changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
+    if isinstance(finding, Unjudged):
+        changes["failure"] = Failure(finding.failure.kind, "")
+    return evolve(finding, **changes)

@@ -20,7 +20,7 @@ from attrs import define, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.scoring.combination import Combination, exact, mean
-from rubric.values.answers import JudgeAnswer, Unit, YesNo
+from rubric.values.answers import EVEN, JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
@@ -34,9 +34,6 @@ Judges and users write decimals, which floats only approximate: the exact mean o
 0.39999999999999997, and must meet 0.4. Such errors are below 1e-15, and no two scores that mean something else are as
 near as 1e-9.
 """
-
-EVEN = 0.5
-"""Where yes begins, for a score that means yes or no."""
 
 Verdict = Literal["pass", "borderline", "fail"]
 
@@ -210,9 +207,6 @@ class _Rule:
     @classmethod
     def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
         guard, plain = criterion.polarity == "guard", isinstance(criterion.answer, YesNo | Check)
-        gate = criterion.min_score
-        if gate is None and (criterion.required or guard):
-            gate = EVEN if rubric.threshold is None else rubric.threshold
         return cls(
             criterion,
             criterion.weight,
@@ -221,7 +215,7 @@ class _Rule:
             quoted=asks_evidence(rubric, criterion),
             policy=rubric.policy(criterion),
             abstainable=abstainable(rubric, criterion),
-            gate=gate,
+            gate=rubric.gate_of(criterion),
             zero_gates=guard or plain,
             plain=plain,
         )

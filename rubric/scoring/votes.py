@@ -20,6 +20,7 @@ from attrs import evolve, frozen
 from rubric.scoring import aggregation
 from rubric.scoring.aggregation import TOLERANCE, Outcome
 from rubric.scoring.combination import mean
+from rubric.values.answers import EVEN
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import AnyJudge, Judge, Jury, Panel, passes_needed
@@ -242,7 +243,7 @@ def _weights(rule: Jury | Panel) -> Sequence[float]:
 
 def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) -> bool:
     """True if more than half of the members found no gate failed: a gate is not averaged away."""
-    return mean([not v.gated for v in votes], weights) > aggregation.EVEN + TOLERANCE
+    return mean([not v.gated for v in votes], weights) > EVEN + TOLERANCE
 
 
 def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
@@ -280,6 +281,6 @@ def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> b
 
 def _majority(passes: Sequence[bool], weights: Sequence[float], tie_break: str) -> bool:
     share = mean(passes, weights)
-    if abs(share - aggregation.EVEN) <= TOLERANCE:
+    if abs(share - EVEN) <= TOLERANCE:
         return tie_break == "pass"
-    return share > aggregation.EVEN
+    return share > EVEN

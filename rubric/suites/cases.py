@@ -13,7 +13,7 @@ from typing import Any
 from attrs import Attribute, converters, evolve, field, frozen
 
 from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
-from rubric.embed import FrozenMap, check_weights, fields, guided
+from rubric.embed import FrozenMap, fields, guided
 from rubric.suites.providers import Provider
 from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates, rubric_of
 
@@ -156,7 +156,7 @@ class Case(fields.Shown):
     unasked: str = field(default="", kw_only=True, validator=fields.string, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        check_weights(self.rubric)
+        self.rubric.check_weights()
         for name, judge in self.judges.items():
             if name not in self.rubric:
                 raise DefinitionError("judges", f"no criterion {name!r} in the rubric of the case {self.id!r}")

@@ -48,6 +48,7 @@ from rubric.embed import (
     StoreLike,
     Table,
     Wording,
+    decide,
     fields,
     guided,
     judge_or_default,
@@ -56,7 +57,6 @@ from rubric.embed import (
 )
 from rubric.engine.bulk import session
 from rubric.engine.sources import one_candidate
-from rubric.grading.code_checks import settled
 from rubric.grading.prompting import text_of_candidate
 from rubric.results import NotApplicable, Scored
 from rubric.trust.win_rates import Preferences, Side
@@ -454,7 +454,7 @@ async def _preferred(
 async def _of_pair(
     pair: Pair, rubric: Rubric, judge: str, graded: Callable[..., Awaitable[Grade | Ungraded]], *, both_orders: bool
 ) -> Preference:
-    coded = {c.id: (settled(c, pair.a), settled(c, pair.b)) for c in rubric.judged if _is_coded(c)}
+    coded = {c.id: (decide(c, pair.a), decide(c, pair.b)) for c in rubric.judged if _is_coded(c)}
     applies = [c for c in rubric.judged if not all(isinstance(f, NotApplicable) for f in coded.get(c.id, (None,)))]
     results: list[Grade | Ungraded] = []
     if asked := [c for c in applies if not isinstance(c.answer, Check)]:

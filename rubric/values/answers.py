@@ -44,6 +44,10 @@ class Answer:
     __slots__ = ()
 
 
+EVEN = 0.5
+"""Where yes begins, for a score that means yes or no."""
+
+
 @frozen(repr=False)
 class YesNo(Answer, Shown):
     """Yes (1) or no (0): the criterion holds or it does not."""
@@ -57,7 +61,7 @@ class YesNo(Answer, Shown):
 
     def nearest(self, score: float) -> bool:
         """Return what a judge would say for a *score* in 0..1."""
-        return score >= 0.5  # noqa: PLR2004 - where yes begins
+        return score >= EVEN
 
 
 @frozen(repr=False)

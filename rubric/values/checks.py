@@ -16,7 +16,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer
-from rubric.values.matching import check_schema, matches, pattern
+from rubric.values.matching import check_schema, matches, misfit, pattern
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -177,6 +177,10 @@ class FitsSchema(Check, Shown):
 
     def __str__(self) -> str:
         return f"fits the schema {_described(str(self.schema.get('title') or self.schema))}"
+
+    def misfit(self, value: Any) -> str:
+        """Return where and why *value*, JSON that was read, does not fit the schema; '' if it fits."""
+        return misfit(thaw(self.schema), value)
 
 
 @guided_class

@@ -14,13 +14,14 @@ from attrs import fields as attrs_fields
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
-from rubric.internals.fields import Shown, refuse
-from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.fields import Shown, refuse, shown_fields
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
-from rubric.internals.secrets import Settings, redact, values_of
+from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
 from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name, set_there
+from rubric.values.judge_digest import Digested, settings_of
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -175,10 +176,13 @@ _THOUGHTS = frozenset(
 )
 _WRITTEN_PRECISION = 0.005
 
+_TRANSPORT = frozenset({"timeout", "retries", "threads", "prime", "via", "params", "model"})
+_ADDRESSES = frozenset({"api_base", "base_url", "api_version"})
+
 
 @guided_class
 @frozen(repr=False, init=False)
-class Judge(Shown):
+class Judge(Digested):
     """
     One model, and how it is asked.
 
@@ -324,6 +328,12 @@ class Judge(Shown):
         """Return the judge itself; of a jury, a panel or a cascade, every single judge in it."""
         return (self,)
 
+    def settings(self) -> Any:
+        """Return what its digest is of, as plain data."""
+        params = {name: each for name, each in masked(thaw(self.params)).items() if name not in _ADDRESSES}
+        fields = {f.name: settings_of(getattr(self, f.name)) for f in shown_fields(self) if f.name not in _TRANSPORT}
+        return {"model": self.name, **fields, **({"params": params} if params else {})}
+
     def without_early_stop(self) -> Judge:
         """Return the judge itself; of a jury, a panel or a cascade, one that asks for every vote."""
         return self
@@ -379,7 +389,7 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Any
     return Judge(cast("str | Function | Model", value))
 
 
-class _Rule(Shown):
+class _Rule(Digested):
     """What a jury, a panel and a cascade have in common: they grade by the votes of their members."""
 
     @property

@@ -18,7 +18,7 @@ from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import Unchanging, guided, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
-from rubric.values.answers import Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
+from rubric.values.answers import EVEN, Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import AnyCheck, Check
 from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
@@ -240,6 +240,40 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
             return (Criterion(self.tree.question, id=WHOLE, answer=self.tree),)
         return self.criteria
 
+    def check_weights(self) -> None:
+        """
+        Refuse a rubric, or one nested in it, in which nothing counts, or whose penalties do not fit its aggregation.
+
+        A rubric may pass through such a state while it is built; it cannot grade in it. Penalties alone are the
+        exception that needs no points: the average of their contributions is the share of them that was not found.
+
+        Raises:
+            DefinitionError: It says what to change.
+        """
+        if self.criteria and not any(criterion.weight for criterion in self.criteria):
+            raise DefinitionError("criteria", "their weights sum to 0; at least one must count, so give it a weight")
+        counted = [criterion for criterion in self.criteria if criterion.weight]
+        penalties = [criterion.id for criterion in counted if criterion.polarity == "penalty"]
+        earning = len(counted) - len(penalties)
+        if self.aggregation == "points" and counted and not earning:
+            message = "no criterion earns points; add one that does, or leave points: penalties alone are averaged"
+            raise DefinitionError("aggregation", message)
+        if self.aggregation != "points" and penalties and earning:
+            message = f"the penalty {penalties[0]!r} subtracts points, and {self.aggregation} has none"
+            raise DefinitionError("aggregation", f'{message}; score by_points(), which is aggregation="points"')
+        for index, criterion in enumerate(self.criteria):
+            if isinstance(criterion.answer, Rubric):
+                try:
+                    criterion.answer.check_weights()
+                except DefinitionError as problem:
+                    raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
+
+    def gate_of(self, criterion: Criterion) -> float | None:
+        """Return the contribution below which *criterion* fails the grade; None if it is no gate."""
+        if criterion.min_score is None and (criterion.required or criterion.polarity == "guard"):
+            return EVEN if self.threshold is None else self.threshold
+        return criterion.min_score
+
     def policy(self, criterion: Criterion) -> str | float:
         """Return what becomes of an abstention on *criterion*, one of its own."""
         return self.abstain if criterion.abstain is None else criterion.abstain
@@ -445,12 +479,12 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
     # -- showing -----------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return f"<Rubric {self.name!r}: {summarize(self)}>"
+        return f"<Rubric {self.name!r}: {describe(self)}>"
 
     _repr_html_ = as_html
 
     def _repr_markdown_(self) -> str:
-        head = f"**{cell(self.name) or 'rubric'}** ({summarize(self)})"
+        head = f"**{cell(self.name) or 'rubric'}** ({describe(self)})"
         counts = "points" if self.aggregation == "points" else "weight"
         rows = [
             (c.id, shorten(c.text, 300), describe(c), f"{'-' if c.polarity == 'penalty' else ''}{c.weight:g}")
@@ -493,32 +527,6 @@ def rubric_of(value: object) -> Rubric:
     raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
 
 
-def check_weights(rubric: Rubric) -> None:
-    """
-    Refuse a rubric, or one nested in it, in which nothing counts, or whose penalties do not fit its aggregation.
-
-    A rubric may pass through such a state while it is built; it cannot grade in it. Penalties alone are the exception
-    that needs no points: the average of their contributions is the share of them that was not found.
-    """
-    if rubric.criteria and not any(criterion.weight for criterion in rubric.criteria):
-        raise DefinitionError("criteria", "their weights sum to 0; at least one must count, so give it a weight")
-    counted = [criterion for criterion in rubric.criteria if criterion.weight]
-    penalties = [criterion.id for criterion in counted if criterion.polarity == "penalty"]
-    earning = len(counted) - len(penalties)
-    if rubric.aggregation == "points" and counted and not earning:
-        message = "no criterion earns points; add one that does, or leave points: penalties alone are averaged"
-        raise DefinitionError("aggregation", message)
-    if rubric.aggregation != "points" and penalties and earning:
-        message = f"the penalty {penalties[0]!r} subtracts points, and {rubric.aggregation} has none"
-        raise DefinitionError("aggregation", f'{message}; score by_points(), which is aggregation="points"')
-    for index, criterion in enumerate(rubric.criteria):
-        if isinstance(criterion.answer, Rubric):
-            try:
-                check_weights(criterion.answer)
-            except DefinitionError as problem:
-                raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
-
-
 def check_options(given: Mapping[str, Any]) -> None:
     """Refuse names in *given* that no criterion has."""
     if "points" in given:
@@ -539,15 +547,18 @@ def _on(on: object) -> str:
     return f"turn {on}" if isinstance(on, int) else on if isinstance(on, str) else getattr(on, "__name__", "a part")
 
 
-def summarize(rubric: Rubric) -> str:
-    """Describe in a few words what *rubric* holds and when it passes."""
+def describe(value: Rubric | Criterion) -> str:
+    """Describe in a few words how a criterion is answered and what it gates; what a rubric holds and when it passes."""
+    return _rubric_in_words(value) if isinstance(value, Rubric) else _criterion_in_words(value)
+
+
+def _rubric_in_words(rubric: Rubric) -> str:
     what = counted(len(rubric.criteria), "criterion") if rubric.criteria else "one text" if rubric.text else "one tree"
     what = what if rubric.judged else "nothing yet"
     return f"{what}, {'the judge decides' if rubric.threshold is None else f'pass at {rubric.threshold:g}'}"
 
 
-def describe(criterion: Criterion) -> str:
-    """Describe in a few words how *criterion* is answered and what it gates."""
+def _criterion_in_words(criterion: Criterion) -> str:
     match criterion.answer:
         case DecisionTree():
             words = ["tree"]

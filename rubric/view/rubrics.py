@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from rubric import Rubric
 from rubric.embed import cut, describe
 from rubric.values import UnitScale
-from rubric.values.rubrics import summarize
 from rubric.view import charts, html
 from rubric.view.html import Html, join, tag, text
 
@@ -19,7 +18,7 @@ _LONGEST = 20_000
 
 def rubric_card(rubric: Rubric, summary: str = "") -> Html:
     """Return the card of *rubric*, led by its *summary*."""
-    summary = summary or summarize(rubric)
+    summary = summary or describe(rubric)
     counts = "points" if rubric.aggregation == "points" else "weight"
     rows = [_row(criterion) for criterion in rubric.judged]
     badges = [html.badge(words) for words in rules(rubric)]

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
-from rubric.commands.grade_many import Counts
+from rubric.results import Counts
 from rubric.store.audit import stats
 from tests.places import ROOT
 

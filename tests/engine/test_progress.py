@@ -8,7 +8,7 @@ import pytest
 
 from rubric import DefinitionError, Judge, Rubric
 from rubric.engine.bulk import grade_many
-from rubric.engine.progress import Progress, reporting
+from rubric.engine.progress import Progress
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Usage
 
@@ -28,7 +28,7 @@ def shown(wanted: bool | None, stream: io.StringIO, n: int = 3) -> str:
     """Return what is shown of *n* results that come 6 seconds after one another."""
     ticks = iter(range(0, 10_000, 6))
     results = list(grade_many(["x y", None, "z"][:n], POLITE, instant()))
-    with reporting(wanted, 3, stream=stream, clock=lambda: float(next(ticks))) as tell:
+    with Progress.reporting(wanted, 3, stream=stream, clock=lambda: float(next(ticks))) as tell:
         for result in results:
             tell(result)
     return stream.getvalue()

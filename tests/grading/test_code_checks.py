@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from rubric.engine.grade import evaluate
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.rubrics import dumps
-from rubric.grading.code_checks import decide, settle, settled
+from rubric.grading.code_checks import decide, meets, settle
 from rubric.values.candidates import Candidate, ToolCall
 from rubric.values.checks import (
     Calls,
@@ -81,7 +81,7 @@ DECIDED: list[tuple[Check, Candidate | str, bool]] = [
 @pytest.mark.parametrize(("check", "candidate", "holds"), DECIDED, ids=range(len(DECIDED)))
 def test_a_check_decides(check: Check, candidate: Candidate | str, holds: bool) -> None:
     """Each check holds where it should, does not where it should not, and says why."""
-    found, why = decide(check, Candidate.of(candidate))
+    found, why = meets(check, Candidate.of(candidate))
     assert found is holds
     assert why
 
@@ -104,7 +104,7 @@ def test_a_condition_holds_or_not(when: When | None, candidate: Candidate | str,
 def test_a_check_of_no_kind_is_a_bug() -> None:
     """A check that the library does not know is refused, not passed."""
     with pytest.raises(TypeError, match="no check"):
-        decide(type("Odd", (Check,), {})(), Candidate("x"))
+        meets(type("Odd", (Check,), {})(), Candidate("x"))
 
 
 # -- schemas --------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_a_bad_schema_is_refused_when_it_is_built(schema: dict[str, Any]) -> Non
 )  # fmt: skip
 def test_a_schema_costs_little_whatever_is_checked(schema: dict[str, Any], text: str, holds: bool) -> None:
     """Patterns, references, items and depth are bounded: a candidate cannot make a check hang or crash."""
-    assert decide(FitsSchema(schema), Candidate(text))[0] is holds
+    assert meets(FitsSchema(schema), Candidate(text))[0] is holds
 
 
 ITEMS = st.sampled_from([None, True, False, 0, 1, 1.0, 0.5, "", "1"]) | st.integers() | st.floats(allow_nan=False)
@@ -293,7 +293,7 @@ def test_a_condition_that_is_no_use_is_not_a_verdict(said: str) -> None:
         return False
 
     condition: Any = raising if said == "raises" else waiting
-    found = settled(Criterion("x", when=condition), Candidate("y"))
+    found = decide(Criterion("x", when=condition), Candidate("y"))
     assert isinstance(found, Unjudged)
     assert found.failure.kind == "exception"
 

@@ -28,7 +28,6 @@ from rubric.formats import DumpError
 from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.values import Similar
 from rubric.values.findings import Unjudged
-from rubric.values.judge_digest import judge_digest
 from tests.command_line import run
 from tests.servers import Server
 
@@ -260,5 +259,5 @@ def test_a_plan_counts_no_call_without_an_embedder() -> None:
 
 def test_an_embedder_is_part_of_what_a_judge_is() -> None:
     """Another model may find other texts alike, so the digest differs; that of a judge without one is as before."""
-    assert judge_digest(EMBEDDING) != judge_digest(Judge("offline"))
-    assert judge_digest(Judge("offline", embedder=embed)) == judge_digest(Judge("offline", embedder=embed))
+    assert EMBEDDING.digest != Judge("offline").digest
+    assert Judge("offline", embedder=embed).digest == Judge("offline", embedder=embed).digest

@@ -20,7 +20,6 @@ from rubric.quality import influence as module
 from rubric.scoring.aggregation import outcome
 from rubric.testing import ScriptedModel
 from rubric.values.findings import Scored
-from rubric.values.rubrics import check_weights
 from tests.examples import examples
 
 TREE = ask("Is it polite?").yes(ask("Is it warm?").yes(1.0).no(0.3)).no(0.4)
@@ -65,7 +64,7 @@ def rubrics(draw: st.DrawFn, depth: int = 0, most: int = 6, kinds: tuple[str, ..
         all_or_nothing=depth > 0 and draw(st.booleans()),
     )
     try:
-        check_weights(rubric)
+        rubric.check_weights()
     except DefinitionError:
         assume(False)
     return rubric

@@ -25,7 +25,6 @@ from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
-from rubric.scoring.aggregation import EVEN
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
@@ -176,7 +175,7 @@ def _why(criterion: Criterion, inner: Rubric | None) -> str:
 
 def _turned_over(guard: Criterion, rubric: Rubric) -> Criterion:
     """Return a *guard* of *rubric* as a nested rubric that is turned over, and must meet the score of the guard."""
-    least = guard.min_score or (EVEN if rubric.threshold is None else rubric.threshold) or 1.0
+    least = rubric.gate_of(guard) or 1.0
     if isinstance(check := guard.answer, Check):
         inner = Rubric(threshold=None, criteria=[Criterion(str(check), answer=check)], negate=True)
         return evolve(guard, text=guard.id, answer=inner, polarity="satisfy", required=False, min_score=least)

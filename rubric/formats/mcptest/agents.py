@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -37,7 +38,6 @@ from rubric.embed import Check, Cursor, fields, freeze, shorten, thaw
 from rubric.formats.json_values import is_same
 from rubric.formats.output_checks import UnknownError
 from rubric.values import Unsupported
-from rubric.values.matching import misfit
 
 BLOCKS = (
     "trajectory", "trajectory_axes", "golden_path", "equal_function_sets", "distractors", "tool_selection",
@@ -68,6 +68,10 @@ class RunExpectation:
     def __name__(self) -> str:
         return shorten(f"{self.target}, {self.matcher}: {thaw(self.value)!r}", 80)
 
+    @cached_property
+    def _wanted(self) -> Any:
+        return FitsSchema(self.value) if self.matcher == "schema" else thaw(self.value)
+
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """
         Return whether it holds for *candidate*, and what was found.
@@ -78,7 +82,7 @@ class RunExpectation:
         found = _at(candidate, self.target)
         if found is _NOTHING:
             return False, f"there is no {self.target}; calls: {len(candidate.tool_calls)}"
-        return _holds(self.matcher, found, thaw(self.value)), f"{self.target} is {shorten(repr(found), 200)}"
+        return _holds(self.matcher, found, self._wanted), f"{self.target} is {shorten(repr(found), 200)}"
 
 
 def run_expectation(target: Any, matcher: Any, value: Any) -> Check:
@@ -137,7 +141,7 @@ def _holds(matcher: str, found: Any, wanted: Any) -> bool:
         case "exact":
             return is_same(found, wanted)
         case "schema":
-            return not misfit(wanted, found)
+            return not wanted.misfit(found)
         case "regex":
             return Matches(wanted).found_in(_text(matcher, found))
         case "contains-all":

@@ -13,9 +13,8 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Leaf, Likert, Rubric, Unit, When
+from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Leaf, Likert, Rubric, Unit, When, YesNo
 from rubric.embed import Cursor, FrozenMap, fields
-from rubric.scoring.aggregation import EVEN
 from rubric.values import Boolean, Letter, UnitScale
 
 FIELDS = {
@@ -64,7 +63,7 @@ def _read_criterion(at: Cursor) -> Criterion | None:
         what = "an example (a mapping with response and score)"
         anchors = at["examples"].each("a list of examples", lambda one: one.noun(Anchor, what, _ANCHOR))
         if values["polarity"] == "guard":  # mcptest's score of a guard says how far it is there
-            anchors = [evolve(anchor, score=anchor.score >= EVEN) for anchor in anchors]
+            anchors = [evolve(anchor, score=YesNo().nearest(anchor.score)) for anchor in anchors]
         values["anchors"] = anchors
     return at.made(Criterion, values, FIELDS)
 

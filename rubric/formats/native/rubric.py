@@ -24,7 +24,7 @@ from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, a
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubric_tests import RubricTest, is_reference, show_range
-from rubric.values.rubrics import Rubric, check_weights
+from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
 
 KINDS = ("criteria", "text", "tree")
@@ -145,7 +145,7 @@ def read_rubric(data: Any) -> Rubric:
             raise fields.WrongKeyError("", f"a rubric has {kinds[0]} or {key}, not both; nest one in the other")
     with gathering.at():
         rubric = _read_rubric({key: value for key, value in given.items() if key not in kinds[1:]})
-        check_weights(rubric)
+        rubric.check_weights()
         for index, test in enumerate(rubric.tests):
             test.check(rubric, f"tests[{index}]")
     gathering.finish()

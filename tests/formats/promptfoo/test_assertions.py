@@ -9,7 +9,7 @@ import pytest
 from rubric.engine.grade import grade
 from rubric.errors import DefinitionError
 from rubric.formats.assertion_types import DETERMINISTIC, UnsupportedPatternError, assertion_of
-from rubric.grading.code_checks import decide
+from rubric.grading.code_checks import meets
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith
 from rubric.values.criteria import Criterion
@@ -69,7 +69,7 @@ def test_a_value_that_a_type_cannot_have_is_refused(kind: str, value: Any) -> No
 )
 def test_a_pattern_of_javascript_is_written_for_re2(pattern: str, output: str) -> None:
     """What only the spelling keeps from RE2 is spelled otherwise."""
-    assert decide(DETERMINISTIC["regex"](pattern), Candidate(output))[0]
+    assert meets(DETERMINISTIC["regex"](pattern), Candidate(output))[0]
 
 
 @pytest.mark.parametrize("pattern", ["(?<=a)b", "(?=a)", r"(a)\1"])
@@ -82,7 +82,7 @@ def test_a_pattern_that_re2_does_not_have_leaves_its_case_ungraded(pattern: str)
 def test_an_output_may_be_compared_with_nothing() -> None:
     """`not-equals: ''` is how a configuration asks for any output at all."""
     check = DETERMINISTIC["equals"]("")
-    assert [decide(check, Candidate(output))[0] for output in ("", " \n", "a")] == [True, True, False]
+    assert [meets(check, Candidate(output))[0] for output in ("", " \n", "a")] == [True, True, False]
 
 
 @pytest.mark.parametrize(
