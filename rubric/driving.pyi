@@ -5,6 +5,7 @@ from .engine.pipeline import pipeline as pipeline
 from .errors import ProtocolError as ProtocolError
 from .grading.flow import Flow as Flow
 from .grading.flow import flow as flow
+from .grading.steps import together as together
 from .models.retry import retry_delay as retry_delay
 from .values.requests import Ask as Ask
 from .values.requests import Exchange as Exchange

@@ -1,7 +1,6 @@
 # ruff: noqa: I001 - the names stand by what they are for
 
 # Drive: a grade, its options, and what it is given.
-from .engine.grade import CandidateLike as CandidateLike
 from .engine.grade import JudgeLike as JudgeLike
 from .engine.pipeline import CONCURRENCY as CONCURRENCY
 from .engine.pipeline import Options as Options
@@ -22,8 +21,8 @@ from .integrations.mapping import Mapped as Mapped
 from .integrations.mapping import checked_candidate as checked_candidate
 
 # Read: rows, chats and candidates.
-from .engine.sources import Candidates as Candidates
-from .values.chats import candidate_of_chat as candidate_of_chat
+from .engine.sources import one_candidate as one_candidate
+from .engine.logs import candidate_of as candidate_of
 from .engine.logs import candidate_of_conversation as candidate_of_conversation
 from .values.chats import is_chat as is_chat
 from .internals.row_files import rows_in as rows_in
@@ -71,6 +70,7 @@ from .internals.frozen_map import thaw as thaw
 
 # Read and write files: documents with places, and what is wrong with them.
 from .formats.cursor import Cursor as Cursor
+from .formats.cursor import LackingError as LackingError
 from .formats.cursor import Loading as Loading
 from .formats.cursor import Notes as Notes
 from .formats.files import read_text as read_text

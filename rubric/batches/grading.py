@@ -24,9 +24,8 @@ from attrs import define, evolve, field
 from rubric import Budget, DefinitionError, Grades, Judge, ModelError, Rubric, Store
 from rubric.batches import openai
 from rubric.batches.openai import BatchState, Line
-from rubric.driving import Ask, Failure, Reply, Usage, adrive, flow
+from rubric.driving import Ask, Failure, Reply, Usage, adrive, flow, together
 from rubric.embed import (
-    Candidates,
     JudgeLike,
     StoreLike,
     Transport,
@@ -37,8 +36,7 @@ from rubric.embed import (
     run,
     source_of,
 )
-from rubric.engine import Shard
-from rubric.grading.steps import together
+from rubric.engine import Candidates, Shard
 from rubric.models.services import Service
 from rubric.values import AnyJudge
 

@@ -16,7 +16,7 @@ from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw, doubt_of
 from rubric.labelling.page import LabelPage, Results
 from rubric.labelling.sheet import Answer, Sheet, read_answers
-from rubric.results.restoring import result_lines
+from rubric.results import Record
 
 
 @click.command(cls=Command)
@@ -121,7 +121,7 @@ def _results(paths: Sequence[Path], by: str) -> Results:
     for path in paths:
         if not path.is_file():
             raise Refusal(f"{path}: there is no such file")
-        for place, (_, line) in enumerate(result_lines("--results", path)):
+        for place, line in enumerate(Record.data_in("--results", path)):
             name = line.get("key", "") if by == "key" else str(line.get("index", place))
             found.setdefault(name, []).append(line)
     return found

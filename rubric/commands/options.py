@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from rubric import DefinitionError, Judge
 from rubric.commands.output import Refusal, was_given
-from rubric.embed import JudgeLike, fields
+from rubric.embed import JudgeLike, fields, rows_in
 from rubric.formats.registry import format_names
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
@@ -240,6 +240,12 @@ def declared(names: Sequence[str]) -> dict[str, str]:
         if name not in os.environ:
             raise click.UsageError(f"--env {name}: there is no such variable in the environment; set it")
     return {name: os.environ[name] for name in names}
+
+
+def holds_results(path: Path) -> bool:
+    """True if the first line of the file at *path* is a result, or the end of a shard without any."""
+    _, first = next(rows_in("results", path, ".jsonl", broken=lambda _: None), ("", None))
+    return isinstance(first, dict) and not {"findings", "end_of_shard"}.isdisjoint(first)
 
 
 def refuse_folder(out: Path) -> None:

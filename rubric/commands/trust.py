@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from rubric.commands.options import FORMAT, PATH, refuse_folder, refuse_given
+from rubric.commands.options import FORMAT, PATH, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
-from rubric.internals.row_files import first_row
 
 FINE, WORSE = 0, 1
 
@@ -47,7 +46,12 @@ def agree(
     if out is not None:
         refuse_folder(out)
     given: Any = others
-    if others is not None and _holds_results(others):
+    if (
+        others is not None
+        and others.suffix.lower() in (".jsonl", ".ndjson")
+        and others.is_file()
+        and holds_results(others)
+    ):
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)
@@ -62,14 +66,6 @@ def agree(
     if out is not None:
         found.dump(out)
     sys.exit(FINE if drift is None else drift.exit_code)
-
-
-def _holds_results(path: Path) -> bool:
-    """True if the first line of the file at *path* is a result, and no label."""
-    if path.suffix.lower() not in (".jsonl", ".ndjson") or not path.is_file():
-        return False
-    first = first_row(path)
-    return isinstance(first, dict) and "findings" in first
 
 
 @click.command(cls=Command)

@@ -10,11 +10,10 @@ import click
 
 from rubric import Grades, Rubric, load, load_suite
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
-from rubric.commands.options import JUDGE, PATH
+from rubric.commands.options import JUDGE, PATH, holds_results
 from rubric.commands.output import Command, Refusal
 from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
-from rubric.internals.row_files import first_row
 from rubric.suites import Report
 from rubric.view import store_page
 from rubric.view.page import results_page
@@ -37,8 +36,7 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
         raise Refusal(f"{file}: there is no such file")
     with file.open("rb") as opened:
         start = opened.read(16)
-    first = None if start.startswith(_SQLITE) else first_row(file)
-    if isinstance(first, dict) and {"findings", "end_of_shard"} & first.keys():
+    if not start.startswith(_SQLITE) and holds_results(file):
         return _results(file, rubrics, judge)
     if rubrics or judge is not None:
         raise Refusal(f"{file}: --rubric and --judge are for lines of results, and this file holds no result")

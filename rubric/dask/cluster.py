@@ -19,8 +19,8 @@ from distributed.protocol import pickle
 from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
 from rubric.driving import Failure, Usage
-from rubric.embed import Candidates, JudgeLike, as_rubric, fields, judge_or_default, replacing, run, source_of
-from rubric.engine import Placed, Progress, Shard, Share
+from rubric.embed import JudgeLike, as_rubric, fields, judge_or_default, replacing, run, source_of
+from rubric.engine import Candidates, Placed, Progress, Shard, Share
 from rubric.errors import ClusterError
 from rubric.grading.flow import check
 from rubric.store.cache_key import check_identity

@@ -3,8 +3,10 @@ from rubric.grading.planning import Plan as Plan
 from .budget import Amount as Amount
 from .bulk import AsyncGrading as AsyncGrading
 from .bulk import Grading as Grading
+from .grade import CandidateLike as CandidateLike
 from .progress import Progress as Progress
 from .shards import Shard as Shard
 from .shards import merge_results as merge_results
 from .shares import Share as Share
+from .sources import Candidates as Candidates
 from .sources import Placed as Placed

@@ -47,18 +47,32 @@ def entries_of(rows: Sequence[Any]) -> Entries | None:
 # -- what someone said ------------------------------------------------------------------------------------
 
 
-def candidate_of(output: Any, asked: Any = None, **fields: Any) -> Candidate:
+def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fields: Any) -> Candidate:
     """
     Return an *output* of any form as a candidate, with the input or the chat that it answers.
 
     The forms are a text, a chat, a message, the choices of a completion, generations of LangChain, a list of tool
     calls, and other data, which is shown as JSON.
+
+    Args:
+        asked: A text, or a chat: its last message is the input, and those before it are the conversation.
+        answered: Whether a chat must end with an answer; else the output of one that does not is empty.
+        fields: Of the candidate.
+
+    Raises:
+        DefinitionError: The output is a chat that must end with an answer, and does not.
     """
-    said, question = _candidate_in(output), _candidate_in(asked, answers=False)
+    question = _candidate_in(asked, answers=False)
+    try:
+        said = _candidate_in(output)
+    except DefinitionError:
+        if answered:
+            raise
+        said = _candidate_in(output, output="")
     if not question.output:
         return evolve(said, **fields)
-    before = (*question.messages, *([Message("user", question.input)] if question.input else ()))
-    kept = said.messages[len(before) :] if said.messages[: len(before)] == before else said.messages
+    before, between = _conversation(question), said.messages if said.input == question.output else _conversation(said)
+    kept = between[len(before) :] if between[: len(before)] == before else between
     remarks = dict.fromkeys((*question.remarks, *said.remarks))
     return evolve(said, input=question.output, messages=(*before, *kept), remarks=remarks, **fields)
 
@@ -72,12 +86,17 @@ def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, 
     return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
 
 
-def _candidate_in(value: Any, *, answers: bool = True) -> Candidate:
+def _conversation(candidate: Candidate) -> tuple[Message, ...]:
+    """Return the messages before the output, and the input as the last of them."""
+    return (*candidate.messages, *([Message("user", candidate.input)] if candidate.input else ()))
+
+
+def _candidate_in(value: Any, **how: Any) -> Candidate:
     found = _inner(value)
     while found is not value:
         value, found = found, _inner(found)
     if is_chat(chat := [value] if isinstance(value, Mapping) else value):
-        return candidate_of_chat(chat, answers=answers)
+        return candidate_of_chat(chat, **how)
     if isinstance(value, list) and value and all(isinstance(each, Mapping) and "function" in each for each in value):
         return Candidate("", tool_calls=calls_of(value))
     return Candidate(text_of(value))

@@ -14,8 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric import DefinitionError
-from rubric.embed import Cursor, FrozenMap, shorten
-from rubric.formats.cursor import LackingError
+from rubric.embed import Cursor, FrozenMap, LackingError, shorten
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript import inline
 from rubric.formats.javascript_modules import program_at, program_of_file

@@ -241,7 +241,12 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
 def _again(data: dict[str, Any], format: str, lost: Sequence[str]) -> Suite:
     """Return the suite in *data*, read as a file would be."""
     try:
-        return loads_suite(to_json(data), format, source=f"<{format}>")
+        text = to_json(data)
+    except (TypeError, ValueError) as problem:
+        cure = "use texts, finite numbers, booleans, lists and mappings"
+        raise DumpError(f"the suite cannot be written as {format}: {problem}; {cure}") from None
+    try:
+        return loads_suite(text, format, source=f"<{format}>")
     except LoadError as error:
         why = f"nothing is left of it to grade by: {'; '.join(lost)}" if lost else str(error.problems[0])
         raise DumpError(f"the suite cannot be written as {format}: {shorten(why, 1000)}") from None

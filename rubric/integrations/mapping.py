@@ -23,7 +23,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
-from rubric.embed import as_rubric, candidate_of_chat, is_chat
+from rubric.embed import as_rubric, candidate_of, is_chat
 from rubric.values import AnyJudge, as_judge
 from rubric.values.chats import text_of
 
@@ -132,7 +132,7 @@ def default_candidate(inputs: Any, output: Any, reference: Any) -> Candidate:
     asked, expected = beside(inputs), beside(reference)
     said: Any = output.get("messages") if isinstance(output, Mapping) else output
     if is_chat(said):
-        return candidate_of_chat(said, input=asked, reference=expected)
+        return candidate_of(said, asked, reference=expected)
     return Candidate(output_text(output), input=asked, reference=expected)
 
 

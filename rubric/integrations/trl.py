@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, agrade_many
-from rubric.embed import JudgeLike
+from rubric.embed import JudgeLike, candidate_of
 from rubric.integrations.mapping import beside, rubric_of
 from rubric.values import as_judge
-from rubric.values.chats import chat_of, unread_in, why_unanswered
 
 Reward = Callable[..., Coroutine[Any, Any, list[float | None]]]
 
@@ -27,19 +26,7 @@ def default_candidate(prompt: Any, completion: Any, reference: Any = None) -> Ca
     Of a conversational prompt the last message is the input, and those before it the conversation; the tool calls of a
     conversational completion are kept, and its last message is the candidate.
     """
-    asked, _ = chat_of(prompt) if not isinstance(prompt, str) else ((), ())
-    chat = () if isinstance(completion, str) else completion
-    said, calls = chat_of(chat)
-    answered = not why_unanswered(chat)
-    between = said[:-1] if answered else said
-    return Candidate(
-        completion if isinstance(completion, str) else said[-1].content if answered else "",
-        input=prompt if isinstance(prompt, str) else asked[-1].content if asked else "",
-        reference=beside(reference),
-        messages=(*asked[:-1], *between),
-        tool_calls=calls,
-        remarks=unread_in((*(() if isinstance(prompt, str) else prompt), *chat)),
-    )
+    return candidate_of(completion or "", prompt or None, answered=False, reference=beside(reference))
 
 
 def rubric_reward(

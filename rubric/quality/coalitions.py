@@ -21,7 +21,7 @@ from attrs import define, frozen
 
 from rubric import Choices, Criterion, DecisionTree, Leaf, Levels, Rubric
 from rubric.embed import share_interval
-from rubric.scoring.aggregation import Extreme, Part, Rules
+from rubric.scoring.aggregation import Part, Rules
 
 _MOST_STATES = 20_000
 """How many sums and flags are kept at a criterion; beyond it, orders are drawn."""
@@ -89,17 +89,21 @@ class Game:
             number = child.players.stop
         return cls(rubric, children, range(first, number))
 
-    def result(self, answers: _Answers) -> Extreme:
-        """Return the result where each player is at its best or its worst, by the rules of grading."""
+    def passes(self, answers: _Answers) -> bool:
+        """True if the rubric passes where each player is at its best or its worst, by the rules of grading."""
+        return Rules(self.rubric).result(self._parts(answers)).passed
+
+    def _parts(self, answers: _Answers) -> list[Part]:
         parts, rules = list[Part](), Rules(self.rubric)
         for child in self.children:
             if child.level is not None:
-                parts.append(rules.part(child.criterion, child.level.result(answers)))
+                inner = Rules(child.level.rubric).result(child.level._parts(answers))  # noqa: SLF001 - of the same class
+                parts.append(rules.part(child.criterion, inner))
             elif child.questions:
                 parts.append(rules.part(child.criterion, _walk(child, answers)))
             elif child.best is not None and child.worst is not None:
                 parts.append(child.best if answers(child.players.start) else child.worst)
-        return rules.result(parts)
+        return parts
 
     def has_questions(self) -> bool:
         """True if a question of a tree is a player: then a better answer may make a worse score."""
@@ -162,8 +166,8 @@ def solve(game: Game) -> tuple[list[Share], list[float], Literal["exact", "sampl
 def _draw(game: Game) -> tuple[list[Share], list[float]]:
     """Return shares and flips from orders and coalitions drawn at random, always the same ones."""
     n, chance = len(game.players), random.Random(0)  # noqa: S311 - chance, no secret
-    decided, order, base = [0] * n, [*range(n)], game.result(lambda _: False).passed
-    changes = base != game.result(lambda _: True).passed
+    decided, order, base = [0] * n, [*range(n)], game.passes(lambda _: False)
+    changes = base != game.passes(lambda _: True)
     steps = range(n) if game.has_questions() else None
     for _ in range(_DRAWN if changes or steps else 0):
         chance.shuffle(order)
@@ -172,13 +176,13 @@ def _draw(game: Game) -> tuple[list[Share], list[float]]:
             low, high = 0, n
             while high - low > 1:
                 middle = (low + high) // 2
-                changed = game.result(lambda player: place[player] < middle).passed != base  # noqa: B023
+                changed = game.passes(lambda player: place[player] < middle) != base  # noqa: B023
                 low, high = (low, middle) if changed else (middle, high)
             decided[order[low]] += 1
             continue
         before = base
         for at in steps:
-            after = game.result(lambda player: place[player] <= at).passed  # noqa: B023
+            after = game.passes(lambda player: place[player] <= at)  # noqa: B023
             decided[order[at]] += after - before
             before = after
     flips = [0] * n
@@ -186,7 +190,7 @@ def _draw(game: Game) -> tuple[list[Share], list[float]]:
         members = [chance.random() < 0.5 for _ in range(n)]  # noqa: PLR2004 - even chance
         for player in range(n):
             with_it, without = (
-                game.result(lambda one: end if one == player else members[one]).passed  # noqa: B023
+                game.passes(lambda one: end if one == player else members[one])  # noqa: B023
                 for end in (True, False)
             )
             flips[player] += with_it != without
@@ -227,7 +231,7 @@ class _Counting:
         """Return for each player, by size, how many coalitions without it pass with it, less those that cease to."""
         found: list[list[int]] = [[] for _ in range(self.players)]
         counts = self._forward(game, top=True)
-        ends = {state: int(_finish(game.rubric, counts.grid, state).passed) for state in counts.final}
+        ends = {state: int(Rules(game.rubric).finish(*_ending(counts.grid, state)).passed) for state in counts.final}
         self._backward(game, counts, ends, found)
         return found
 
@@ -266,8 +270,9 @@ class _Counting:
 
     def _results(self, rubric: Rubric, child: Child, inner: _Counts | None) -> Iterator[tuple[Any, Part, int]]:
         if child.level is not None and inner is not None:
+            ended = Rules(child.level.rubric)
             for state, ways in inner.final.items():
-                yield state, Rules(rubric).part(child.criterion, _finish(child.level.rubric, inner.grid, state)), ways
+                yield state, Rules(rubric).part(child.criterion, ended.finish(*_ending(inner.grid, state))), ways
         elif child.questions:
             ways_to: dict[float, int] = {}
             for leaf, ways in self._leaves(child.questions[0], 1):
@@ -371,7 +376,7 @@ def _join(join: _Joined, state: _Move, move: _Move, *, top: bool) -> _Move:
     return join(state[0], move[0]), flags
 
 
-def _finish(rubric: Rubric, grid: int, state: _Move) -> Extreme:
-    """Return the result of a final state."""
+def _ending(grid: int, state: _Move) -> tuple[Fraction, bool, bool]:
+    """Return the final *state* as `Rules.finish` takes it: the combination's, whether it is gated, whether it fails."""
     value, flags = state
-    return Rules(rubric).finish(Fraction(value, grid), gated=bool(flags & _GATED), fails=bool(flags))
+    return Fraction(value, grid), bool(flags & _GATED), bool(flags)

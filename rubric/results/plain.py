@@ -8,9 +8,10 @@ that was read without its rubric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from math import isfinite
+from pathlib import Path
 from sys import float_info
 from types import NoneType, UnionType
 from typing import (
@@ -33,7 +34,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import NoTruth
 from rubric.internals.fields import misspelt, suggest
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.row_files import check_finite
+from rubric.internals.row_files import check_finite, rows_in
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.scoring.aggregation import Verdict
@@ -130,6 +131,21 @@ class Record(NoTruth, Plain):
             **{name: getattr(result.outcome, name) for name in _OF_OUTCOME},
             **{name: getattr(result, name) for name in _OF_RESULT},
         )
+
+    @staticmethod
+    def data_in(field: str, path: Path) -> Iterator[dict[str, Any]]:
+        """
+        Yield the data of each result in the file of lines at *path*, without marks of shards.
+
+        Raises:
+            DefinitionError: There is no such file, or a line holds no result; *field* is the argument that names it.
+        """
+        for where, data in rows_in(field, path, ".jsonl"):
+            if isinstance(data, dict) and "end_of_shard" in data:
+                continue
+            if not isinstance(data, dict) or not {"findings", "score", "passed", "verdict"} <= data.keys():
+                raise DefinitionError(where, "is no result; `grade-many --out` and to_jsonl write them")
+            yield data
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""

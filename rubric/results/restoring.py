@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.internals.row_files import rows_in
 from rubric.internals.text import shorten
 from rubric.results.plain import Record
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
@@ -18,16 +16,6 @@ from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rubric.results.result import JudgeOf
-
-
-def result_lines(field: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the data of each result in the file of lines at *path*, without marks of shards."""
-    for where, data in rows_in(field, path, ".jsonl"):
-        if isinstance(data, dict) and "end_of_shard" in data:
-            continue
-        if not isinstance(data, dict) or not {"findings", "score", "passed", "verdict"} <= data.keys():
-            raise DefinitionError(where, "is no result; `grade-many --out` and to_jsonl write them")
-        yield where, data
 
 
 def restored(

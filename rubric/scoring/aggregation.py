@@ -402,7 +402,7 @@ class Rules:
         criterion, combination = part.rule.criterion, Combination(self.rubric.aggregation)
         return combination.value(exact(part.contribution), exact(criterion.weight), earns=self.earns(criterion))
 
-    def finish(self, state: Fraction, *, gated: bool, fails: bool) -> Extreme:
+    def finish(self, state: Fraction, gated: bool, fails: bool, /) -> Extreme:  # noqa: FBT001 - a state, in three parts
         """Return the result of the final *state* of a combination; *fails*: whatever its score is."""
         score = self.combination.finish(state)
         passed = not fails and meets(self.rubric, float(score))

@@ -37,7 +37,6 @@ from rubric import (
 from rubric.driving import Usage
 from rubric.embed import (
     CONCURRENCY,
-    CandidateLike,
     Check,
     JudgeLike,
     Limiter,
@@ -52,11 +51,12 @@ from rubric.embed import (
     fields,
     guided,
     judge_or_default,
+    one_candidate,
     rows_in,
     run,
 )
+from rubric.engine import CandidateLike
 from rubric.engine.bulk import session
-from rubric.engine.sources import one_candidate
 from rubric.grading.prompting import text_of_candidate
 from rubric.results import NotApplicable, Scored
 from rubric.trust.win_rates import Preferences, Side

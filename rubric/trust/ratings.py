@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
 from rubric.embed import Check, Finding, fields, shorten
-from rubric.results import Scored
-from rubric.results.restoring import result_lines
+from rubric.results import Record, Scored
 from rubric.suites.report import Report
 from rubric.trust.inference import Codes, Floats
 from rubric.trust.labels import Label, Labels, Value
@@ -244,7 +243,7 @@ def _votes(results: Sequence[Grade | Ungraded], columns: Mapping[str, tuple[Scal
 
 def _of_lines(path: Path) -> Judged:
     """Return the results in a file of lines; the scales of criteria are inferred from what was said."""
-    lines = [data for _, data in result_lines("grades", path)]
+    lines = [*Record.data_in("grades", path)]
     if not lines:
         raise DefinitionError(path.name, "there is no result in it")
     said: dict[str, list[Any]] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, grade, grade_many, plan
+from rubric.engine.logs import candidate_of
 from rubric.engine.sources import as_candidate, source_of
 from tests.harnesses import harness
 
@@ -270,3 +271,19 @@ def test_a_log_of_inspect(tmp_path: Path) -> None:
     ]
     with pytest.raises(DefinitionError, match="has no columns"):
         grade_many(path, "Is polite", "offline", columns={"input": "q"})
+
+
+def test_what_the_user_said_between_two_answers_is_kept() -> None:
+    """An output of several turns is a conversation after the question; its last message is graded."""
+    turns = [{"role": "assistant", "content": "Which?"}, {"role": "user", "content": "The red one."}]
+    made = candidate_of([*turns, {"role": "assistant", "content": "It costs 5."}], "What does it cost?")
+    assert (made.input, made.output) == ("What does it cost?", "It costs 5.")
+    assert [message.content for message in made.messages] == ["Which?", "The red one."]
+
+
+def test_a_chat_without_an_answer_has_an_empty_output_where_that_is_allowed() -> None:
+    """What was said before is its conversation; elsewhere it is refused."""
+    chat = [{"role": "assistant", "content": "I look."}, {"role": "tool", "content": "5"}]
+    assert candidate_of(chat, "What?", answered=False).output == ""
+    with pytest.raises(DefinitionError, match="the last of messages is no answer"):
+        candidate_of(chat, "What?")

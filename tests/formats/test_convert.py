@@ -75,6 +75,15 @@ def test_what_a_format_cannot_hold_is_told(form: str) -> None:
     assert "Is warm" in str(written)
 
 
+@pytest.mark.parametrize("form", ["promptfoo", "agentv-2", "native"])
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, b"x"])
+def test_a_value_that_no_file_can_hold_is_refused(form: str, value: object) -> None:
+    """Whatever the format is, it is a `DumpError` that says what can be written."""
+    case = Case("a", Rubric(criteria=[Criterion("Is warm")]), output=GOOD, metadata={"note": value})
+    with pytest.raises(DumpError, match="use texts, finite numbers, booleans, lists and mappings"):
+        convert(Suite("s", [case]), form)
+
+
 def test_a_difference_that_no_writer_tells_is_told_all_the_same() -> None:
     """What is written is read again: HealthBench's judge follows rules that the rubric does not have."""
     (told,) = convert(Suite("s", [Case("a", SIGNED, output=GOOD)]), "healthbench").dropped

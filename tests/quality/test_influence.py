@@ -116,7 +116,7 @@ def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric
     game = coalitions.Game.of(rubric, nested=True)
     n = len(game.players)
     assume(n <= 9)
-    wins = {members: game.result(lambda player: bool(members[player])).passed for members in subsets(n)}  # noqa: B023
+    wins = {members: game.passes(lambda player: bool(members[player])) for members in subsets(n)}  # noqa: B023
     found, _, _ = coalitions.solve(game)
     assert [one.value for one in found] == pytest.approx(shares_and_flips(wins, n)[0], abs=1e-9)
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from rubric import Criterion, Judge, Message, Rubric
-from rubric.embed import NOTHING, Cursor, fields, is_chat, shorten
+from rubric import Criterion, DefinitionError, Judge, Message, Rubric
+from rubric.embed import NOTHING, Cursor, candidate_of, fields, is_chat, shorten
 from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
@@ -28,7 +28,6 @@ from rubric.formats.rubric_items import check_fields
 from rubric.suites.cases import Case, Turn
 from rubric.suites.providers import Provider
 from rubric.values import Unsupported
-from rubric.values.chats import why_unanswered
 
 BORDERLINE = 0.6
 """Where the borderline band of generation 1 begins."""
@@ -226,8 +225,10 @@ def _output(test: Test, graders: list[Grader]) -> str | None:
         return None
     if not is_chat(found.value) or not all("role" in one for one in found.value):
         return read_text(found, test.scope)
-    if why := why_unanswered(found.value):
-        found.warn(f"{why.partition(';')[0]}; the case is ungraded")
+    try:
+        candidate_of(found.value)
+    except DefinitionError as problem:
+        found.warn(f"{problem.message.partition(';')[0]}; the case is ungraded")
         graders.append(Grader("output", Unsupported("an output without an answer of the assistant")))
         return None
     own = [one for one in found.value if one["role"] == "assistant"]

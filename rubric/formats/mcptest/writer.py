@@ -26,8 +26,7 @@ from rubric import (
     When,
     YesNo,
 )
-from rubric.embed import fields
-from rubric.formats.fields import free
+from rubric.embed import fields, thaw
 from rubric.formats.losses import Held, Losses, averaged
 from rubric.formats.mcptest.reader import Axes, cells, model_name
 from rubric.formats.mcptest.rubrics import FIELDS, OPTIONS, SCALES
@@ -168,7 +167,7 @@ def write(suite: Suite) -> tuple[Data, list[str]]:
         cases = cases[taken:]
     rubrics = {"rubrics": {name: data for name, (_, data) in shared.items()}} if shared else {}
     own = {"scorers": [*named.values()]} if named else {}
-    return free({**rubrics, "evals": evals, **own}), losses.sentences
+    return thaw({**rubrics, "evals": evals, **own}), losses.sentences
 
 
 def _eval(losses: Losses, case: Case, axes: Axes, judge: AnyJudge | None, shared: Shared) -> Data | None:

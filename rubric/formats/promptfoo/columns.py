@@ -14,8 +14,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, LoadError, Message
-from rubric.embed import Cursor, shorten
-from rubric.formats.cursor import LackingError
+from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import (
     expand_at,

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rubric import DefinitionError, RubricError
-from rubric.embed import Cursor, shorten
-from rubric.formats.cursor import LackingError
+from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.javascript_files import FileProgram, file_program
 from rubric.formats.javascript_modules import is_javascript_file, program_at, program_of_file
 from rubric.formats.python import is_python_file, python_function

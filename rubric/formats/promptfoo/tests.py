@@ -17,10 +17,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import Cursor, shorten
+from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats import pdf
 from rubric.formats.assertion_types import assertion_of
-from rubric.formats.cursor import LackingError
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
     LackingFileError,

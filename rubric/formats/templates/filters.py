@@ -17,8 +17,7 @@ from urllib.parse import quote
 from jinja2.runtime import Undefined
 
 from rubric import DefinitionError
-from rubric.embed import shorten
-from rubric.formats.cursor import LackingError
+from rubric.embed import LackingError, shorten
 from rubric.formats.json_values import javascript_data, javascript_number
 
 LARGEST = 1_000_000

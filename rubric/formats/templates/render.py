@@ -19,8 +19,7 @@ from attrs import define, field, frozen
 from jinja2 import Template, TemplateError, nodes
 
 from rubric import DefinitionError
-from rubric.embed import Cursor, Loading, Wording, shorten
-from rubric.formats.cursor import LackingError
+from rubric.embed import Cursor, LackingError, Loading, Wording, shorten
 from rubric.formats.templates.filters import as_text, joined
 from rubric.formats.templates.sandbox import Counting, Sandbox, check
 

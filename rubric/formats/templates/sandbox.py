@@ -20,8 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from rubric import DefinitionError
-from rubric.embed import fields
-from rubric.formats.cursor import LackingError
+from rubric.embed import LackingError, fields
 from rubric.formats.templates.filters import FILTERS, as_text, check_size, joined
 
 MOST_PARTS = 10_000
