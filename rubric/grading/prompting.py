@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
 
-from rubric.grading.response_format import Form, shape_of
+from rubric.grading.reply_parser import shape_of
+from rubric.grading.response_format import Form
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render

@@ -23,7 +23,8 @@ Read findings from a reply. A reply is untrusted text: an unclear one has no ver
 | a refusal | refusal |
 | no text | bad response |
 
-An unreadable reply is `Unjudged`, never a score.
+An unreadable reply is `Unjudged`, never a score. A type of answer has its verdict here whole: the form in which a judge
+is asked for it (`shape_of`), and how it is read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, assert_never, cast
+from typing import Any, NamedTuple, assert_never, cast
 
 from attrs import evolve
 
@@ -42,7 +43,7 @@ from rubric.grading.json_extraction import Ambiguous, find_object, find_objects,
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
 from rubric.internals.secrets import MASK, redact
-from rubric.internals.text import shorten
+from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
@@ -276,7 +277,7 @@ def _read_free(ask: Ask, text: str) -> Finding:
 
     criterion = ask.criteria[0]
     value, reason = free_text.read(ask, text)
-    key = _VALUES[type(criterion.answer)][0]
+    key = keys_of(criterion.answer)[0]
     return _scored(ask, criterion, {key: value, "reason": reason})
 
 
@@ -293,7 +294,36 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
         return _unjudged(criterion, _failure(ask, "unreadable", str(problem)), _encodable(str(mine[0])))
 
 
-# -- what it says --------------------------------------------------------------------------------------
+# -- what it says, for each type of answer -----------------------------------------------------------------
+
+
+_HUNDREDTHS = [0, *[n / 100 for n in range(1, 100)], 1]
+"""The scores from 0 to 1 as values: llama.cpp ignores the bounds of a `number`, and no judge tells finer."""
+
+
+class Shape(NamedTuple):
+    """The key of a verdict, its type in JSON Schema, and the values it may have: as the prompt says it, and each."""
+
+    key: str
+    type: str
+    values: str
+    each: Sequence[bool | float | str] = ()
+
+
+def shape_of(answer: Answer) -> Shape:
+    """Return the key, the type and the values of a verdict on *answer*."""
+    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
+        case YesNo():
+            return Shape("verdict", "boolean", "true or false", (True, False))
+        case Unit():
+            return Shape("score", "number", "a number from 0 to 1", _HUNDREDTHS)
+        case Levels(low=low, high=high):
+            return Shape("score", "integer", f"a whole number from {low} to {high}", range(low, high + 1))
+        case Choices(choices=choices):
+            labels = [c.label for c in choices]
+            return Shape("choice", "string", "one of " + ", ".join(map(as_json, labels)), labels)
+        case never:
+            assert_never(never)
 
 
 def keys_of(answer: Answer) -> Sequence[str]:
@@ -324,7 +354,7 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
 
 def _refuse_synonyms(ask: Ask, answer: Answer, said: Mapping[str, Any]) -> None:
     """Refuse other keys for what must not hold: `passed: true` may mean that it holds, or that all is well."""
-    asked = {"verdict" if ask.many else _VALUES[type(answer)][0]}
+    asked = {"verdict" if ask.many else keys_of(answer)[0]}
     asked |= {"pass"} if isinstance(answer, Unit) and answer.flag else set()
     if others := [key for key in dict.fromkeys((*keys_of(answer), *_VERDICTS)) if key in said and key not in asked]:
         raise _unexpected(f'the verdict under "{min(asked - {"pass"})}" alone, as the text must not hold', others)

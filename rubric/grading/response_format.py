@@ -1,7 +1,7 @@
 """
 The form of a reply: what a judge is asked to write, as text and as a JSON Schema.
 
-A new type of answer is declared in `shape_of`; `rubric.grading.reply_parser` reads it back.
+What a verdict on each type of answer looks like is in `rubric.grading.reply_parser`, which reads it back.
 
 There are two schemas. Vendors keep what they make of a schema, so theirs is the same for all criteria of a kind. A
 server that compiles it for each request (llama.cpp, vLLM, Ollama) can hold a model to more: `Form.exact` has the
@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from json import dumps
-from typing import Any, NamedTuple, assert_never, cast
+from typing import Any
 
 from attrs import evolve, frozen
 
+from rubric.grading.reply_parser import Shape, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.internals.text import as_json
 from rubric.scoring.aggregation import asks_evidence
-from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, YesNo
+from rubric.values.answers import Choices, Unit
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import MOST_TOKENS
@@ -41,36 +41,8 @@ such as `jxjxjx` are 400 tokens; a bound on the word ends that. A pattern and a 
 llama.cpp drops the length, and vLLM's xgrammar refuses the schema.
 """
 
-_HUNDREDTHS = [0, *[n / 100 for n in range(1, 100)], 1]
-"""The scores from 0 to 1 as values: llama.cpp ignores the bounds of a `number`, and no judge tells finer."""
-
 _MOST_VALUES = 101
 _FRAME, _EACH = 256, 64  # tokens of prose or white space around a verdict, and of its keys, its id and its nonce
-
-
-class Shape(NamedTuple):
-    """The key of a verdict, its type in JSON Schema, and the values it may have: as the prompt says it, and each."""
-
-    key: str
-    type: str
-    values: str
-    each: Sequence[bool | float | str] = ()
-
-
-def shape_of(answer: Answer) -> Shape:
-    """Return the key, the type and the values of a verdict on *answer*."""
-    match cast("JudgeAnswer", answer):  # other answers are never asked for in a reply
-        case YesNo():
-            return Shape("verdict", "boolean", "true or false", (True, False))
-        case Unit():
-            return Shape("score", "number", "a number from 0 to 1", _HUNDREDTHS)
-        case Levels(low=low, high=high):
-            return Shape("score", "integer", f"a whole number from {low} to {high}", range(low, high + 1))
-        case Choices(choices=choices):
-            labels = [c.label for c in choices]
-            return Shape("choice", "string", "one of " + ", ".join(map(as_json, labels)), labels)
-        case never:
-            assert_never(never)
 
 
 @frozen

@@ -1,8 +1,8 @@
 """
 Types of answers to a criterion, with the place in 0..1 of each answer; and scales that show a score.
 
-A further answer for judges has its class here, as a member of `JudgeAnswer`; its schema in `grading.response_format`,
-its reader in `grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
+A further answer for judges has its class here, as a member of `JudgeAnswer`; how it is asked for and read is in
+`grading.reply_parser`, and its form in files in `formats.native.answers`. Type checkers and
 `tests/values/test_closed_unions.py` name each of them that is missing.
 """
 

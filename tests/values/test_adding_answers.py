@@ -1,8 +1,8 @@
 """
 Each answer and each check is known everywhere that files need it; a new one that was forgotten is named here.
 
-An answer is added in `values/answers`, `grading/response_format`, `grading/reply_parser` and `formats/native/answers`; a
-check in `values/checks`, `grading/code_checks` and `formats/native/checks`.
+An answer is added in `values/answers`, `grading/reply_parser` and `formats/native/answers`; a check in `values/checks`,
+`grading/code_checks` and `formats/native/checks`.
 """
 
 from __future__ import annotations
