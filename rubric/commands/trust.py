@@ -46,12 +46,7 @@ def agree(
     if out is not None:
         refuse_folder(out)
     given: Any = others
-    if (
-        others is not None
-        and others.suffix.lower() in (".jsonl", ".ndjson")
-        and others.is_file()
-        and holds_results(others)
-    ):
+    if others is not None and others.is_file() and holds_results(others):
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)

@@ -19,7 +19,7 @@ from distributed.protocol import pickle
 from rubric import Budget, DefinitionError, Grade, Grades, Limits, Rubric, RubricError, Store, Ungraded, grade_many
 from rubric.dask.limits import PermitLimiter, PermitPlugin, RunSettings
 from rubric.driving import Failure, Usage
-from rubric.embed import JudgeLike, as_rubric, fields, judge_or_default, replacing, run, source_of
+from rubric.embed import JudgeLike, Options, as_rubric, fields, judge_or_default, replacing, run, source_of
 from rubric.engine import Candidates, Placed, Progress, Shard, Share
 from rubric.errors import ClusterError
 from rubric.grading.flow import check
@@ -118,16 +118,14 @@ def grade_on_cluster(
     return Grades(sorted(results, key=lambda result: result.index or 0))
 
 
-def _check(client: object, concurrency: object, in_doubt: object, budget: object, limits: object) -> None:
+def _check(client: object, concurrency: int, in_doubt: object, budget: Budget | None, limits: object) -> None:
     if not isinstance(client, Client) or client.asynchronous:
         raise fields.refuse("client", client, "a distributed.Client that is not asynchronous")
-    fields.check_count("concurrency", concurrency)
+    Options(concurrency, budget=budget)  # which refuses what `grade_many` does
     if in_doubt not in get_args(InDoubt):
         raise fields.refuse("in_doubt", in_doubt, "'retry' or 'hold'")
     if limits is not None and not isinstance(limits, Limits):
         raise fields.refuse("limits", limits, "Limits, such as Limits(rpm=500)")
-    if budget is not None and not isinstance(budget, Budget):
-        raise fields.refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
 
 
 def _check_sendable(rubric: Rubric, judge: AnyJudge, items: Sequence[Placed]) -> None:

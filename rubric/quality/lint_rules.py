@@ -248,7 +248,7 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
     if one.is_unwanted:
         return False
     if isinstance(held, Equals) and not held.ignore_case and _is_of_text(wanted):
-        return _meets(held.text, wanted) == other.is_unwanted
+        return (_found_of(wanted, held.text).score == 1) == other.is_unwanted
     if other.is_unwanted:  # what must be there holds what must not
         return any(_is_of_text(wanted) and _found_within(wanted, text) for text in _required_texts(held))
     if isinstance(held, StartsWith) and isinstance(wanted, StartsWith) and not (held.ignore_case or wanted.ignore_case):
@@ -263,10 +263,6 @@ def _is_of_text(answer: object) -> TypeGuard[Check]:
     return isinstance(answer, Check) and not isinstance(
         answer, Holds | Script | Unsupported | Decided | Calls | Trajectory | Within | Similar
     )
-
-
-def _meets(text: str, check: Check) -> bool:
-    return _found_of(check, text).score == 1
 
 
 def _found_of(check: Check, text: str) -> Scored:
@@ -288,7 +284,7 @@ def _required_texts(answer: object) -> tuple[str, ...]:
 
 def _found_within(wanted: object, text: str) -> bool:
     """True if a text that contains *text* meets *wanted*, a check for parts of texts."""
-    return isinstance(wanted, Contains) and _meets(text, wanted)
+    return isinstance(wanted, Contains) and _found_of(wanted, text).score == 1
 
 
 @_rule("anchor-off-scale", "error")
@@ -423,7 +419,7 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
 
 def _implies(stronger: object, weaker: object) -> bool:
     texts = (stronger.text,) if isinstance(stronger, Equals) and not stronger.ignore_case else _required_texts(stronger)
-    return isinstance(weaker, Contains) and any(_meets(text, weaker) for text in texts)
+    return isinstance(weaker, Contains) and any(_found_of(weaker, text).score == 1 for text in texts)
 
 
 def _hashable(key: object) -> object:
@@ -493,7 +489,7 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
     judged = subject.rubric.judged
     checks = [c.answer for c in judged if _is_of_text(c.answer) and c.when is None]
     if judged and len(checks) == len(judged):
-        scores = [float(_meets(case.input, check)) for check in checks]
+        scores = [_found_of(check, case.input).score for check in checks]
         parts = [Rules(subject.rubric).part(criterion, score) for criterion, score in zip(judged, scores, strict=True)]
         if Rules(subject.rubric).result(parts).passed:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")

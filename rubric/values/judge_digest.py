@@ -16,28 +16,27 @@ class Digested(Shown):
     @property
     def digest(self) -> str:
         """
-        Hold 16 hexadecimal digits of what it is asked with: a judge with another digest may answer differently.
+        16 hexadecimal digits of what it is asked with: a judge with another digest may answer differently.
 
         Keys, addresses and what concerns the transport alone (timeout, retries, threads) do not count.
         """
         return _digest(self)
 
-    def settings(self) -> Any:
-        """Return what the digest is of, as plain data."""
+    def _settings(self) -> Any:
         return [type(self).__name__, {f.name: settings_of(getattr(self, f.name)) for f in shown_fields(self)}]
 
 
 def settings_of(value: Any) -> Any:
     """Return the *value* of a field of a judge as plain data."""
     if isinstance(value, Digested):
-        return value.settings()
+        return value._settings()  # noqa: SLF001 - of this class
     if isinstance(value, tuple):
         return [settings_of(each) for each in value]
     return getattr(value, "__qualname__", value)
 
 
 def _digest_of(judge: Digested) -> str:
-    plain = json.dumps(judge.settings(), sort_keys=True, default=str)
+    plain = json.dumps(settings_of(judge), sort_keys=True, default=str)
     return sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

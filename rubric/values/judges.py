@@ -328,8 +328,7 @@ class Judge(Digested):
         """Return the judge itself; of a jury, a panel or a cascade, every single judge in it."""
         return (self,)
 
-    def settings(self) -> Any:
-        """Return what its digest is of, as plain data."""
+    def _settings(self) -> Any:
         params = {name: each for name, each in masked(thaw(self.params)).items() if name not in _ADDRESSES}
         fields = {f.name: settings_of(getattr(self, f.name)) for f in shown_fields(self) if f.name not in _TRANSPORT}
         return {"model": self.name, **fields, **({"params": params} if params else {})}
