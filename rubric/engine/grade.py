@@ -81,9 +81,9 @@ def grade(
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
-    given = _with_fields(candidate, input, reference, context)
+    beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return graded(background_loop.run(_run(given, rubric, judge, options)))
+    return graded(background_loop.run(_run(candidate, beside, rubric, judge, options)))
 
 
 @guided
@@ -102,9 +102,9 @@ async def agrade(
     context: str = "",
 ) -> Grade:
     """Grade *candidate* like `grade`, without holding up the event loop."""
-    given = _with_fields(candidate, input, reference, context)
+    beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return graded(await _run(given, rubric, judge, options))
+    return graded(await _run(candidate, beside, rubric, judge, options))
 
 
 @guided
@@ -134,9 +134,9 @@ def evaluate(
         ...         print(ungraded.bounds, ungraded.failures)
         0.5
     """
-    given = _with_fields(candidate, input, reference, context)
+    beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return background_loop.run(_run(given, rubric, judge, options))
+    return background_loop.run(_run(candidate, beside, rubric, judge, options))
 
 
 @guided
@@ -155,38 +155,29 @@ async def aevaluate(
     context: str = "",
 ) -> Grade | Ungraded:
     """Grade *candidate* like `evaluate`, without holding up the event loop."""
-    given = _with_fields(candidate, input, reference, context)
+    beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return await _run(given, rubric, judge, options)
+    return await _run(candidate, beside, rubric, judge, options)
 
 
 async def _run(
     candidate: CandidateLike,
+    beside: Mapping[str, str],
     rubric: Rubric | str | Path,
     judge: JudgeLike | None,
     options: Options,
 ) -> Grade | Ungraded:
     check_loop()
     if isinstance(candidate, Path) or isinstance(rubric, Path):  # a file may be on a slow disk
-        candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate), as_rubric(rubric)))
+        candidate, rubric = await asyncio.to_thread(lambda: (one_candidate(candidate, **beside), as_rubric(rubric)))
+        beside = {}
     judges = judge_or_default(judge)
-    one = one_candidate(candidate)
-    by = as_rubric(rubric)
+    one, by = one_candidate(candidate, **beside), as_rubric(rubric)
     if not options.is_slow_to_open:
         opened = options.pipeline()
         return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
         return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
-
-
-def _with_fields(candidate: CandidateLike, input: str, reference: str, context: str) -> CandidateLike:
-    """Return *candidate* with the fields that are given beside it; one that has fields of its own takes none."""
-    if input == reference == context == "":
-        return candidate
-    if not isinstance(candidate, str | Path):
-        name = "input" if input else "reference" if reference else "context"
-        raise DefinitionError(name, f"the candidate has its own fields; write Candidate(..., {name}=...)")
-    return evolve(one_candidate(candidate), input=input, reference=reference, context=context)
 
 
 def check_loop() -> None:

@@ -183,13 +183,22 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {_called(item)}")
 
 
-def one_candidate(value: object, /, field: str = "candidate") -> Candidate:
+def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> Candidate:
     """
     Return *value*, given as the argument *field* of a function such as `grade`, as one candidate; a `Path` is read.
 
+    Args:
+        beside: Fields of a text or of a file's that are given beside it, such as `input`; '' for those that are not.
+
     Raises:
-        DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text.
+        DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text; or it has fields
+            of its own, and some are given beside it.
     """
+    given: dict[str, Any] = {name: text for name, text in beside.items() if text != ""}
+    if given:
+        if not isinstance(value, str | Path):
+            raise DefinitionError(field, f"it has its own fields; write Candidate(..., {next(iter(given))}=...)")
+        return evolve(one_candidate(value, field), **given)
     if isinstance(value, Candidate):
         return value
     if isinstance(value, str):

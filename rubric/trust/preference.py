@@ -283,7 +283,8 @@ def prefer(
         >>> prefer("Thanks for waiting!", "Wait.", "Says thank you", lambda messages: '{"choice": "1"}').outcome
         'inconsistent'
     """
-    pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    beside = {"input": input, "reference": reference, "context": context}
+    pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
     options = Options(concurrency, store, budget, limits, keep)
     return run(_preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
 
@@ -306,7 +307,8 @@ async def aprefer(
     context: str = "",
 ) -> Preference:
     """Say which is better like `prefer`, without holding up the event loop."""
-    pair = Pair(_given(a, "a", input, reference, context), _given(b, "b", input, reference, context))
+    beside = {"input": input, "reference": reference, "context": context}
+    pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
     options = Options(concurrency, store, budget, limits, keep)
     return (await _preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
 
@@ -391,15 +393,6 @@ class Pair:
         return {name: getattr(self.a, name) or getattr(self.b, name) for name in _SHARED}
 
 
-def _given(candidate: CandidateLike, name: str, input: str, reference: str, context: str) -> Candidate:
-    one = one_candidate(candidate, name)
-    if input == reference == context == "":
-        return one
-    if not isinstance(candidate, str | Path):
-        raise DefinitionError(name, "it has its own fields; write Candidate(..., input=...)")
-    return evolve(one, input=input, reference=reference, context=context)
-
-
 def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
     if isinstance(pairs, Path):
         pairs = [row for _, row in rows_in("pairs", pairs)]
@@ -427,13 +420,13 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
                 free = next((name for name in item if name not in (*_ROW, *columns.values())), ...)
                 why = f"there is no column {columns.get(side, side)!r}; name it: "
                 raise DefinitionError(side, Wording(why, columns={**columns, side: free}))
-        shared = [str(row[name] or "") for name in ("input", "reference", "context")]
-        a, b = (_given(row[side], side, *shared) for side in "ab")
+        shared = {name: str(row[name] or "") for name in ("input", "reference", "context")}
+        a, b = (one_candidate(row[side], side, **shared) for side in "ab")
         key, group = ("" if row[name] is None else str(row[name]) for name in ("key", "group"))
         return Pair(a, b, key, group, (str(row["model_a"] or "a"), str(row["model_b"] or "b")))
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise fields.refuse("", item, "a pair (a, b), or a mapping with a and b")
-    a, b = (_given(one, name, "", "", "") for one, name in zip(item, "ab", strict=True))
+    a, b = (one_candidate(one, name) for one, name in zip(item, "ab", strict=True))
     return Pair(a, b, a.key or b.key, a.group or b.group)
 
 
