@@ -366,7 +366,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
 
     @property
     def is_reviewed(self) -> bool:
-        """True unless the rubric, or one nested in it, says `reviewed: false`."""
+        """True unless the rubric, or one nested in it, has `reviewed` set to false."""
         nested = (criterion.answer for criterion in self.criteria if isinstance(criterion.answer, Rubric))
         return self.reviewed is not False and all(rubric.is_reviewed for rubric in nested)
 
