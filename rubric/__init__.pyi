@@ -48,8 +48,6 @@ from .values.answers import ScoreRange as ScoreRange
 from .values.answers import Unit as Unit
 from .values.answers import YesNo as YesNo
 from .values.candidates import Candidate as Candidate
-from .values.candidates import Message as Message
-from .values.candidates import ToolCall as ToolCall
 from .values.checks import Calls as Calls
 from .values.checks import Contains as Contains
 from .values.checks import ContainsAll as ContainsAll
@@ -71,6 +69,8 @@ from .values.judges import Jury as Jury
 from .values.judges import Model as Model
 from .values.judges import Panel as Panel
 from .values.rubrics import Rubric as Rubric
+from .values.runs import Message as Message
+from .values.runs import ToolCall as ToolCall
 from .values.trees import DecisionTree as DecisionTree
 from .values.trees import Leaf as Leaf
 from .values.trees import ask as ask

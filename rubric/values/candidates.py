@@ -13,49 +13,14 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
-from rubric.internals.frozen_map import FrozenMap, freeze
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 from rubric.values.images import is_address
+from rubric.values.runs import Message, ToolCall
 
 T = TypeVar("T")
-
-
-@guided_class
-@frozen(repr=False)
-class ToolCall(Shown):
-    """
-    One call of a tool in the candidate's run: its *name*, *arguments* and *result*.
-
-    Args:
-        turn: The number of the answer in the conversation for which it was called; None: for the output.
-    """
-
-    name: str = field(validator=fields.text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
-    result: Any = field(default=None, kw_only=True, converter=freeze)
-    turn: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
-
-
-@guided_class
-@frozen(repr=False)
-class Message(Shown):
-    """
-    One message of a chat that belongs to the candidate.
-
-    Args:
-        reference: Of an answer of the assistant: a reference answer, which a judge of this turn is shown.
-    """
-
-    role: str = field(validator=fields.text)
-    content: str = field(validator=fields.string)
-    reference: str = field(default="", kw_only=True, validator=fields.string)
-
-    def __attrs_post_init__(self) -> None:
-        if self.reference and self.role != "assistant":
-            message = f"only an answer of the assistant has a reference, and this message is of the role {self.role!r}"
-            raise DefinitionError("reference", message)
 
 
 _amount = fields.optional(fields.number(0, float("inf")))

@@ -1,0 +1,201 @@
+"""
+Runs of agents: what was said, called, handed on and changed, in the order in which it happened.
+
+An event is a `Message`, a `ToolCall`, a `SubRun` or a `State`. Its step is its place: `3` is the third event of a run,
+`3.2` the second event of the run of the sub-agent that the third event started. A judge, evidence, rules, pages and
+plain data name an event by its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, get_args
+
+from attrs import Attribute, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
+from rubric.internals.frozen_map import FrozenMap, freeze
+from rubric.internals.guided import guided_class
+
+MediaKind = Literal["image", "audio", "video", "document"]
+MEDIA_KINDS: Final[tuple[MediaKind, ...]] = get_args(MediaKind)
+
+
+def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
+    return fields.as_map("metadata", value)
+
+
+_metadata = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
+_seconds = fields.optional(fields.number(0, float("inf")))
+
+
+def _one_kind(_: Any, attribute: Attribute[Any], value: object) -> None:
+    fields.check_name(attribute.name, value, MEDIA_KINDS)
+
+
+@guided_class
+@frozen(repr=False)
+class Media(Shown):
+    """
+    A picture, a recording, a film or a document in a run.
+
+    Args:
+        kind: `image`, `audio`, `video` or `document`.
+        address: A `data:` URL with its content in base 64, an `https://` address, or the name under which a log keeps
+            it. A judge is shown the first two; of the third, that it was there.
+        name: Such as that of its file.
+    """
+
+    kind: MediaKind = field(validator=_one_kind)
+    address: str = field(validator=fields.text)
+    name: str = field(default="", kw_only=True, validator=fields.string)
+
+
+def _as_media(value: Iterable[Media]) -> tuple[Media, ...]:
+    return fields.as_tuple("media", value, Media, "Media")
+
+
+_media = field(default=(), kw_only=True, converter=_as_media)
+
+
+@guided_class
+@frozen(repr=False)
+class Message(Shown):
+    """
+    What somebody said.
+
+    Args:
+        role: Who said it: `user`, `assistant`, `system`, or another role that the harness has.
+        reference: Of an answer of the assistant: a reference answer, which a judge of this turn is shown.
+        name: Of the speaker, where several have one role; of a sub-agent, its name.
+        to: To whom it was said, where that is not the other side of the chat.
+        media: What was shown with it.
+        reasoning: What the model thought before it said so. No judge is shown it.
+        time: When, as ISO 8601.
+        metadata: What else the log has. No judge is shown it.
+    """
+
+    role: str = field(validator=fields.text)
+    content: str = field(validator=fields.string)
+    reference: str = field(default="", kw_only=True, validator=fields.string)
+    name: str = field(default="", kw_only=True, validator=fields.string)
+    to: str = field(default="", kw_only=True, validator=fields.string)
+    media: tuple[Media, ...] = _media
+    reasoning: str = field(default="", kw_only=True, validator=fields.string)
+    time: str = field(default="", kw_only=True, validator=fields.string)
+    metadata: FrozenMap = _metadata
+
+    def __attrs_post_init__(self) -> None:
+        if self.reference and self.role != "assistant":
+            message = f"only an answer of the assistant has a reference, and this message is of the role {self.role!r}"
+            raise DefinitionError("reference", message)
+
+
+@guided_class
+@frozen(repr=False)
+class ToolCall(Shown):
+    """
+    One call of a tool: its *name*, *arguments*, and what came back.
+
+    Args:
+        result: What the tool returned; None if that is not known.
+        error: Why it failed; empty if it did not. A call that failed may have a result too.
+        media: What it returned besides, such as a screenshot.
+        agent: The name of the agent that called it, where there are several.
+        time: When it was called, as ISO 8601.
+        duration: Seconds until it returned.
+        turn: The number of the answer in the conversation for which it was called; None: for the output.
+        metadata: What else the log has, such as the call's own id. No judge is shown it.
+    """
+
+    name: str = field(validator=fields.text)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
+    result: Any = field(default=None, kw_only=True, converter=freeze)
+    error: str = field(default="", kw_only=True, validator=fields.string)
+    media: tuple[Media, ...] = _media
+    agent: str = field(default="", kw_only=True, validator=fields.string)
+    time: str = field(default="", kw_only=True, validator=fields.string)
+    duration: float | None = field(default=None, kw_only=True, validator=_seconds)
+    turn: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
+    metadata: FrozenMap = _metadata
+
+
+def _as_values(value: Mapping[str, Any]) -> FrozenMap:
+    return fields.as_map("values", value)
+
+
+@guided_class
+@frozen(repr=False)
+class State(Shown):
+    """
+    The state of the environment at this place of the run, by name: `State({"balance": 20})`.
+
+    The first one of a run is the state before it, the last one the state after it. One may name a part of the values;
+    the others are as they were.
+    """
+
+    values: FrozenMap = field(converter=_as_values)
+    time: str = field(default="", kw_only=True, validator=fields.string)
+    metadata: FrozenMap = _metadata
+
+
+@guided_class
+@frozen(repr=False)
+class SubRun(Shown):
+    """
+    The run of a sub-agent that was started here.
+
+    Args:
+        agent: Its name.
+        run: What it did.
+        task: What it was asked to do.
+        result: What it handed back.
+    """
+
+    agent: str = field(validator=fields.text)
+    run: Run = field()
+    task: str = field(default="", kw_only=True, validator=fields.string)
+    result: str = field(default="", kw_only=True, validator=fields.string)
+    metadata: FrozenMap = _metadata
+
+    @run.validator
+    def _is_run(self, attribute: Attribute[Any], value: object) -> None:
+        if not isinstance(value, Run):
+            raise refuse(attribute.name, value, "a Run")
+
+
+Event = Message | ToolCall | State | SubRun
+"""Whatever happens in a run."""
+
+
+def _as_events(value: Iterable[Event]) -> tuple[Event, ...]:
+    return fields.as_tuple("events", value, Event, "a Message, ToolCall, State or SubRun")  # type: ignore[arg-type]
+
+
+@guided_class
+@frozen(repr=False)
+class Run(Shown):
+    """
+    What an agent did, in order.
+
+    Args:
+        events: In the order in which they happened.
+        agent: The name of the agent.
+        model: The name of its model.
+        metadata: What else the log has. No judge is shown it.
+    """
+
+    events: tuple[Event, ...] = field(default=(), converter=_as_events)
+    agent: str = field(default="", kw_only=True, validator=fields.string)
+    model: str = field(default="", kw_only=True, validator=fields.string)
+    metadata: FrozenMap = _metadata
+
+    def steps(self, before: str = "") -> Iterator[tuple[str, Event]]:
+        """Yield each event with its step, those of sub-agents after the event that started them."""
+        for number, event in enumerate(self.events, 1):
+            step = f"{before}{number}"
+            yield step, event
+            if isinstance(event, SubRun):
+                yield from event.run.steps(f"{step}.")
