@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +32,9 @@ _CALLED = {
 }
 """What the columns of labels are called elsewhere, for the cure of a missing one."""
 
-_FIELDS = ("key", "index", "rater", "criterion", "value", "weight")
+_SEEN = {"yes", "true", "1"}
+
+_FIELDS = ("key", "index", "rater", "criterion", "value", "weight", "judge_seen")
 
 
 @frozen
@@ -46,6 +49,7 @@ class Label(NoTruth):
         rater: The person; empty where there is one.
         weight: How many candidates it represents, where some were more likely to be drawn for labelling than others.
         place: Where it was written, for errors.
+        judge_seen: True if the person had looked at the judge's verdict; such a label is left out of all figures.
     """
 
     _truth = ".value"
@@ -56,6 +60,7 @@ class Label(NoTruth):
     rater: str = ""
     weight: float = 1.0
     place: str = ""
+    judge_seen: bool = False
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "weight", fields.check_number("weight", self.weight, 0, above=True))
@@ -125,12 +130,18 @@ class Labels(NoTruth):
         """The raters, in the order in which they first come."""
         return tuple(dict.fromkeys(row.rater for row in self.rows))
 
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that tell these labels from others, in whatever order they stand."""
+        rows = sorted(repr((row.key, row.criterion, row.rater, row.value)) for row in self)
+        return sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
     @classmethod
     def read(cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None) -> Labels:
         """
         Read a file with a label a row.
 
-        Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater` and `weight`.
+        Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater`, `weight`, `judge_seen`.
 
         Args:
             path: A file of rows of any kind that `grade_many` reads: CSV, TSV, JSON, JSON lines, Parquet or Excel.
@@ -229,6 +240,7 @@ def _of_rows(
                 _plain(row.get(held["rater"])),
                 _weight(row.get(held["weight"]), place),
                 place,
+                _plain(row.get(held["judge_seen"])).casefold() in _SEEN,
             )
         )
     return labels, by

@@ -8,6 +8,7 @@ with labels by key, or by their place; what has no partner is counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from rubric.trust.inference import Codes, Floats
 from rubric.trust.labels import Label, Labels, Value
 
 Kind = Literal["verdict", "number", "option"]
+_Result = Grade | Ungraded | Record
 
 _YES = {"yes", "true", "y", "1", "1.0", "pass", "passed", "met", "satisfied"}
 _NO = {"no", "false", "n", "0", "0.0", "fail", "failed", "unmet", "not met", "unsatisfied", "borderline"}
@@ -120,7 +122,7 @@ def scale_of(criterion: Criterion) -> Scale:
             return UNIT
 
 
-def said_of(finding: Finding, scale: Scale) -> float:
+def said_of(finding: Finding | None, scale: Scale) -> float:
     """Return what *finding* says on *scale*; NaN if it has no score."""
     if not isinstance(finding, Scored):
         return np.nan
@@ -128,8 +130,9 @@ def said_of(finding: Finding, scale: Scale) -> float:
         return float(finding.score >= _HALF)
     if scale.kind == "option":
         return scale.read(str(finding.value), "value") if isinstance(finding.value, str) else np.nan
-    low, high = scale.low or 0.0, 1.0 if scale.high is None else scale.high
-    return low + finding.score * (high - low)
+    if scale.low is None:  # of a file: the value is all that is known
+        return float(finding.value) if isinstance(finding.value, int | float) else np.nan
+    return scale.low + finding.score * ((1.0 if scale.high is None else scale.high) - scale.low)
 
 
 @frozen(eq=False)
@@ -147,6 +150,9 @@ class Judged:
         name: The judge's.
         digest: The rubric's; empty if there are several.
         grouped: True if candidates have groups or share keys.
+        rubrics: How many results each rubric has, by its digest.
+        judges: How many results each judge has, by its digest and its name.
+        used: The digests of the labels by which the rubric or the judge was chosen.
     """
 
     keys: tuple[str, ...]
@@ -158,6 +164,9 @@ class Judged:
     name: str = ""
     digest: str = ""
     grouped: bool = False
+    rubrics: Mapping[str, int] = field(factory=dict)
+    judges: Mapping[tuple[str, str], int] = field(factory=dict)
+    used: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -180,39 +189,73 @@ def judged(grades: object, field: str = "grades") -> Judged:
     if isinstance(grades, Judged):
         return grades
     if isinstance(grades, str | Path):
-        return _of_lines(Path(grades))
+        return _judged(_records(Path(grades)))
     if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
         raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
         allowed = "many results, such as what grade_many(...).collect() returns; there is none here"
         raise fields.refuse(field, grades, allowed)
-    criteria = {criterion.id: criterion for result in results for criterion in result.rubric.judged}
-    names = {r.judge.name if isinstance(r.judge, Judge) else str(r.judge) for r in results}
-    digests = {result.rubric.digest for result in results}
-    columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([_passed(result) for result in results]))}
-    found = [{finding.id: finding for finding in result.findings} for result in results]
-    for id_, criterion in criteria.items():
-        scale = scale_of(criterion)
-        said = [said_of(each[id_], scale) if id_ in each else np.nan for each in found]
-        columns[id_] = scale, np.array(said, dtype=float)
-    clusters = [result.cluster for result in results]
-    groups, count = _numbered(clusters)
+    return _judged(results)
+
+
+def _records(path: Path) -> Sequence[Record]:
+    lines = [Record.from_dict(data, f"{path.name}[{n}]") for n, data in enumerate(Record.data_in("grades", path))]
+    if not lines:
+        raise DefinitionError(path.name, "there is no result in it")
+    return lines
+
+
+def _judged(results: Sequence[_Result]) -> Judged:
+    said: dict[str, list[Finding | None]] = {}
+    scales: dict[str, Scale] = {}
+    rubrics = {result.rubric for result in results if not isinstance(result, Record)}
+    for rubric in rubrics:
+        scales |= {criterion.id: scale_of(criterion) for criterion in rubric.judged}
+    for row, result in enumerate(results):
+        for finding in result.findings:
+            said.setdefault(finding.id, [None] * len(results))[row] = finding
+    columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([*map(_passed, results)], dtype=float))}
+    for id_, found in said.items():
+        if id_ in scales or not rubrics:
+            scale = scales[id_] if rubrics else _inferred(id_, results, found)
+            columns[id_] = scale, np.array([said_of(each, scale) for each in found], dtype=float)
+    groups, count = _numbered([(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results])
+    digests, judges = Counter(map(_digest, results)), Counter(map(_judge, results))
+    names = sorted({name for _, name in judges})
     return Judged(
         tuple(result.key for result in results),
         tuple(n if result.index is None else result.index for n, result in enumerate(results)),
         groups,
         columns,
-        np.array([np.nan if r.outcome.score is None else r.outcome.score for r in results], dtype=float),
+        np.array([np.nan if (score := _score(result)) is None else score for result in results], dtype=float),
         _votes(results, columns),
-        ", ".join(sorted(names)) if len(names) <= 3 else f"{len(names)} judges",
-        digests.pop() if len(digests) == 1 else "",
+        ", ".join(names) if len(names) <= 3 else f"{len(names)} judges",
+        next(iter(digests)) if len(digests) == 1 else "",
         count < len(results),
+        digests,
+        judges,
     )
 
 
-def _passed(result: Grade | Ungraded) -> float:
-    return float(result.passed) if isinstance(result, Grade) else np.nan
+def _score(result: _Result) -> float | None:
+    return result.score if isinstance(result, Record) else result.outcome.score
+
+
+def _passed(result: _Result) -> float:
+    return np.nan if isinstance(result, Ungraded) or _score(result) is None else float(bool(result.passed))
+
+
+def _digest(result: _Result) -> str:
+    return result.digest if isinstance(result, Record) else result.rubric.digest
+
+
+def _judge(result: _Result) -> tuple[str, str]:
+    """Return digest and name."""
+    if isinstance(result, Record):
+        return result.judge_digest, result.judge
+    judge = result.judge
+    return getattr(judge, "digest", ""), judge.name if isinstance(judge, Judge) else str(judge)
 
 
 def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:
@@ -223,7 +266,7 @@ def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:
     return np.array([known[place if c is None else c] for place, c in enumerate(clusters)], dtype=np.intp), len(known)
 
 
-def _votes(results: Sequence[Grade | Ungraded], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
+def _votes(results: Sequence[_Result], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
     """Return the values of the members of a jury for each criterion; nothing where there are no votes."""
     most = max(len(result.votes) for result in results)
     if most < 2:
@@ -238,73 +281,15 @@ def _votes(results: Sequence[Grade | Ungraded], columns: Mapping[str, tuple[Scal
     return tables
 
 
-# -- lines of results --------------------------------------------------------------------------------------
-
-
-def _of_lines(path: Path) -> Judged:
-    """Return the results in a file of lines; the scales of criteria are inferred from what was said."""
-    lines = [*Record.data_in("grades", path)]
-    if not lines:
-        raise DefinitionError(path.name, "there is no result in it")
-    said: dict[str, list[Any]] = {}
-    for row, data in enumerate(lines):
-        for finding in data["findings"]:
-            said.setdefault(finding["id"], [None] * len(lines))[row] = finding
-    columns: dict[str, tuple[Scale, Floats]] = {
-        "": (VERDICT, np.array([np.nan if d["score"] is None else float(d["passed"]) for d in lines], dtype=float))
-    }
-    columns |= {id_: _inferred(findings) for id_, findings in said.items()}
-    groups, count = _numbered([d.get("group") or d.get("key") for d in lines])
-    digests, names = {str(d.get("digest", "")) for d in lines}, sorted({str(d.get("judge", "")) for d in lines})
-    return Judged(
-        tuple(str(d.get("key", "")) for d in lines),
-        tuple(d.get("index", n) for n, d in enumerate(lines)),
-        groups,
-        columns,
-        np.array([np.nan if d["score"] is None else d["score"] for d in lines], dtype=float),
-        _line_votes(lines, columns),
-        ", ".join(names),
-        digests.pop() if len(digests) == 1 else "",
-        count < len(lines),
-    )
-
-
-def _inferred(findings: Sequence[Mapping[str, Any] | None]) -> tuple[Scale, Floats]:
-    scored = [each if each is not None and each.get("kind") == "scored" else None for each in findings]
-    values = [each["value"] for each in scored if each is not None]
-    if any(isinstance(value, str) for value in values):
-        options = tuple(sorted({value for value in values if isinstance(value, str)}))
-        scale = Scale("option", options=options)
-        return scale, np.array([_option(each, options) for each in scored], dtype=float)
+def _inferred(id_: str, results: Sequence[Any], findings: Sequence[Finding | None]) -> Scale:
+    """Return the scale of the criterion *id_* of a file, which holds no rubric, by what was said."""
+    scored = [(r, each) for r, each in zip(results, findings, strict=True) if isinstance(each, Scored)]
+    values = [each.value for _, each in scored]
+    if options := {value for value in values if isinstance(value, str)}:
+        return Scale("option", options=tuple(sorted(options)))
     if any(isinstance(value, bool) for value in values) or not any(isinstance(value, int | float) for value in values):
-        is_inverted = any(
-            e is not None and e["contribution"] is not None and e["contribution"] == 1 - e["score"] for e in scored
-        )
-        found = [np.nan if each is None else float(each["score"] >= _HALF) for each in scored]
-        return Scale("verdict", is_inverted=is_inverted), np.array(found, dtype=float)
-    numbers = [np.nan if each is None or each["value"] is None else float(each["value"]) for each in scored]
-    return Scale("number"), np.array(numbers, dtype=float)
-
-
-def _option(finding: Mapping[str, Any] | None, options: Sequence[str]) -> float:
-    said = None if finding is None else finding["value"]
-    return float(options.index(said)) if isinstance(said, str) else np.nan
-
-
-def _line_votes(lines: Sequence[Mapping[str, Any]], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
-    most = max(len(line.get("votes", ())) for line in lines)
-    if most < 2:
-        return {}
-    tables = {name: np.full((len(lines), most), np.nan) for name in columns}
-    for row, line in enumerate(lines):
-        for number, vote in enumerate(line.get("votes", ())):
-            tables[""][row, number] = np.nan if vote["score"] is None else float(vote["passed"])
-            for each in vote["findings"]:
-                if each["id"] in tables and each["kind"] == "scored":
-                    scale = columns[each["id"]][0]
-                    value = each["score"] >= _HALF if scale.kind == "verdict" else each["value"]
-                    tables[each["id"]][row, number] = np.nan if value is None else scale.read(value, "vote")
-    return tables
+        return Scale("verdict", is_inverted=any(r.contributions.get(id_) == 1 - each.score for r, each in scored))
+    return Scale("number")
 
 
 # -- matching ----------------------------------------------------------------------------------------------
@@ -326,6 +311,7 @@ class Ratings:
         weights: How many candidates each labelled one represents.
         unmatched: The keys of labels without a candidate.
         names: The key of each candidate, or its place where candidates have no keys.
+        seen: The labels that are left out, since their raters had seen the judge's verdict.
     """
 
     criterion: str
@@ -338,6 +324,7 @@ class Ratings:
     weights: Floats
     unmatched: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    seen: int = 0
 
     @property
     def target(self) -> Floats:
@@ -376,9 +363,13 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     names = given.names
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
-        by_criterion.setdefault(label.criterion, []).append(label)
+        by_criterion.setdefault(label.criterion, []).extend([] if label.judge_seen else [label])
+    seen = Counter(label.criterion for label in labels if label.judge_seen)
     out = []
     for criterion, mine in by_criterion.items():
+        if not mine:
+            what = f"all {seen[criterion]} of {criterion or 'the whole'} were given after a look at the judge's verdict"
+            raise DefinitionError("labels", f"{what} (judge_seen), so they cannot show its errors; label without it")
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
         people, weights = np.full((len(given), len(raters)), np.nan), np.ones(len(given))
@@ -407,6 +398,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
                 weights,
                 tuple(unmatched),
                 names,
+                seen[criterion],
             )
         )
     if not out:

@@ -125,6 +125,31 @@ def test_what_cannot_be_says_where_and_what_works(make: Any, message: str) -> No
         make()
 
 
+def test_labels_of_a_rater_who_saw_the_verdict_are_left_out(tmp_path: Path) -> None:
+    """They are counted; without others there is nothing to measure by."""
+    rows = ["key,criterion,value,judge_seen"]
+    rows += [
+        f"{n},good,{JUDGE[n]['good'] if n < 40 else PEOPLE[n]['good']},{'yes' if n < 40 else ''}" for n in range(100)
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    labels = Labels.read(tmp_path / "labels.csv")
+    assert sum(row.judge_seen for row in labels) == 40
+    assert agreement(GRADES, labels)["good"].n == 60
+    (tmp_path / "labels.csv").write_text("\n".join(rows[:40]))
+    with pytest.raises(DefinitionError, match="all 39 of good were given after a look at the judge's verdict"):
+        agreement(GRADES, Labels.read(tmp_path / "labels.csv"))
+
+
+def test_equal_labels_have_one_digest() -> None:
+    """In whatever order they stand; another value is another digest."""
+    rows = [*LABELS]
+    assert Labels(rows[::-1]).digest == LABELS.digest
+    assert (
+        Labels([evolve(rows[0], value=False), *rows[1:]]).digest
+        != Labels([evolve(rows[0], value=True), *rows[1:]]).digest
+    )
+
+
 def test_labels_match_by_place_where_there_are_no_keys() -> None:
     """Numbers as keys refer to rows, and rows without a label are counted."""
     plain = grade_many(["thanks", "no"] * 20, "thanks", "offline").collect()
