@@ -1,5 +1,5 @@
 """
-What each criterion of a rubric can do to the verdict: exact, without a judge, and explained in a sentence.
+What each criterion of a rubric can do to the verdict: without a judge, and explained in a sentence.
 
 A rubric is a voting game (`rubric.quality.coalitions`): its players are the criteria, each of them at its best or at
 its worst answer, and the coalitions that win are those that pass.
@@ -21,8 +21,8 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DecisionTree, DefinitionError, Grade, Rubric, Ungraded, YesNo
 from rubric.embed import TOLERANCE, Check, Finding, Listed, NoTruth, Presented, Table, shorten
-from rubric.quality import reachable
 from rubric.quality.coalitions import Child, Game, Share, part_at, scores_of, solve
+from rubric.quality.reachable import Reach
 from rubric.results import Evidence, Scored
 from rubric.scoring.aggregation import Rules
 from rubric.values.rubrics import rubric_of
@@ -86,7 +86,7 @@ class Influences(Presented, Listed[Influence]):
     Args:
         rubric: The rubric.
         criteria: One for each of `rubric.judged`.
-        method: `exact`, or `sampled` where the weights have no common grid.
+        method: `exact`, or `sampled` where there are more than 14 criteria, or leaves of nested ones.
         grades: How many grades `flip` was observed in; None if it was worked out.
     """
 
@@ -179,16 +179,16 @@ def influence(rubric: Rubric | str, grades: Iterable[Grade | Ungraded] | None = 
         leaf_shares, leaf_flips, method_of_leaves = solve(leaves)
         method = "sampled" if "sampled" in (method, method_of_leaves) else "exact"
         parts = [_parts_of(child, leaf_shares, leaf_flips) for child in leaves.children]
-    reaches, weights = reachable.Reach.of_others(rubric), _weight_shares(rubric)
+    reach, weights = Reach(rubric), _weight_shares(rubric)
     found = (
         Influence(
             criterion.id,
             weight=weights[index],
             share=shares[index].value,
             flip=flips[index],
-            pull=reachable.pull(rubric, index),
-            decides=shares[index].value > 0 or reachable.decides(rubric, index, reaches[index]),
-            vetoes=reachable.vetoes(rubric, index),
+            pull=reach.pull(index),
+            decides=shares[index].value > 0 or reach.decides(index),
+            vetoes=reach.vetoes(index),
             interval=shares[index].interval,
             parts=parts[index],
         )
@@ -225,15 +225,16 @@ def _parts_of(child: Child, shares: Sequence[Share], flips: Sequence[float]) -> 
         )
     if child.level is None:
         return ()
-    inner, found = child.level.rubric, []
+    inner, found = child.level.steps.rules.rubric, []
+    reach = Reach(inner)
     for index, (one, weight) in enumerate(zip(child.level.children, _weight_shares(inner), strict=True)):
         below = _parts_of(one, shares, flips)
         whole = of(
             one.criterion.id,
             weight,
             one.players.start,
-            reachable.pull(inner, index),
-            vetoes=reachable.vetoes(inner, index),
+            reach.pull(index),
+            vetoes=reach.vetoes(index),
         )
         if below:  # a rubric or a tree among the leaves is the sum of them
             total = [sum(part.share for part in below), sum(part.flip for part in below)]
@@ -313,7 +314,7 @@ def _explain(found: Influences) -> str:
         told += _named([one.id for one in vetoing if one.id in gates], "a gate", "gates")
         told += _named([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
     told += [f"{one.id!r} can never change the verdict" for one in every if not one.decides]
-    rare = [one for one in every if one.decides and not one.share]
+    rare = [one for one in every if one.decides and not one.share and one.interval is None]
     told += [f"{one.id!r} decides only beside graded or absent answers" for one in rare]
     leading = max(every, key=lambda one: one.share)
     if not told or (len(vetoing) < len(every) and leading.share > 1.5 / len(every)):

@@ -36,8 +36,9 @@ from rubric import (
 )
 from rubric.embed import TOLERANCE, Check, Decided, decide, shorten
 from rubric.grading.planning import without_question
-from rubric.quality import lint_texts, reachable
+from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
+from rubric.quality.reachable import Reach
 from rubric.results import Scored
 from rubric.scoring.aggregation import Rules
 from rubric.suites.cases import Case
@@ -155,10 +156,10 @@ def _no_effect(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
     if subject.nested or any(_never_fails(subject)) or any(_never_passes(subject)):
         return
-    others = reachable.Reach.of_others(rubric)
+    reach, whole = Reach(rubric), sum(one.weight for one in rubric.judged)
     for index, criterion in _each(subject):
-        if criterion.weight and not reachable.decides(rubric, index, others[index]):
-            share = criterion.weight / sum(one.weight for one in rubric.judged)
+        if criterion.weight and not reach.decides(index):
+            share = criterion.weight / whole
             message = f"it can never change the verdict: {share:.0%} of the weight, whatever the other answers are"
             cure = "raise its weight, make it a gate with requires(text), or weight=0 to show it only"
             yield Finding(index, message, cure)

@@ -2,20 +2,24 @@
 What a criterion can do at all: whether any answers of the others let it decide, and how far it moves the score.
 
 Answers of the others include graded ones, and that they leave the mean. So this is about sums that can be reached, and
-not about chances.
+not about chances. What all others come to is known for each criterion from those before it and those after it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import accumulate
+from math import ceil, lcm
+from typing import TypeVar
 
-from attrs import evolve, frozen
+from attrs import define
 
 from rubric import Choices, Criterion, DecisionTree, Holds, Levels, Rubric, YesNo
 from rubric.embed import TOLERANCE, Check, Decided
-from rubric.quality.coalitions import part_at, scores_of
+from rubric.quality.coalitions import Move, Steps, part_at, scores_of
 from rubric.scoring.aggregation import Part, Rules
 from rubric.scoring.combination import exact
 from rubric.values import Script, Similar, Unsupported, Within
@@ -23,71 +27,17 @@ from rubric.values import Script, Similar, Unsupported, Within
 _MOST_VALUES = 4_000
 """How many sums of the others are kept to decide whether a criterion can matter; beyond it, all between two ends."""
 
+_Values = tuple[Sequence[int], int]
+"""Sorted values on a grid, and how far above each of them any value is possible too."""
 
-def vetoes(rubric: Rubric, index: int) -> bool:
-    """True if the criterion at *index* alone, at its worst, changes the verdict of a candidate that is best in all."""
-    parts = [part_at(rubric, criterion, best=True) for criterion in rubric.judged]
-    rules = Rules(rubric)
-    best = rules.result(parts).passed
-    parts[index] = part_at(rubric, rubric.judged[index], best=False)
-    return rules.result(parts).passed != best
+T = TypeVar("T")
 
 
-def _leaves(rubric: Rubric, criterion: Criterion) -> bool:
-    """True if *criterion* may leave the mean: its condition may not hold, or its judge may abstain."""
-    return criterion.when is not None or rubric.policy(criterion) == "exclude"
-
-
-@frozen
-class Reach:
-    """
-    The sums that the other criteria can have without failing a gate: each of *before* with each of *after*.
-
-    To each sum anything up to *span* may be added, where scores are continuous.
-    """
-
-    before: Sequence[Fraction]
-    after: Sequence[Fraction]
-    span: Fraction
-    gated: bool  # whether some criterion of them always fails its gate
-
-    @classmethod
-    def of_others(cls, rubric: Rubric, *, from_threshold: bool = True) -> list[Reach]:
-        """
-        Return the sums of the others, for each criterion of *rubric*.
-
-        With *from_threshold* a criterion adds its weight times what it contributes above the threshold. So one that
-        leaves the mean adds 0, and the grade passes from a sum of 0.
-        """
-        threshold = exact(rubric.threshold or 0) if from_threshold else Fraction()
-        allowed = [_allowed(rubric, criterion, threshold, may_leave=from_threshold) for criterion in rubric.judged]
-        befores, afters = [_ZERO], [_ZERO]
-        for one in allowed:
-            befores.append(_plus(befores[-1], one))
-        for one in reversed(allowed):
-            afters.append(_plus(afters[-1], one))
-        afters.reverse()
-        reaches = []
-        for index in range(len(allowed)):
-            (before, span), (after, more) = befores[index], afters[index + 1]
-            gated = any(not values for at, (values, _) in enumerate(allowed) if at != index)
-            reaches.append(cls(before, after, span + more, gated))
-        return reaches
-
-    def above(self, least: Fraction) -> Fraction | None:
-        """Return the smallest sum from *least* on."""
-        found = []
-        for one in self.before:
-            at = bisect_left(self.after, least - self.span - one)
-            if at < len(self.after):
-                found.append(max(one + self.after[at], least))
-        return min(found, default=None)
-
-
-_Values = tuple[list[Fraction], Fraction]
-"""Sorted values, and how far above each of them any value is possible too."""
-
-_ZERO: _Values = ([Fraction()], Fraction())
+def _others(items: Sequence[T], join: Callable[[T, T], T], start: T) -> list[tuple[T, T]]:
+    """Return what comes before each item and what comes after it, joined."""
+    before = [*accumulate(items, join, initial=start)]
+    after = [*accumulate(reversed(items), join, initial=start)][::-1]
+    return [*zip(before, after[1:], strict=False)]
 
 
 def _plus(one: _Values, other: _Values) -> _Values:
@@ -97,110 +47,200 @@ def _plus(one: _Values, other: _Values) -> _Values:
     return values, one[1] + other[1]
 
 
-def _allowed(rubric: Rubric, criterion: Criterion, threshold: Fraction, *, may_leave: bool) -> _Values:
-    """Return what *criterion* can add without failing its gate."""
-    weight, adds = exact(criterion.weight), Rules(rubric).earns(criterion)
-    worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
+@define
+class Sums:
+    """The sums that the other criteria can have without failing a gate, for each criterion, on a *grid*."""
 
-    def value(contribution: float) -> Fraction:
-        return weight * (exact(contribution) - threshold) if adds else -weight * (1 - exact(contribution))
+    grid: int
+    allowed: list[_Values]
+    others: list[tuple[_Values, _Values]]
 
-    continuous = not isinstance(criterion.answer, YesNo | Levels | Choices | DecisionTree)
-    if isinstance(criterion.answer, Check):
-        continuous = isinstance(criterion.answer, Holds | Script | Unsupported | Decided | Within | Similar)
-    if continuous:
-        low = worst.contribution
-        if worst.gated and not best.gated and not isinstance(criterion.answer, Rubric):
-            low = worst.rule.gate or low
-        values = [] if best.gated else [value(low)]
-        span = value(best.contribution) - value(low) if values else Fraction()
-        if may_leave and _leaves(rubric, criterion):
-            values.append(Fraction())
-        return sorted(set(values)), max(span, Fraction())
-    parts = [Rules(rubric).part(criterion, score) for score in scores_of(criterion)]
-    found = {value(part.contribution) for part in parts if not part.gated}
-    if may_leave and _leaves(rubric, criterion):
-        found.add(Fraction())
-    elif isinstance(credit := rubric.policy(criterion), int | float):
-        found.add(value(float(credit)))
-    return sorted(found), Fraction()
+    @classmethod
+    def of(cls, allowed: Sequence[tuple[Iterable[Fraction], Fraction]]) -> Sums:
+        """Return the sums where each criterion may add any of some values, and up to a span more."""
+        grid = reduce(lcm, (one.denominator for values, span in allowed for one in (*values, span)), 1)
+        whole: list[_Values] = [(sorted({int(v * grid) for v in some}), int(span * grid)) for some, span in allowed]
+        return cls(grid, whole, _others(whole, _plus, ([0], 0)))
+
+    def above(self, index: int, least: Fraction) -> Fraction | None:
+        """Return the smallest sum of the others from *least* on."""
+        (before, span), (after, more) = self.others[index]
+        wanted, found = ceil(least * self.grid - span - more), None
+        for one in before:
+            at = bisect_left(after, wanted - one)
+            if at < len(after) and (found is None or one + after[at] < found):
+                found = one + after[at]
+            if found == wanted or one + after[0] >= wanted:  # none is nearer
+                break
+        return None if found is None else max(Fraction(found, self.grid), least)
+
+    def ends(self, index: int) -> tuple[Fraction, Fraction]:
+        """Return the least and the greatest sum of the others."""
+        (before, span), (after, more) = self.others[index]
+        return Fraction(before[0] + after[0], self.grid), Fraction(before[-1] + after[-1] + span + more, self.grid)
 
 
-def decides(rubric: Rubric, index: int, others: Reach) -> bool:
-    """True unless no answers of the others let the criterion at *index* change the verdict."""
-    criterion = rubric.judged[index]
-    worst, best = (part_at(rubric, criterion, best=end) for end in (False, True))
-    if others.gated or best.gated:
-        return False
-    rest = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
-    staying = [one for one in rest if not _leaves(rubric, one)]
-    tops = [part_at(rubric, one, best=True) for one in staying]
-    counts = bool(criterion.weight)
-    if rubric.strict or rubric.threshold is None:
+class Reach:
+    """What each criterion of a *rubric* can do: `Reach(rubric).decides(0)`."""
 
-        def suffices(part: Part) -> bool:
-            return part.contribution == 1 if rubric.strict else part.holds
+    def __init__(self, rubric: Rubric) -> None:
+        self.rubric, self.rules = rubric, Rules(rubric)
+        self._criteria = rubric.judged
+        self._ends = [tuple(part_at(rubric, one, best=best) for best in (False, True)) for one in self._criteria]
+        self._leaves = [one.when is not None or rubric.policy(one) == "exclude" for one in self._criteria]
+        self._combination, self._steps = self.rules.combination, Steps(self.rules)
+        self._moves = [tuple(map(self._steps.move, ends)) for ends in self._ends]
 
-        if not all(suffices(part) for part in tops):
-            return False
-        return (suffices(best) or not counts) and (worst.gated or (counts and not suffices(worst)))
-    if not Rules(rubric).combination.is_sum:
-        # The score is one of the values, so what is best for the others lets this one decide, if anything does.
-        return any(
-            _meets(rubric, [*others, best]) and (worst.gated or not _meets(rubric, [*others, worst]))
-            for others in (tops, [part_at(rubric, one, best=True) for one in rest])
+    def _with_others(self, moves: Sequence[Move]) -> list[list[Move]]:
+        found = _others(moves, lambda one, other: self._steps.join((one, other)), self._steps.join(()))
+        return [[*pair] for pair in found]
+
+    @cached_property
+    def _at_best(self) -> list[list[Move]]:
+        """For each criterion, what the others do at their best."""
+        return self._with_others([best for _, best in self._moves])
+
+    @cached_property
+    def _staying(self) -> list[list[Move]]:
+        """The same, without those that may leave the mean."""
+        start = self._steps.join(())
+        return self._with_others(
+            [start if leaves else best for (_, best), leaves in zip(self._moves, self._leaves, strict=True)]
         )
-    slack = Fraction(TOLERANCE) * Rules(rubric).combination.whole
-    low, high = (_above_threshold(rubric, part) for part in (worst, best))
-    least = others.above(-slack - high)
-    return least is not None and (worst.gated or least + low < -slack)
 
+    @cached_property
+    def _at_worst(self) -> list[list[Move]]:
+        return self._with_others([worst for worst, _ in self._moves])
 
-def _combined(rubric: Rubric, parts: Sequence[Part]) -> float:
-    counted = [part for part in parts if part.rule.weight]
-    return Rules(evolve(rubric, negate=False)).result(counted).score if counted else 1.0
+    def _score(self, moves: Iterable[Move]) -> float:
+        """Return the score of *moves*, before any negation."""
+        return float(self._combination.finish(self._steps.join(moves)[0]))
 
+    def vetoes(self, index: int) -> bool:
+        """True if the criterion, alone at its worst, changes the verdict of a candidate that is best in all."""
+        ends = [self._steps.end(self._steps.join([*self._at_best[index], move])) for move in self._moves[index]]
+        return ends[0].passed != ends[1].passed
 
-def _meets(rubric: Rubric, parts: Sequence[Part]) -> bool:
-    return Rules(rubric).meets(_combined(rubric, parts))
+    # -- whether it decides --------------------------------------------------------------------------------
 
+    @cached_property
+    def _above_threshold(self) -> Sums:
+        """
+        What the others add, each its weight times what it contributes above the threshold.
 
-def _above_threshold(rubric: Rubric, part: Part) -> Fraction:
-    value = Rules(rubric).value(part)
-    if Rules(rubric).earns(part.rule.criterion):
-        value -= exact(part.rule.criterion.weight) * exact(rubric.threshold or 0)
-    return value
+        So one that leaves the mean adds 0, and the grade passes from a sum of 0.
+        """
+        return Sums.of([self._allowed(n, exact(self.rubric.threshold or 0), may_leave=True) for n in self._places])
 
+    @property
+    def _places(self) -> range:
+        return range(len(self._criteria))
 
-def pull(rubric: Rubric, index: int) -> tuple[float, float]:
-    """Return the least and the greatest change of the score between the worst and the best answer at *index*."""
-    criterion = rubric.judged[index]
-    if not criterion.weight:
-        return 0.0, 0.0
-    at_worst, at_best = (part_at(rubric, criterion, best=end) for end in (False, True))
-    worst, best = at_worst.contribution, at_best.contribution
-    others = [one for at, one in enumerate(rubric.judged) if at != index and one.weight]
-    combination = Rules(rubric).combination
-    if not combination.is_sum:
-        rests = [
-            [part_at(rubric, one, best=False) for one in others],
-            [part_at(rubric, one, best=True) for one in others if not _leaves(rubric, one)],
+    @cached_property
+    def _always_gated(self) -> list[int]:
+        return [n for n, (values, _) in enumerate(self._above_threshold.allowed) if not values]
+
+    @cached_property
+    def _insufficient(self) -> list[int]:
+        """The criteria that stay, and fail a rubric that asks for all of them, even at their best."""
+        return [
+            n
+            for n, (_, best) in enumerate(self._ends)
+            if self._criteria[n].weight and not self._leaves[n] and not self._suffices(best)
         ]
-        changes = [_combined(rubric, [*rest, at_best]) - _combined(rubric, [*rest, at_worst]) for rest in rests]
-        return min(changes), max(changes)
-    change = exact(criterion.weight) * (exact(best) - exact(worst))
-    if all(Rules(rubric).earns(one) for one in rubric.judged):
-        staying = sum((exact(one.weight) for one in others if not _leaves(rubric, one)), exact(criterion.weight))
-        return float(change / combination.whole), float(change / staying)
-    whole = combination.whole
-    low = Rules(rubric).value(part_at(rubric, criterion, best=False))
-    reach = Reach.of_others(rubric, from_threshold=False)[index]
 
-    def at(others: Fraction) -> Fraction:
-        cut = [min(max((others + end) / whole, Fraction()), Fraction(1)) for end in (low, low + change)]
-        return cut[1] - cut[0]
+    def _suffices(self, part: Part) -> bool:
+        return part.contribution == 1 if self.rubric.strict else part.holds
 
-    bottom, top = (edge(reach.before) + edge(reach.after) for edge in (min, max))
-    inside = [found for found in (reach.above(-low), reach.above(whole - low - change)) if found is not None]
-    points = [bottom, top + reach.span, *inside]
-    return float(min(map(at, points))), float(max(map(at, points)))
+    def decides(self, index: int) -> bool:
+        """True if some answers of the others let the criterion change the verdict."""
+        rubric, (worst, best) = self.rubric, self._ends[index]
+        counts = bool(self._criteria[index].weight)
+        if best.gated or self._always_gated not in ([], [index]):
+            return False
+        if rubric.strict or rubric.threshold is None:
+            if self._insufficient not in ([], [index]):
+                return False
+            return (self._suffices(best) or not counts) and (worst.gated or (counts and not self._suffices(worst)))
+        if not self._combination.is_sum:
+            # The score is one of the values, so what is best for the others lets this one decide, if anything does.
+            low, high = self._moves[index]
+            return any(
+                self.rules.meets(self._score([*others[index], high]))
+                and (worst.gated or not self.rules.meets(self._score([*others[index], low])))
+                for others in (self._staying, self._at_best)
+            )
+        slack = Fraction(TOLERANCE) * self._combination.whole
+        low_sum, high_sum = (self._value_above(part) for part in (worst, best))
+        least = self._above_threshold.above(index, -slack - high_sum)
+        return least is not None and (worst.gated or least + low_sum < -slack)
+
+    def _value_above(self, part: Part) -> Fraction:
+        criterion = part.rule.criterion
+        earned = exact(criterion.weight) * exact(self.rubric.threshold or 0) if self.rules.earns(criterion) else 0
+        return self.rules.value(part) - earned
+
+    def _allowed(self, index: int, threshold: Fraction, *, may_leave: bool) -> tuple[Iterable[Fraction], Fraction]:
+        """Return what the criterion can add without failing its gate, and how far above it any value is possible."""
+        criterion, (worst, best) = self._criteria[index], self._ends[index]
+        weight, earns, answer = exact(criterion.weight), self.rules.earns(criterion), criterion.answer
+        may_leave = may_leave and self._leaves[index]
+
+        def value(contribution: float) -> Fraction:
+            return weight * (exact(contribution) - threshold) if earns else -weight * (1 - exact(contribution))
+
+        if _is_continuous(criterion):
+            low = worst.contribution
+            if worst.gated and not best.gated and not isinstance(answer, Rubric):
+                low = worst.rule.gate or low
+            found = set() if best.gated else {value(low)}
+            span = value(best.contribution) - value(low) if found else Fraction()
+            return found | ({Fraction()} if may_leave else set()), max(span, Fraction())
+        parts = [self.rules.part(criterion, score) for score in scores_of(criterion)]
+        found = {value(part.contribution) for part in parts if not part.gated}
+        if may_leave:
+            found.add(Fraction())
+        elif isinstance(credit := self.rubric.policy(criterion), int | float):
+            found.add(value(float(credit)))
+        return found, Fraction()
+
+    # -- how far it moves the score ------------------------------------------------------------------------
+
+    @cached_property
+    def _from_zero(self) -> Sums:
+        return Sums.of([self._allowed(n, Fraction(), may_leave=False) for n in self._places])
+
+    @cached_property
+    def _staying_weight(self) -> Fraction:
+        weights = (exact(one.weight) for one, leaves in zip(self._criteria, self._leaves, strict=True) if not leaves)
+        return sum(weights, Fraction())
+
+    def pull(self, index: int) -> tuple[float, float]:
+        """Return the least and the greatest change of the score between the worst and the best answer."""
+        criterion, whole = self._criteria[index], self._combination.whole
+        if not criterion.weight:
+            return 0.0, 0.0
+        (low, _), (high, _) = self._moves[index]
+        if not self._combination.is_sum:
+            rests = [self._at_worst[index], self._staying[index]]
+            changes = [self._score([*rest, (high, 0)]) - self._score([*rest, (low, 0)]) for rest in rests]
+            return min(changes), max(changes)
+        change = Fraction(high) - Fraction(low)
+        if whole == sum(exact(one.weight) for one in self._criteria):  # no penalty takes points off
+            staying = self._staying_weight + (exact(criterion.weight) if self._leaves[index] else 0)
+            return float(change / whole), float(change / staying)
+
+        def at(others: Fraction) -> Fraction:
+            cut = [min(max((others + end) / whole, Fraction()), Fraction(1)) for end in (Fraction(low), Fraction(high))]
+            return cut[1] - cut[0]
+
+        edges = (self._from_zero.above(index, least) for least in (-Fraction(low), whole - Fraction(high)))
+        points = [*self._from_zero.ends(index), *(edge for edge in edges if edge is not None)]
+        return float(min(map(at, points))), float(max(map(at, points)))
+
+
+def _is_continuous(criterion: Criterion) -> bool:
+    """True if its score may be any number between two ends."""
+    if isinstance(criterion.answer, Check):
+        return isinstance(criterion.answer, Holds | Script | Unsupported | Decided | Within | Similar)
+    return not isinstance(criterion.answer, YesNo | Levels | Choices | DecisionTree)

@@ -394,15 +394,19 @@ class Rules:
     @property
     def combination(self) -> Combination:
         """How the rubric combines, for its steps."""
-        whole = sum((exact(c.weight) for c in self.rubric.judged if self.earns(c)), Fraction())
-        return Combination(self.rubric.aggregation, whole)
+
+        def make() -> Combination:
+            whole = sum((exact(c.weight) for c in self.rubric.judged if self.earns(c)), Fraction())
+            return Combination(self.rubric.aggregation, whole)
+
+        return self.rubric.derive(("combination",), make)
 
     def value(self, part: Part) -> Fraction:
         """Return what *part* adds to the state of a combination."""
         criterion, combination = part.rule.criterion, Combination(self.rubric.aggregation)
         return combination.value(exact(part.contribution), exact(criterion.weight), earns=self.earns(criterion))
 
-    def finish(self, state: Fraction, gated: bool, fails: bool, /) -> Extreme:  # noqa: FBT001 - a state, in three parts
+    def finish(self, state: Fraction | float, gated: bool, fails: bool, /) -> Extreme:  # noqa: FBT001 - a state
         """Return the result of the final *state* of a combination; *fails*: whatever its score is."""
         score = self.combination.finish(state)
         passed = not fails and meets(self.rubric, float(score))

@@ -2,7 +2,7 @@
 How contributions become one score: the aggregations of a rubric, each in all of its forms.
 
 Grading, bounds and early stops combine floats at once, by `score`. Influence and reachability go through all that the
-criteria could contribute, so they combine by steps: `start`, `join` one `value` after another, `finish`. A property
+criteria could contribute, so they combine by steps: `start`, `join` with any number of `value`s, `finish`. A property
 test holds that both agree, for each member of `Aggregation`. A further aggregation is a member of that type and a case
 in each method here, which a type checker names. It must be monotone: a better contribution never makes a worse score.
 
@@ -11,7 +11,7 @@ Means are exact until their last rounding, so they do not depend on the order of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import compress
@@ -92,19 +92,19 @@ class Combination:
             case never:
                 assert_never(never)
 
-    def join(self, state: int, value: int) -> int:
-        """Return the state after *value*; both are whole numbers of one grid."""
+    def join(self, values: Iterable[Fraction | float]) -> Fraction | float:
+        """Return the state after all *values*, of which the first is the start."""
         match self.kind:
             case "weighted_average" | "points":
-                return state + value
+                return sum(values)
             case "min":
-                return min(state, value)
+                return min(values)
             case never:
                 assert_never(never)
 
-    def finish(self, state: Fraction) -> Fraction:
+    def finish(self, state: Fraction | float) -> Fraction | float:
         """Return the score of a final *state*."""
-        return min(max(state / self.whole, Fraction()), Fraction(1)) if self.is_sum else state
+        return min(max(state / self.whole, 0), 1) if self.is_sum else state
 
 
 @lru_cache(maxsize=4096)  # rubrics have few weights and scores, and each is asked for again and again

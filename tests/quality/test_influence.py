@@ -116,7 +116,7 @@ def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric
     game = coalitions.Game.of(rubric, nested=True)
     n = len(game.players)
     assume(n <= 9)
-    wins = {members: game.passes(lambda player: bool(members[player])) for members in subsets(n)}  # noqa: B023
+    wins = {members: game.passes([bool(one) for one in members]) for members in subsets(n)}
     found, _, _ = coalitions.solve(game)
     assert [one.value for one in found] == pytest.approx(shares_and_flips(wins, n)[0], abs=1e-9)
 
@@ -251,8 +251,8 @@ def test_the_questions_of_a_tree_share_as_well() -> None:
     assert sum(part.share for part in found["overall"].parts) == pytest.approx(1)
 
 
-def test_weights_without_a_grid_are_drawn_and_say_so() -> None:
-    """Eighteen arbitrary weights are sampled, with an interval around each share."""
+def test_more_criteria_than_can_be_counted_are_drawn_and_say_so() -> None:
+    """Of eighteen, orders are sampled, with an interval around each share."""
     chance = random.Random(3)
     rubric = Rubric("r", criteria=[Criterion(f"c{n}", weight=chance.random()) for n in range(18)])
     found = influence(rubric)

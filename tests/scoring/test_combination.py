@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import reduce
 from itertools import product
-from math import lcm
 from typing import Any, get_args
 
 import pytest
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric, influence
 from rubric.quality.coalitions import part_at
-from rubric.quality.reachable import pull
+from rubric.quality.reachable import Reach
 from rubric.scoring.aggregation import Rules
 from rubric.scoring.combination import Combination, exact
 from rubric.values.rubrics import Aggregation
@@ -38,13 +36,13 @@ def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, 
     values = [
         combination.value(exact(c), Fraction(w), earns=earn) for (c, w, _), earn in zip(counted, does_earn, strict=True)
     ]
-    grid = reduce(lcm, (value.denominator for value in values), 1)
-    state = int(combination.start() * grid)
+    score = combination.score(*zip(*counted, strict=True))
+    at_once = combination.join([combination.start(), *values])
+    by_steps: Fraction | float = combination.start()
     for value in values:
-        state = combination.join(state, int(value * grid))
-    assert float(combination.finish(Fraction(state, grid))) == pytest.approx(
-        combination.score(*zip(*counted, strict=True)), abs=1e-12
-    )
+        by_steps = combination.join([by_steps, value])
+    assert float(combination.finish(at_once)) == pytest.approx(score, abs=1e-12)
+    assert float(combination.finish(by_steps)) == pytest.approx(score, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +73,7 @@ def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int
             .score
             for others in product((0, 1), repeat=len(criteria))
         ]
-        assert pull(rubric, index) == pytest.approx((min(scores), max(scores)))
+        assert Reach(rubric).pull(index) == pytest.approx((min(scores), max(scores)))
 
 
 def test_only_the_combination_tells_aggregations_apart() -> None:
