@@ -22,7 +22,7 @@ from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
 
-PREFIX = "rubric_based_"
+_PREFIX = "rubric_based_"
 _OPTIONS = ("judge_model_options", "judgeModelOptions")
 _OF_OPTIONS = ("judge_model", "judgeModel", "num_samples", "numSamples")
 _OF_RUBRICS = ("rubric_id", "rubricId", "rubric_content", "rubricContent")
@@ -50,8 +50,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
 
 def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None:
-    if not name.startswith(PREFIX) or not isinstance(at.value, dict):
-        why = "its rubrics are in the eval set" if name.startswith(PREFIX) else "there is no such grader here"
+    if not name.startswith(_PREFIX) or not isinstance(at.value, dict):
+        why = "its rubrics are in the eval set" if name.startswith(_PREFIX) else "there is no such grader here"
         at.warn(f"{name}: {why}, so the case is ungraded", key=True)
         return Criterion(name, id=name, answer=Unsupported(name), required=True)
     at.reads(("threshold", "rubrics", *_OPTIONS), quiet=_QUIET)
@@ -97,6 +97,5 @@ def _adk_metrics(seen: Seen) -> Iterator[str]:
 FORMAT = Format(
     "adk",
     read,
-    "rubric.contrib.framework_writers:write_adk",
-    ((SURE, finds("its criteria name ADK's metric {!r}", _adk_metrics)),),
+    evidence=((SURE, finds("its criteria name ADK's metric {!r}", _adk_metrics)),),
 )

@@ -257,4 +257,4 @@ _EVIDENCE = (
     (LIKELY, has("sections")),
 )
 
-FORMAT = Format("autorubric", read, "rubric.contrib.benchmark_writers:write_autorubric", _EVIDENCE)
+FORMAT = Format("autorubric", read, evidence=_EVIDENCE)

@@ -23,8 +23,8 @@ from rubric.contrib.judges import judge_called, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import finds, in_any
 
-HIGHEST = 10
-THRESHOLD = 0.5
+_HIGHEST = 10
+_THRESHOLD = 0.5
 _DEEPEST = 40
 _OF_METRICS = ("name", "criteria", "evaluation_steps", "rubric", "threshold", "strict_mode", "model", "dag", "nodes")
 _OF_NODES = ("type", "criteria", "children", "verdict", "score", "child", "instructions")
@@ -61,7 +61,7 @@ def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
     at.reads(_OF_METRICS, quiet=_QUIET)
     name = at.value.get("name")
     name = name if isinstance(name, str) and name.strip() else f"metric-{number}"
-    bar = at["threshold"].number(0, 1) if at.has("threshold") else THRESHOLD
+    bar = at["threshold"].number(0, 1) if at.has("threshold") else _THRESHOLD
     bar = 1.0 if at["strict_mode"].value is True else bar
     graph = at["dag"] if at.has("dag") else at
     if isinstance(graph.value, dict) and "nodes" in graph:
@@ -86,8 +86,8 @@ def _criterion(at: Cursor, name: str) -> Criterion | None:
     ranges = at["rubric"].each("a list of {score_range, expected_outcome}", _band) if at.has("rubric") else []
     bands = sorted(ranges, key=lambda band: band.low)
     levels = at["rubric"].built(Levels, *bands) if bands else Levels()
-    if levels is not None and (levels.low, levels.high) != (0, HIGHEST):
-        at["rubric"].error(f"the score_ranges go from {levels.low} to {levels.high}; cover 0 to {HIGHEST}")
+    if levels is not None and (levels.low, levels.high) != (0, _HIGHEST):
+        at["rubric"].error(f"the score_ranges go from {levels.low} to {levels.high}; cover 0 to {_HIGHEST}")
         return None
     return None if levels is None or not text else at.built(Criterion, text, id=name, answer=levels)
 
@@ -163,8 +163,8 @@ class _Graph:
     def _branch(self, id: str, at: Cursor, depth: int) -> DecisionTree | Leaf | None:
         node = self.nodes[id]
         if node.has("score"):
-            score = node["score"].number(0, HIGHEST)
-            return None if score is None else Leaf(score / HIGHEST)
+            score = node["score"].number(0, _HIGHEST)
+            return None if score is None else Leaf(score / _HIGHEST)
         child = node["child"]
         if isinstance(child.value, dict) and child.value.get("type") == "node":
             return self._walk(child.value.get("ref"), at, "", depth + 1)
@@ -198,4 +198,4 @@ _EVIDENCE = (
     (SURE, in_any(metrics, "its metric has the key", ("evaluation_params",))),
 )
 
-FORMAT = Format("deepeval", read, "rubric.contrib.framework_writers:write_deepeval", _EVIDENCE)
+FORMAT = Format("deepeval", read, evidence=_EVIDENCE)

@@ -90,6 +90,5 @@ def _rubrics(seen: Seen) -> Iterator[Any]:
 FORMAT = Format(
     "healthbench",
     read,
-    "rubric.contrib.benchmark_writers:write_healthbench",
-    ((SURE, in_any(_rubrics, "a rubric has the key", ("points",))),),
+    evidence=((SURE, in_any(_rubrics, "a rubric has the key", ("points",))),),
 )

@@ -33,16 +33,6 @@ _WORDS = {
     "trace": "the run", "conversation": "the conversation",
 }  # fmt: skip
 _SLOT = re.compile(r"\{\{\s*(inputs|outputs|expectations|trace|conversation)\s*\}\}")
-_SLOTS = {"the answer": "outputs", "the input": "inputs", "the reference": "expectations"}
-
-
-def shown_as_slots(text: str) -> str:
-    """Return *text* with MLflow's variable in the place of the first mention of each thing that it shows."""
-    for words, slot in _SLOTS.items():
-        text = re.sub(rf"\b{words}\b", f"{{{{ {slot} }}}}", text, count=1)
-    return text
-
-
 _BOOLEANS, _NUMBERS = ("bool", "boolean", "str", "string"), ("float", "int", "number", "integer")
 
 
@@ -143,4 +133,4 @@ _EVIDENCE = (
     ),
 )
 
-FORMAT = Format("mlflow", read, "rubric.contrib.framework_writers:write_mlflow", _EVIDENCE)
+FORMAT = Format("mlflow", read, evidence=_EVIDENCE)

@@ -75,4 +75,4 @@ def _node(node: Cursor, seen: set[str]) -> Criterion | None:
 
 _EVIDENCE = ((SURE, has("sub_tasks")), (SURE, holds("tree", "sub_tasks")), (SURE, lists("examples", "tree")))
 
-FORMAT = Format("paperbench", read, "rubric.contrib.benchmark_writers:write_paperbench", _EVIDENCE)
+FORMAT = Format("paperbench", read, evidence=_EVIDENCE)

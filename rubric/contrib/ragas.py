@@ -20,9 +20,9 @@ from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import STRONG, Seen, finds, maps
 
 SCORE = re.compile(r"score(\d{1,4})_description", re.ASCII)
-SAMPLE = {"input": "user_input", "output": "response", "reference": "reference"}
+_SAMPLE = {"input": "user_input", "output": "response", "reference": "reference"}
 _DESCRIPTIONS = tuple(f"score{score}_description" for score in range(11))
-TEXT = "How good is the answer, by the descriptions of the scores?"
+_TEXT = "How good is the answer, by the descriptions of the scores?"
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
@@ -37,7 +37,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
 def _case(at: Cursor, number: int) -> Case | None:
     if not at.mapping("a rubric, or a sample (a mapping with rubrics)"):
         return None
-    _check_keys(at, ("name", "definition", "rubrics", *SAMPLE.values()))
+    _check_keys(at, ("name", "definition", "rubrics", *_SAMPLE.values()))
     name = at.value.get("name")
     name = name if isinstance(name, str) and name.strip() else ""
     criterion: Criterion | None
@@ -49,8 +49,8 @@ def _case(at: Cursor, number: int) -> Case | None:
         criterion = _scored(holder, name)
     if criterion is None:
         return None
-    values: dict[str, Any] = {"id": name or f"sample-{number}", **at.given(SAMPLE, blank=SAMPLE.values())}
-    return at.made(Case, {**values, "rubric": Rubric(criteria=[criterion]), "place": at.place}, SAMPLE)
+    values: dict[str, Any] = {"id": name or f"sample-{number}", **at.given(_SAMPLE, blank=_SAMPLE.values())}
+    return at.made(Case, {**values, "rubric": Rubric(criteria=[criterion]), "place": at.place}, _SAMPLE)
 
 
 def _check_keys(at: Cursor, known: tuple[str, ...] = ()) -> None:
@@ -73,7 +73,7 @@ def _scored(at: Cursor, name: str) -> Criterion | None:
             at.error("a rubric describes two scores at least: score1_description, score2_description, ...")
         return None
     levels = at.built(Levels, texts)
-    return None if levels is None else at.built(Criterion, TEXT, id=name or "quality", answer=levels)
+    return None if levels is None else at.built(Criterion, _TEXT, id=name or "quality", answer=levels)
 
 
 # -- recognition --------------------------------------------------------------------------------------------------
@@ -91,4 +91,4 @@ _EVIDENCE = (
     (STRONG, lambda seen: "it defines a critic" if {"name", "definition"} <= seen.keys.keys() else ""),
 )
 
-FORMAT = Format("ragas", read, "rubric.contrib.framework_writers:write_ragas", _EVIDENCE)
+FORMAT = Format("ragas", read, evidence=_EVIDENCE)

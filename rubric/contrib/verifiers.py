@@ -60,4 +60,4 @@ def _named_criteria(seen: Seen) -> str:
     return "its criteria have a name and a text" if fits else ""
 
 
-FORMAT = Format("verifiers", read, "rubric.contrib.framework_writers:write_verifiers", ((SURE, _named_criteria),))
+FORMAT = Format("verifiers", read, evidence=((SURE, _named_criteria),))

@@ -20,7 +20,7 @@ from attrs import define, frozen
 from rubric import DefinitionError, LoadError
 from rubric.embed import Cursor, Loading, Wording, shorten
 from rubric.formats.files import read_bytes
-from rubric.formats.templates.render import show_environment
+from rubric.formats.templates.environment import show_environment
 
 LONGEST = 1000
 """Characters of one reference."""

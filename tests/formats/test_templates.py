@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from rubric.errors import DefinitionError
 from rubric.formats.cursor import Cursor, Loading, Notes
 from rubric.formats.files import parse
+from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.filters import FILTERS, LARGEST
-from rubric.formats.templates.render import is_template, names_in, render, show_environment
+from rubric.formats.templates.render import is_template, names_in, render
 from rubric.internals.frozen_map import FrozenMap
 
 CANARY = "canary-51c0"
@@ -48,30 +49,25 @@ GOOD = [
     ("{{ '' | default('d', true) }} {{ missing | d(1) }} {{ none | default('d') }}", "d 1 "),
     ("{{ name | upper }} {{ name | lower }} {{ ' a ' | trim }}", "ADA <B> ada <b> a"),
     ("{{ name | safe }} {{ name | escape }} {{ name | e }}", "Ada <b> Ada &lt;b&gt; Ada &lt;b&gt;"),
-    ("{{ name | replace('a', 'o') }} {{ 'aaa' | replace('a', 'b', 2) }}", "Ado <b> bba"),
+    ("{{ name | replace('a', 'o') }}", "Ado <b>"),
     ("{{ tags | join(', ') }} {{ tags | join }} {{ tags | first }} {{ tags | last }}", "x, y xy x y"),
     ("{{ tags | length }} {{ name | length }} {{ missing | length }}", "2 7 0"),
-    ("{{ 2.5 | round }} {{ 2.345 | round(2) }} {{ 2.1 | round(0, 'ceil') }}", "3 2.35 3"),
-    ("{{ '7.9' | int }} {{ 'x' | int }} {{ '7.5' | float }} {{ 7 | string | length }}", "7 0 7.5 1"),
-    ("{{ 'ab cd' | title }} {{ 'ab CD' | capitalize }} {{ 'ab cd' | wordcount }}", "Ab Cd Ab cd 2"),
-    ("{{ tags | reverse | join }} {{ ['b', 'A'] | sort | join }} {{ 'ab' | reverse }}", "yx Ab ba"),
-    ("{{ 'one two three' | truncate(8) }} {{ [1, 2] | sum }} {{ -3 | abs }}", "one two... 3 3"),
-    ("{{ 'a b&' | urlencode }} {{ '<i>a</i> b' | striptags }}", "a%20b%26 a b"),
-    ("{{ 'a\nb' | indent(2) }} {{ 'a\nb' | nl2br }}", "a\n  b a<br />\nb"),
+    ("{{ 7 | string | length }} {{ 'ab cd' | title }} {{ 'ab CD' | capitalize }}", "1 Ab Cd Ab cd"),
+    ("{{ 'a b&' | urlencode }} {{ ['b', 'A'] | join }}", "a%20b%26 bA"),
     ("{% if one == 1 %}a{% elif one == 2 %}b{% else %}c{% endif %}", "a"),
     ("{% if one === 2 %}a{% elseif name !== null %}b{% endif %}", "b"),
     ("{% if tags and not missing %}a{% endif %}{% if 'x' in tags %}b{% endif %}", "ab"),
     ("{{ 'a' if one > 0 else 'b' }} {{ 'a' if one > 1 }}", "a "),
-    ("{{ missing is defined }} {{ one is number }} {{ tags is string }}", "false true false"),
+    ("{{ missing is defined }} {{ one is defined }} {{ one is undefined }}", "false true false"),
     ("{% for t in tags %}{{ loop.index }}{{ t }}{% if not loop.last %},{% endif %}{% endfor %}", "1x,2y"),
     ("{% for k, v in pair %}{{ k }}={{ v }};{% endfor %}{% for k in pair %}{{ k }}{% endfor %}", "a=1;b=;ab"),
     ("{% for t in missing %}x{% else %}none{% endfor %}{% for t in none %}x{% endfor %}", "none"),
     ("{% for a in tags %}{% for b in tags %}{{ a }}{{ b }} {% endfor %}{% endfor %}", "xx xy yx yy "),
-    ("{% set a = name %}{{ a }}{{ one + 1 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ one / 2 }}", "Ada <b>2 3 3 0.5"),
+    ("{% set a = name %}{{ a }}{{ one + 1 }}", "Ada <b>2"),
     ("{{ name + '!' }} {{ name ~ one ~ yes }} {{ 'n' + 1 }}", "Ada <b>! Ada <b>1true n1"),
     ("{% raw %}{{ name }}{% endraw %}{# nothing #}", "{{ name }}"),
     ("a {%- if yes -%} b {%- endif -%} c", "abc"),
-    ("{{ tags[0:1] }} {{ name[:3] }} {{ tags[-1] }} {{ tags[9] }}", '["x"] Ada y '),
+    ("{{ tags[1] }} {{ tags[9] }}", "y "),
     ("{{ markup }}", "{{ name }}{% if %}"),
 ]
 
@@ -135,56 +131,45 @@ BIG = {
 }
 
 HOSTILE = {
-    "{{ name.__class__ }}": "underscore",
     "{{ ''.__class__.__mro__[1].__subclasses__() }}": "line 1 of the template",
-    "{{ ''['__class__'] }}": "underscore",
     "{{ name|attr('__class__') }}": "no filter is called 'attr'",
     "{{ name|attr('format')(1) }}": "line 1",
-    "{{ [].__class__.__base__ }}": "underscore",
-    "{{ ().__class__ }}": "underscore",
-    "{{ cycler.__init__.__globals__.os.environ }}": "underscore",
+    "{{ ().__class__ }}": "a tuple",
     "{{ lipsum.__globals__['os'].popen('id').read() }}": "line 1",
     "{{ lipsum(n=100000) }}": "a call",
     "{{ joiner('x')() }}": "a call",
     "{{ namespace(a=1) }}": "a call",
-    "{{ self }}": "Jinja's own",
-    "{{ self.__init__.__globals__ }}": "underscore",
-    "{{ self._TemplateReference__context.cycler }}": "underscore",
     "{{ config.items() }}": "a call",
-    "{{ request.application.__globals__ }}": "underscore",
-    "{{ url_for.__globals__ }}": "underscore",
     "{{ get_flashed_messages.__globals__.__builtins__.open('/etc/passwd') }}": "line 1",
     "{{ dict.mro()[-1].__subclasses__() }}": "line 1",
     "{{ '{0.__class__}'.format(name) }}": "a call",
     "{{ '{:999999999}'.format(1) }}": "a call",
-    "{{ '%999999999d' % 1 }}": "no number (str)",
+    "{{ '%999999999d' % 1 }}": "mod",
     "{{ '%s' | format(name) }}": "no filter is called 'format'",
     "{{ name.upper() }}": "a call",
-    "{{ 'a' * 1000000000 }}": "no number (str)",
-    "{{ [1] * 1000000000 }}": "no number (list)",
-    "{{ 9 ** 9 ** 9 }}": "a power",
-    "{{ 9007199254740993 * 9007199254740993 * 2 }}": "beyond ±2**53",
+    "{{ 'a' * 1000000000 }}": "not allowed here: mul",
+    "{{ [1] * 1000000000 }}": "not allowed here: mul",
+    "{{ 9 ** 9 ** 9 }}": "not allowed here: pow",
     "{{ range(1000000000) }}": "a call",
     "{% for i in range(1000000000) %}x{% endfor %}": "a call",
     "{% for a in short %}{% for b in short %}{% for c in short %}x{% endfor %}{% endfor %}{% endfor %}": "10000 rounds",
-    "{% for a in list %}{{ text }}{% endfor %}": "too much work",
+    "{% for a in list %}{{ text }}{% endfor %}": "1000000 characters",
     "{% for a in list %}{% if text == other %}{% endif %}{% endfor %}": "too much work",
     "{% for a in short %}{{ text }}{% endfor %}": "1000000 characters",
-    "{{ '' if deep.text else '' }}" * 300: "too much work",
     "{% for a in short recursive %}{{ loop(short) }}{% endfor %}": "recursive",
     "{% for a in 7 %}{% endfor %}": "loops over int",
-    "{% for a, b in short %}{% endfor %}": "cannot be rendered",
+    "{% for a, b in short %}{% endfor %}": "loops over pairs",
     "{% set a = text ~ text %}{% set b = a ~ a %}{% set c = b ~ b %}{{ c | length }}": "1000000 characters",
     "{% set a = text + text + text %}{% set b = a + a + a %}": "1000000 characters",
     "{{ text | replace('', text) }}": "1000000 characters",
     "{{ text | replace('a', 'aaaaaaaa') }}": "1000000 characters",
     "{{ list | join(text) }}": "1000000 characters",
     "{{ text | center(1000000000) }}": "no filter is called 'center'",
-    "{{ [list, list] | dump }}": "no variables",
-    "{{ {'a': pair} }}": "no variables",
+    "{{ [list, list] | dump }}": "a list of anything but",
+    "{{ {'a': pair} }}": "not allowed here: dict",
     "{{ name | map('upper') }}": "no filter",
     "{{ short | groupby('x') }}": "no filter",
-    "{{ name is divisibleby 2 }}": "no test is called",
+    "{{ name is divisibleby 2 }}": "the test 'divisibleby'",
     "{% include '/etc/passwd' %}": "include",
     "{% import '/etc/passwd' as a %}": "import",
     "{% from '/etc/passwd' import a %}": "import",
@@ -200,17 +185,14 @@ HOSTILE = {
     "{% set name.a = 1 %}": "one name",
     "{% do name %}": "unknown tag 'do'",
     "{% debug %}": "unknown tag 'debug'",
-    "{{ loop.__init__ }}": "underscore",
-    "{% for a in short %}{{ loop._iterable }}{% endfor %}": "underscore",
-    "{{ pair.a['__class__'] }}": "underscore",
-    "{{ 1 / 0 }}": "division by zero",
+    "{{ 1 / 0 }}": "not allowed here: div",
     "{{ name < 1 }}": "cannot be rendered",
     "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}": "nests too deep",
     "{{ " + "not " * 3000 + "1 }}": "nests too deep",
     "{{ 1" + " + 1" * 3000 + " }}": "60 parts within one another",
     "{{ name" + " | upper" * 3000 + " }}": "60 parts within one another",
     "{% if name %}" * 90 + "{% endif %}" * 90: "60 parts within one another",
-    "{% for a in short %}" * 25 + "{% endfor %}" * 25: "nests too deep",
+    "{% for a in short %}" * 25 + "{% endfor %}" * 25: "10000 rounds",
     "{{ name }}" * 15_000: "10000 parts",
     " " * 200_001 + "{{ name }}": "200000 characters",
     "{{ " + "9" * 5000 + " }}": "too long a number",
@@ -235,7 +217,14 @@ HARMLESS = [
     *("{{ env }}", "{{ env.CANARY }}", "{{ process.env.CANARY }}", "{{ environment }}", "{{ context }}"),
     *("{{ resolve }}", "{{ missing }}", "{{ caller }}", "{{ varargs }}", "{{ kwargs }}", "{{ loop }}"),
     *("{{ os.environ }}", "{{ import }}", "{{ exec }}", "{{ open }}", "{{ name.format }}", "{{ name.encode }}"),
-    *("{{ name['__cla' ~ 'ss__'] }}", "{{ name[('__class', '__') | join] }}", "{{ true.real }}", "{{ 1.0.hex }}"),
+    *(
+        "{{ name.__class__ }}",
+        "{{ ''['__class__'] }}",
+        "{{ [].__class__.__base__ }}",
+        "{{ self.__init__.__globals__ }}",
+    ),
+    *("{{ cycler.__init__.__globals__.os.environ }}", "{{ self }}", "{{ loop.__init__ }}", "{{ pair.a.__init__ }}"),
+    *("{{ name['__cla' ~ 'ss__'] }}", "{{ name[['__class', '__'] | join] }}", "{{ true.real }}", "{{ 1.0.hex }}"),
     *("{{ short.append }}", "{{ pair.items }}", "{{ pair.keys }}", "{{ pair.get }}", "{{ pair.clear }}"),
 ]
 
@@ -248,8 +237,10 @@ def test_names_of_python_are_unknown(template: str) -> None:
 
 def test_loops_show_nothing_of_themselves() -> None:
     """A loop tells where it is, and has no other side."""
-    template = "{% for a in short[:1] %}{{ loop }}{{ loop.cycle }}{{ loop['changed'] }}{{ loop | dump }}{% endfor %}"
-    assert render(template, BIG) == '""'
+    template = (
+        "{% for a in name %}{{ loop.index }}{{ loop.cycle }}{{ loop['__class__'] }}{{ loop._iterable }}{% endfor %}"
+    )
+    assert render(template, BIG) == "123"
 
 
 class Tricky:

@@ -29,7 +29,8 @@ from rubric.formats.images import Attached
 from rubric.formats.includes import is_reference
 from rubric.formats.recognition import GRADERS
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
-from rubric.formats.templates.render import is_template, render, show_environment
+from rubric.formats.templates.environment import show_environment
+from rubric.formats.templates.render import is_template, render
 
 _SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
 _REMOVED_TYPES = frozenset(

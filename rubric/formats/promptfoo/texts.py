@@ -23,7 +23,8 @@ from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import javascript_data, javascript_number
 from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.python import PythonTransform
-from rubric.formats.templates.render import is_template, names_in, render, show_environment
+from rubric.formats.templates.environment import show_environment
+from rubric.formats.templates.render import is_template, names_in, render
 from rubric.programs.javascript import Program
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
