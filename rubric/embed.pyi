@@ -21,7 +21,7 @@ from .integrations.mapping import Mapped as Mapped
 from .integrations.mapping import checked_candidate as checked_candidate
 
 # Read: rows, chats and candidates.
-from .engine.sources import one_candidate as one_candidate
+from .engine.grade import one_candidate as one_candidate
 from .engine.logs import candidate_of as candidate_of
 from .engine.logs import candidate_of_conversation as candidate_of_conversation
 from .values.chats import is_chat as is_chat

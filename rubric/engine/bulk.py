@@ -25,7 +25,6 @@ from rubric.internals.containers import NoTruth
 from rubric.internals.guided import guided
 from rubric.results.collection import Grades
 from rubric.results.result import Grade, Ungraded
-from rubric.store.cache_key import check_identity
 from rubric.values.candidates import Candidate
 from rubric.values.judges import NOBODY, AnyJudge
 from rubric.values.requests import Failure, Limiter
@@ -134,6 +133,8 @@ def _job(
     check(checked)
     judges = judge_or_default(judge)
     if options.store is not None:
+        from rubric.store.cache_key import check_identity  # noqa: PLC0415 - most runs keep no replies
+
         check_identity(judges)
     source = source_of(candidates, columns)
     # On an event loop the budget is checked later, in a thread: it may load LiteLLM, which takes seconds.

@@ -8,16 +8,14 @@ import warnings
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
-from rubric.engine.sources import Candidates, holds_many, one_candidate, source_of
 from rubric.errors import DefinitionError, RubricError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
-from rubric.grading.planning import Plan, plan_ask, plan_one, without_question
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
@@ -25,10 +23,14 @@ from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
 from rubric.results.result import Grade, Ungraded
-from rubric.values.candidates import Candidate
+from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
+
+if TYPE_CHECKING:
+    from rubric.engine.sources import Candidates
+    from rubric.grading.planning import Plan
 
 CandidateLike = Candidate | str | Path | Mapping[str, Any]
 """Anything that is one candidate: a `Candidate`, its text, the `Path` of its text, or a mapping of its fields."""
@@ -260,6 +262,44 @@ def _warn_of_unreviewed(_: str, name: str) -> None:
     warnings.warn(UnreviewedWarning.of([name or "the rubric"]), stacklevel=2)
 
 
+def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> Candidate:
+    """
+    Return *value*, given as the argument *field* of a function such as `grade`, as one candidate; a `Path` is read.
+
+    Args:
+        beside: Fields of a text or of a file's that are given beside it, such as `input`; '' for those that are not.
+
+    Raises:
+        DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text; or it has fields
+            of its own, and some are given beside it.
+    """
+    given: dict[str, Any] = {name: text for name, text in beside.items() if text != ""}
+    if given:
+        if not isinstance(value, str | Path):
+            raise DefinitionError(field, f"it has its own fields; write Candidate(..., {next(iter(given))}=...)")
+        return evolve(one_candidate(value, field), **given)
+    if isinstance(value, Candidate):
+        return value
+    if isinstance(value, str):
+        return of_text(field, value)
+    from rubric.engine import columns, sources  # noqa: PLC0415 - a text needs no reader of rows
+
+    if isinstance(value, Path) and not sources.holds_many(value):
+        try:
+            return sources.as_candidate(value)
+        except DefinitionError as error:
+            raise DefinitionError(field, error.message) from None
+    sources.refuse_swapped(field, value)
+    if isinstance(value, Mapping):
+        columns.OWN_NAMES.check(value)
+        return sources.as_candidate(value)
+    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
+        cure = "many candidates are for grade_many(candidates, rubric, judge)"
+    else:
+        cure = "give the text that is graded, Candidate(text), or the Path of its file"
+    raise DefinitionError(field, f"expected one text, Candidate or Path, got {sources.name_of_type(value)}; {cure}")
+
+
 @guided
 def plan(
     candidates: Candidate | str | Candidates,
@@ -281,6 +321,9 @@ def plan(
     Raises:
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
+    from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
+    from rubric.grading.planning import Plan, plan_one, without_question  # noqa: PLC0415 - as above
+
     judges, checked = judge_or_default(judge), given_rubric(rubric)
     check(checked)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
@@ -300,4 +343,6 @@ def plan(
 
 def plan_asks(asks: Iterable[Ask]) -> Plan:
     """Return what *asks* would take, if their replies can be used."""
+    from rubric.grading.planning import Plan, plan_ask  # noqa: PLC0415 - as above
+
     return Plan.total(plan_ask(ask, count=count_tokens, price=price, worst=worst_cost) for ask in asks)

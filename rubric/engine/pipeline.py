@@ -35,7 +35,6 @@ from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.models.threads import abandon, submit
-from rubric.store.cache_key import check_identity
 from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
@@ -422,6 +421,8 @@ class Pipeline:
             DefinitionError: It has the line that works.
         """
         if self.keeps:
+            from rubric.store.cache_key import check_identity  # noqa: PLC0415 - most runs keep no replies
+
             check_identity(judge)
 
     def send_blocking(self, ask: Ask) -> Outcome:
@@ -530,6 +531,8 @@ class Options:
         if self.budget is not None and judge is not None:
             self.budget.check(judge)
         if self.store is not None and judge is not None and transport is None:
+            from rubric.store.cache_key import check_identity  # noqa: PLC0415 - as above
+
             check_identity(judge)
         models = model_of if transport is None else _ForeignModel(transport, self.concurrency).of
         places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)

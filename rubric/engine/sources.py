@@ -146,7 +146,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
         raise DefinitionError("candidates", message)
-    _refuse_swapped("candidates", candidates)
+    refuse_swapped("candidates", candidates)
     count = partial(len, candidates) if isinstance(candidates, Sized) else None
     if (frame := _frame(candidates)) is not None:
         rows, names = frame
@@ -180,43 +180,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         return _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
-    raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {_called(item)}")
-
-
-def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> Candidate:
-    """
-    Return *value*, given as the argument *field* of a function such as `grade`, as one candidate; a `Path` is read.
-
-    Args:
-        beside: Fields of a text or of a file's that are given beside it, such as `input`; '' for those that are not.
-
-    Raises:
-        DefinitionError: It can be none: it is several, or a rubric, or the path of a file as a text; or it has fields
-            of its own, and some are given beside it.
-    """
-    given: dict[str, Any] = {name: text for name, text in beside.items() if text != ""}
-    if given:
-        if not isinstance(value, str | Path):
-            raise DefinitionError(field, f"it has its own fields; write Candidate(..., {next(iter(given))}=...)")
-        return evolve(one_candidate(value, field), **given)
-    if isinstance(value, Candidate):
-        return value
-    if isinstance(value, str):
-        return of_text(field, value)
-    if isinstance(value, Path) and not holds_many(value):
-        try:
-            return as_candidate(value)
-        except DefinitionError as error:
-            raise DefinitionError(field, error.message) from None
-    _refuse_swapped(field, value)
-    if isinstance(value, Mapping):
-        OWN_NAMES.check(value)
-        return as_candidate(value)
-    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
-        cure = "many candidates are for grade_many(candidates, rubric, judge)"
-    else:
-        cure = "give the text that is graded, Candidate(text), or the Path of its file"
-    raise DefinitionError(field, f"expected one text, Candidate or Path, got {_called(value)}; {cure}")
+    raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}")
 
 
 def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
@@ -232,7 +196,7 @@ def located(index: int, error: DefinitionError) -> DefinitionError:
     return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
 
 
-def _refuse_swapped(field: str, value: object) -> None:
+def refuse_swapped(field: str, value: object) -> None:
     """Refuse a rubric or a result as candidates; one can iterate over them as well."""
     if isinstance(value, Rubric):
         raise DefinitionError(field, "got a Rubric; the candidate comes first, then the rubric, then the judge")
@@ -240,8 +204,8 @@ def _refuse_swapped(field: str, value: object) -> None:
         raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what is to be graded")
 
 
-def _called(item: object) -> str:
-    """Return the name of the type of *item*; of a path the file's name, since all of it hides what is wrong."""
+def name_of_type(item: object) -> str:
+    """Name *item* for an error: its type, or a path's file name, since a whole path hides what is wrong."""
     if isinstance(item, Path):
         return f"the file {item.name!r} of many"
     return f"nothing ({item})" if _is_missing(item) else type(item).__name__
@@ -285,7 +249,8 @@ def _check_first(item: object, columns: Columns) -> None:
 
 def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
     if columns.named and items and not any(isinstance(item, Mapping | Placed) for item in items):
-        raise DefinitionError("columns", f"there are no rows with columns here, but {_called(items[0])}; leave it out")
+        found = name_of_type(items[0])
+        raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
     if items and isinstance(items[0], Mapping):
         columns.check(dict.fromkeys(name for item in items if isinstance(item, Mapping) for name in item))
     elif items:

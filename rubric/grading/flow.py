@@ -28,7 +28,6 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
 from rubric.grading.code_checks import decide, inapplicable, settle
-from rubric.grading.logprobs import weigh
 from rubric.grading.looking import continued, offering
 from rubric.grading.prompting import SharedPrompt
 from rubric.grading.reply_parser import read
@@ -576,6 +575,8 @@ class _Session:
         if self.part:
             findings = tuple([placed(finding, self.part) for finding in findings])
         if ask.judge.logprobs and isinstance(got, Reply):
+            from rubric.grading.logprobs import weigh  # noqa: PLC0415 - few judges are asked for them
+
             findings, notes = weigh(ask, got, findings)
             self.log.notes.extend(notes)
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:

@@ -33,7 +33,7 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, lowered, replies_for, reply_from, response_format
 from rubric.models.failures import failure_of
-from rubric.models.threads import submit
+from rubric.models.threads import in_thread
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, takes_limit
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
@@ -148,21 +148,6 @@ class ClientModel:
                 del self._batches[ended]
             batch = self._batches[loop] = _Batch((id(self.client),), run)
         return await batch.add(ask)
-
-
-async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
-    """Return what *call* returns in a thread of *owner*, of which there are at most so many."""
-
-    def caught() -> tuple[Any, Exception | None]:
-        try:
-            return call(), None
-        except Exception as error:  # noqa: BLE001 - a StopIteration could not pass through a future
-            return None, error
-
-    said, error = await asyncio.wrap_future(submit(("client", *owner), caught, threads))
-    if error is not None:
-        raise error
-    return said
 
 
 @define(eq=False)

@@ -16,7 +16,7 @@ from attrs import define
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import plain_number, refuse
 from rubric.internals.secrets import describe
-from rubric.models.client_models import in_thread
+from rubric.models.threads import in_thread
 from rubric.values.answers import Choices, Levels, Unit, YesNo
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion

@@ -22,7 +22,6 @@ from attrs import evolve, frozen
 
 from rubric.errors import ModelError, NoJudgeError
 from rubric.models.api_keys import default_judge, surely_missing_key
-from rubric.models.litellm import LiteLLMModel
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.models.threads import abandon, submit
 from rubric.values.clients import client_kind
@@ -144,12 +143,12 @@ class KeylessModel:
         """Return the reply to *ask* if its judge has a key by now; raise `ModelError` if not."""
         if variables := surely_missing_key(ask.judge):
             raise ModelError(Failure("auth", f"no key for {ask.judge.name}: set {variables}"))
-        return await _litellm.answer(ask)
+        return await _litellm().answer(ask)
 
     is_punctual = True
 
 
-_offline, _litellm, _keyless = OfflineModel(), LiteLLMModel(), KeylessModel()
+_offline, _keyless = OfflineModel(), KeylessModel()
 _lock = Lock()
 
 _clients: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
@@ -165,11 +164,18 @@ def model_of(judge: Judge, /) -> Model:
     if isinstance(model, str):
         if judge.via == "http":
             return _direct()
-        return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm
+        return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm()
     if isinstance(model, Model):
         return model
     is_client = not isinstance(model, FunctionType) and client_kind(model)
     return _of_client(model) if is_client else _of_function(model, judge.threads)
+
+
+@cache
+def _litellm() -> Model:
+    from rubric.models.litellm import LiteLLMModel  # noqa: PLC0415 - for those who ask it
+
+    return LiteLLMModel()
 
 
 @cache

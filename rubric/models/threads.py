@@ -8,6 +8,7 @@ more than that. Only pending calls keep a function alive.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -74,6 +75,21 @@ def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future
         pool.pending += 1
         pool.jobs.put((future, call))
     return future
+
+
+async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
+    """Return what *call* returns in a thread of *owner*, of which there are at most so many."""
+
+    def caught() -> tuple[Any, Exception | None]:
+        try:
+            return call(), None
+        except Exception as error:  # noqa: BLE001 - a StopIteration could not pass through a future
+            return None, error
+
+    said, error = await asyncio.wrap_future(submit(("client", *owner), caught, threads))
+    if error is not None:
+        raise error
+    return said
 
 
 def abandon(owner: Hashable, future: Future[Any]) -> None:

@@ -7,7 +7,7 @@ Both keep the findings that they rest on, so both can be recomputed under anothe
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from attrs import evolve, field, frozen
 
@@ -17,9 +17,6 @@ from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import counted, shorten
-from rubric.results import rendering
-from rubric.results.differences import RubricChange, diff
-from rubric.results.plain import Record
 from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.candidates import UNANSWERED, Candidate
@@ -29,6 +26,16 @@ from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Exchange, Failure, Usage
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
+
+if TYPE_CHECKING:
+    from rubric.results.differences import RubricChange
+
+
+def _worded(how: str, result: Result) -> str:
+    """Return *result* as the function *how* of `rubric.results.rendering` words it."""
+    from rubric.results import rendering  # noqa: PLC0415 - a result that nobody looks at needs no words
+
+    return str(getattr(rendering, how)(result))
 
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
@@ -165,6 +172,8 @@ class Result(NoTruth, Listed[Finding]):
     def _rescored(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
+        from rubric.results.differences import diff  # noqa: PLC0415 - few results are scored again
+
         changed = _under(self.rubric if rubric is None else rubric, rule)
         if changes := [change for change in diff(self.rubric, changed).of("judge") if change.id != "degenerate"]:
             raise DefinitionError("rubric", _asks_anew(changes))
@@ -204,6 +213,8 @@ class Result(NoTruth, Listed[Finding]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data; `from_dict` reads it."""
+        from rubric.results.plain import Record  # noqa: PLC0415 - most results are not written
+
         return Record.of(self).to_dict()
 
     @staticmethod
@@ -229,7 +240,7 @@ class Result(NoTruth, Listed[Finding]):
 
     def to_markdown(self) -> str:
         """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
-        return rendering.as_table(self)
+        return _worded("as_table", self)
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -237,7 +248,7 @@ class Result(NoTruth, Listed[Finding]):
     _repr_html_ = as_html
 
     def __str__(self) -> str:
-        return rendering.as_text(self)
+        return _worded("as_text", self)
 
 
 @frozen(repr=False)
@@ -278,11 +289,11 @@ class Grade(Result):
 
     def explain(self) -> str:
         """Return a line a criterion: a mark, the text, the reason."""
-        return rendering.explanation_of_grade(self)
+        return _worded("explanation_of_grade", self)
 
     def feedback(self) -> str:
         """Return advice for the candidate's author; empty if every contribution is 1."""
-        return rendering.advice(self)
+        return _worded("advice", self)
 
     def __repr__(self) -> str:
         return f"<Grade {self.score:.3f} {self.verdict}: {counted(len(self.findings), 'criterion')}, {self.usage}>"
@@ -320,7 +331,7 @@ class Ungraded(Result):
 
     def explain(self) -> str:
         """Describe what could not be judged, why, and what the score could have been."""
-        return rendering.explanation(self)
+        return _worded("explanation", self)
 
     def __repr__(self) -> str:
         low, high = self.bounds

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from zipfile import ZipFile
@@ -146,6 +147,14 @@ def test_a_grade_without_a_store_loads_neither_sqlite_nor_cattrs() -> None:
     """What keeps replies is loaded by whoever gives a store."""
     given = "from rubric import Judge, Rubric, grade; grade('Hello', Rubric(criteria=['It greets']), Judge('offline'))"
     assert {"sqlite3", "cattrs", "rubric.store.store"}.isdisjoint(watched(given)["modules"])
+
+
+def test_a_grade_from_code_loads_a_small_kernel() -> None:
+    """A grade of a text reads no rows, plans nothing, words no result and asks no vendor: 18,000 lines at most."""
+    code = "from rubric import Judge, Rubric, grade; grade('Hello', Rubric(criteria=['It greets']), Judge('offline'))"
+    loaded = [name for name in watched(code)["modules"] if name.partition(".")[0] == "rubric"]
+    files = [find_spec(name).origin for name in loaded]  # type: ignore[union-attr]
+    assert sum(len(Path(file).read_text().splitlines()) for file in files if file) <= 18_000
 
 
 def test_an_import_touches_nothing_outside_its_own_files() -> None:
