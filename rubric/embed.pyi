@@ -51,6 +51,7 @@ from .internals.text import cut as cut
 from .scoring.intervals import few_groups as few_groups
 from .internals.text import line as line
 from .scoring.intervals import mean_interval as mean_interval
+from .scoring.intervals import paired_mean as paired_mean
 from .scoring.intervals import percent as percent
 from .scoring.intervals import share_interval as share_interval
 from .internals.text import shorten as shorten

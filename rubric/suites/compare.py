@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import asdict, field, frozen
 
-from rubric.embed import TOLERANCE, Listed, NoTruth, Status, counted, fields, shorten, shown, table
-from rubric.suites.paired import Drop, drop_of, power
+from rubric.embed import (
+    TOLERANCE,
+    Listed,
+    NoTruth,
+    Status,
+    counted,
+    fields,
+    paired_mean,
+    percent,
+    shorten,
+    shown,
+    table,
+)
+from rubric.suites.repetition import case_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rubric.results import Entry, Row
     from rubric.suites.report import Deferred, Report
@@ -26,14 +38,57 @@ if TYPE_CHECKING:
 Kind = Literal["better", "worse", "same", "new", "gone"]
 PASSED, FAILED, ERROR = 0, 1, 2
 
-_NOTABLE = 0.1
-"""The drop of the pass rate for which a comparison states its power."""
-
 _BOTH = 2
 """Scores that are those of a pass and of a fail, and say nothing more."""
 
 _RANKS: dict[Status, int] = {"passed": 2, "failed": 1, "ungraded": 0, "deferred": 0}
 """A failed case ranks above one without a grade: its result is known."""
+
+
+@frozen
+class Drop:
+    """
+    How far a rate or a mean fell between two runs over the same cases.
+
+    Args:
+        measure: `pass rate` or `mean score`.
+        n: The rows in both runs.
+        cases: The cases that they are runs or repetitions of; the runs of a case count as one draw.
+        drop: The value before less the value now.
+        interval: Where the true drop lies. It lies above 0 with a probability of at most *risk* if nothing has changed.
+        risk: The accepted probability of a false alarm.
+        detectable: The drop that 80 % of such comparisons find.
+    """
+
+    measure: str
+    n: int
+    cases: int
+    drop: float
+    interval: tuple[float, float]
+    risk: float
+    detectable: float
+
+    @property
+    def is_shown(self) -> bool:
+        """True if the interval lies above 0: chance does not explain the drop."""
+        return self.interval[0] > 0
+
+
+def drop_of(measure: str, pairs: Sequence[tuple[float, float]], cases: Sequence[str], risk: float) -> Drop | None:
+    """
+    Return how far values fell; None below two cases.
+
+    Args:
+        measure: What the values are.
+        pairs: The value before and the value now of each row, in 0..1; a verdict is 1 or 0.
+        cases: The case of each row.
+        risk: The accepted probability of a false alarm.
+    """
+    found = paired_mean([before - after for before, after in pairs], cases) if pairs else None
+    if found is None:
+        return None
+    sure = 1 - 2 * risk
+    return Drop(measure, len(pairs), found.units, found.mean, found.interval(sure), risk, found.detectable(sure))
 
 
 @frozen
@@ -69,6 +124,7 @@ class Change(NoTruth):
         score_before: In 0..1; None without a grade.
         score_after: The same, now.
         criteria: The criteria whose results changed.
+        case: The id of the case that it is a run or a repetition of; else its own.
     """
 
     _truth = ".kind"
@@ -80,6 +136,7 @@ class Change(NoTruth):
     score_before: float | None = None
     score_after: float | None = None
     criteria: tuple[CriterionChange, ...] = ()
+    case: str = ""
 
     @property
     def delta(self) -> float | None:
@@ -172,17 +229,16 @@ class Comparison(NoTruth, Listed[Change]):
         """
         if self.risk is None:
             return ()
-        verdicts = [(self._counts_as(c.before), self._counts_as(c.after)) for c in self.changes]
-        known = [both for both in verdicts if set(both) <= {"pass", "fail"}]
-        scored = [(c.score_before or 0.0, c.score_after or 0.0) for c in self._scored]
+        verdicts = [(c, self._counts_as(c.before), self._counts_as(c.after)) for c in self.changes]
+        known = [(c, float(a == "pass"), float(b == "pass")) for c, a, b in verdicts if {a, b} <= {"pass", "fail"}]
+        scored = [(c, c.score_before or 0.0, c.score_after or 0.0) for c in self._scored]
         says_more = (
             len({pair for c in self._scored for pair in ((c.before, c.score_before), (c.after, c.score_after))}) > _BOTH
         )
-        measures = {"pass rate": [(float(a == "pass"), float(b == "pass")) for a, b in known]}
-        measures |= {"mean score": scored} if says_more else {}
+        measures = {"pass rate": known} | ({"mean score": scored} if says_more else {})
         found = (
-            drop_of(name, [a for a, _ in pairs], [b for _, b in pairs], self.risk / len(measures))
-            for name, pairs in measures.items()
+            drop_of(name, [(a, b) for _, a, b in rows], [c.case or c.id for c, _, _ in rows], self.risk / len(measures))
+            for name, rows in measures.items()
         )
         return tuple(drop for drop in found if drop is not None)
 
@@ -227,7 +283,7 @@ class Comparison(NoTruth, Listed[Change]):
         return shown("\n".join([f"{self.suite}: {self._summary()}", *self._said()]))
 
     def _said(self) -> list[str]:
-        """Return a sentence for each drop, the cases that are left out, and what such a comparison would find."""
+        """Return a sentence for each drop, what is left out, and what such a comparison would find."""
         if self.risk is None:
             return []
         lines = [_in_words(drop) for drop in self.drops]
@@ -237,9 +293,7 @@ class Comparison(NoTruth, Listed[Change]):
             lines.append(f"{counted(left_out, 'case')} left out: no verdict in one of the runs.")
         if rated is None:
             return [*lines, "Fewer than two cases have a verdict in both runs, so nothing can be compared."]
-        found = power(rated.n, rated.noise, _NOTABLE, rated.risk)
-        chance = f"{rated.noise:.0%} of the verdicts differing by chance"
-        return [*lines, f"A drop of {_NOTABLE:.2f} would be found in {found:.0%} of such comparisons ({chance})."]
+        return [*lines, f"A drop of {rated.detectable:.2f} is found by 80 % of such comparisons."]
 
     def _repr_markdown_(self) -> str:
         head = f"**{'no worse' if self.passed else 'worse'} than the baseline** · {self._summary()}"
@@ -321,13 +375,13 @@ def _by_id(report: Report) -> dict[tuple[str, int], Row]:
 def _change(before: Row | None, after: Row | None) -> Change:
     if after is None:
         assert before is not None  # noqa: S101 - one of the two runs has the case
-        return Change(before.id, "gone", before=before.status, score_before=before.score)
+        return Change(before.id, "gone", before=before.status, score_before=before.score, case=case_of(before))
     if before is None:
-        return Change(after.id, "new", after=after.status, score_after=after.score)
+        return Change(after.id, "new", after=after.status, score_after=after.score, case=case_of(after))
     delta = _RANKS[after.status] - _RANKS[before.status] or _less(after.score, before.score) or 0
     kind: Kind = "same" if abs(delta) <= TOLERANCE else "better" if delta > 0 else "worse"
     criteria = tuple(_criteria(before.entries, after.entries))
-    return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria)
+    return Change(after.id, kind, before.status, after.status, before.score, after.score, criteria, case_of(after))
 
 
 def _less(after: float | None, before: float | None) -> float | None:
@@ -365,7 +419,8 @@ def _result(entry: Entry | None) -> float | str | None:
 
 def _in_words(drop: Drop) -> str:
     low, high = drop.interval
-    where = f"({1 - 2 * drop.risk:.0%} interval {low:+.3f} to {high:+.3f}, {drop.n} cases)"
+    rows = counted(drop.cases, "case") + (f" with {drop.n:,} runs" if drop.n > drop.cases else "")
+    where = f"({percent(1 - 2 * drop.risk)} interval {low:+.3f} to {high:+.3f}, {rows})"
     moved = f"fell by {drop.drop:.3f}" if drop.drop >= 0 else f"rose by {-drop.drop:.3f}"
     judged = "chance does not explain it" if drop.is_shown else "no drop is shown"
     return f"The {drop.measure} {moved} {where}: {judged}."

@@ -66,6 +66,11 @@ def named(candidate: Candidate, case: Case) -> Candidate:
     return evolve(candidate, key=candidate.key or case.id, group=candidate.group or group)
 
 
+def case_of(row: Row) -> str:
+    """Return the id of the case that *row* is a repetition or a run of."""
+    return row.id.removesuffix(_suffix(row.cell.get(AXIS))).removesuffix(_suffix(row.cell.get(RUN), RUN))
+
+
 def _suffix(number: Any, axis: str = AXIS) -> str:
     return f" [{axis} {number}]"
 
@@ -233,8 +238,7 @@ def pass_rates(report: Report) -> PassRates:
     verdicts: dict[str, dict[Any, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in report:
         if RUN in row.cell:
-            id_ = row.id.removesuffix(_suffix(row.cell.get(AXIS))).removesuffix(_suffix(row.cell[RUN], RUN))
-            found = verdicts[id_][row.cell[RUN]]
+            found = verdicts[case_of(row)][row.cell[RUN]]
             found += [row.status == "passed"] if row.status in ("passed", "failed") else []
     cases = [[2 * sum(said) > len(said) for said in runs.values() if said] for runs in verdicts.values()]
     graded = sum(map(len, cases))

@@ -22,7 +22,7 @@ from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise import CriterionAgreement, agreement_of
-from rubric.trust.ratings import Judged, Ratings, Scale, beside, items_of, judged, matched
+from rubric.trust.ratings import Judged, Ratings, Scale, beside, judged, matched
 from rubric.view.plots import altair, forest, row_of
 
 
@@ -157,7 +157,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     @property
     def baseline(self) -> Baseline:
         """What later agreements are compared with."""
-        return Baseline(self.judge, self.digest, {r.criterion: items_of(r) for r in self.ratings})
+        return Baseline.of_ratings(self.judge, self.digest, self.ratings)
 
     def against(self, saved: Agreement | Calibration | Baseline | str | PathLike[str], *, risk: float = 0.05) -> Drift:
         """

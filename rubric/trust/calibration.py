@@ -20,7 +20,7 @@ from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Ratings, Scale, items_of, judged, matched, said_of, scale_of
+from rubric.trust.ratings import Ratings, Scale, judged, matched, said_of, scale_of
 from rubric.view.plots import altair
 
 How = Literal["isotonic", "platt", "linear"]
@@ -222,7 +222,7 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
         if one.scale.kind == "option":
             raise DefinitionError("labels", f"{one.criterion!r} has options, and options have no mean")
     found = tuple(_calibration_of(one, given.scores, how) for one in ratings)
-    baseline = Baseline(given.name, given.digest, {one.criterion: items_of(one) for one in ratings})
+    baseline = Baseline.of_ratings(given.name, given.digest, ratings)
     return Calibration(found, given.digest, given.name, baseline)
 
 

@@ -7,20 +7,21 @@ p-values are corrected for their number (Holm), so that an unchanged judge is ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
-from rubric.trust.inference import Contrast, holm, paired, unpaired
+from rubric.trust.inference import Codes, Contrast, compact, holm, paired, unpaired
+from rubric.trust.ratings import Ratings, items_of
 from rubric.view.plots import forest, row_of
 
 _ENOUGH = 10
@@ -39,6 +40,7 @@ class Baseline(NoTruth):
         judge: The judge's name.
         digest: The rubric's.
         items: By criterion and by the name of a candidate, what the judge said (None without a verdict), and people.
+        groups: The number of the group of each candidate; empty where there are no groups.
     """
 
     _truth = ".items"
@@ -46,15 +48,33 @@ class Baseline(NoTruth):
     judge: str
     digest: str
     items: Mapping[str, Pairs]
+    groups: Mapping[str, int] = field(factory=dict)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Baseline:
         """Return the baseline in what `read` returned."""
-        return cls(str(data["judge"]), str(data["digest"]), data["items"])
+        return cls(str(data["judge"]), str(data["digest"]), data["items"], data.get("groups") or {})
+
+    @classmethod
+    def of_ratings(cls, judge: str, digest: str, ratings: Sequence[Ratings]) -> Baseline:
+        """Return what the *judge* and people said of all that is labelled."""
+        items, groups = {}, dict[str, int]()
+        for one in ratings:
+            named = items_of(one)
+            items[one.criterion] = {name: said for name, said, _ in named}
+            groups |= {name: group for name, _, group in named} if one.grouped else {}
+        return cls(judge, digest, items, groups)
+
+    def groups_of(self, names: Sequence[str]) -> Codes | None:
+        """Return the number of the group of each of the candidates *names*; None where there are no groups."""
+        if not self.groups:
+            return None
+        places = (self.groups.get(name, -1 - n) for n, name in enumerate(names))  # one without a group is its own
+        return compact(np.array([*places], dtype=np.intp))
 
     def dump(self, path: str | PathLike[str], figures: Mapping[str, Any]) -> None:
         """Write it to *path* as YAML, below the *figures* that people read."""
-        data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items}
+        data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
         with replacing(fspath(path)) as file:
             file.write(to_yaml(_plain(data)))
 
@@ -182,10 +202,11 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
             both = [name for name in a if name in b]
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
-                contrast, count = paired(x - z, None), len(both)
+                contrast, count = paired(x - z, now.groups_of(both)), len(both)
             else:
                 x, z = np.array([*a.values()]), np.array([*b.values()])
-                contrast, count = (unpaired(x, z, None, None) if min(len(x), len(z)) > 1 else None), None
+                among = now.groups_of([*a]), before.groups_of([*b])
+                contrast, count = (unpaired(x, z, *among) if min(len(x), len(z)) > 1 else None), None
             if contrast is not None:
                 found.append((criterion, what, float(z.mean()), float(x.mean()), contrast, count))
     if not found:

@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.embed import mean_interval, share_interval
+from rubric.embed import mean_interval, paired_mean, share_interval
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -86,21 +86,12 @@ class Contrast:
 
 
 def paired(differences: Floats, groups: Codes | None) -> Contrast | None:
-    """
-    Return the contrast of paired *differences*; None below two groups.
-
-    Half a pseudo-pair at each end of what was seen, and one without a difference, keep a handful of differing pairs
-    from being certain, as in `rubric.suites.paired`.
-    """
-    n = len(differences)
-    m = n if groups is None else len(np.unique(groups))
-    if m < 2:
+    """Return the contrast of paired *differences*; None below two groups."""
+    found = paired_mean(differences.tolist(), None if groups is None else groups.tolist())
+    if found is None:
         return None
-    mean, raw = mean_error(differences, groups)
-    largest = float(np.abs(differences).max()) or 1.0
-    size = n / m
-    error = float(np.sqrt((raw**2 * (n + 2) + (largest**2 / 2) * size * 2 / (n + 2)) / (n + 2)))
-    return contrast(mean, error, m - 1)
+    p = float(2 * stats.t.sf(abs(found.middle) / found.error, found.freedom))
+    return Contrast(found.mean, found.interval(), p, found.error, found.detectable())
 
 
 def unpaired(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | None) -> Contrast | None:

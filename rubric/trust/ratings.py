@@ -437,15 +437,16 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     return "", UNIT, given.scores
 
 
-def items_of(ratings: Ratings) -> dict[str, list[float | None]]:
-    """Return what the judge and people said of each labelled candidate, by its name; repeated names are numbered."""
+def items_of(ratings: Ratings) -> list[tuple[str, list[float | None], int]]:
+    """Return name, what judge and people said, and group of each labelled candidate; repeated names are numbered."""
     target, seen = ratings.target, dict[str, int]()
-    items: dict[str, list[float | None]] = {}
+    items = list[tuple[str, list[float | None], int]]()
     for row in np.flatnonzero(~np.isnan(target)):
         name, said = ratings.names[row], ratings.judge[row]
         seen[name] = seen.get(name, 0) + 1
         numbered = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        items[numbered] = [None if np.isnan(said) else float(said), float(target[row])]
+        both = [None if np.isnan(said) else float(said), float(target[row])]
+        items.append((numbered, both, int(ratings.groups[row])))
     return items
 
 

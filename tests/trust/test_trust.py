@@ -538,6 +538,22 @@ def test_other_candidates_are_compared_on_average() -> None:
     assert month(0.3).against(saved).exit_code == 1
 
 
+def test_drift_is_by_group(tmp_path: Path) -> None:
+    """Twenty prompts whose ten answers are all alike are twenty draws, also in a saved baseline."""
+
+    def month(start: int, passing: int) -> Any:
+        said = {n: {"good": n // 10 - start // 10 < passing} for n in range(start, start + 200)}
+        return agreement(
+            grades(GOOD, said, {n: n // 10 for n in said}), Labels({n: dict(one) for n, one in said.items()})
+        )
+
+    then, now = month(0, 15), month(1000, 11)
+    then.dump(tmp_path / "baseline.yaml")
+    for saved in (then, tmp_path / "baseline.yaml"):
+        assert not now.against(saved).changed  # 75 % and 55 %: of 400 single answers that would be no chance
+    assert month(1000, 5).against(then).changed
+
+
 # -- lines, charts, weight -----------------------------------------------------------------------------------
 
 
