@@ -83,7 +83,6 @@ KEPT = {
     ("rubric.models.http_client", "fetch"): "an application is asked over the library's own client, with retries",
     ("rubric.prompts.render", "fill"): "slots in a request are filled as those in a prompt",
     ("rubric.results.result", "merged"): "findings of several judges are scored together, and in each vote",
-    ("rubric.scoring.intervals", "t_quantile"): "the interval of a paired drop is Student's",
     ("rubric.values", "candidates"): "the fields of a case are converted as those of its candidate",
     ("rubric.values.artefacts", "Snapshot"): "resources of MCP servers are kept within the bounds of `files_in`",
     ("rubric.values.chats", "candidate_of_chat"): "a report may hold an answer within its chat, or beside it",
