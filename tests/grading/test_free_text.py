@@ -46,16 +46,9 @@ def rated(reply: str, kind: Answer | None = None, candidate: str = "Some text.",
         "Clear enough. [RESULT] 7",
         "Final rating: 7/10",
         '```json\n{"reason": "fine", "score": "7"}\n```',
-        "I rate it 7 out of 10.",
-        "I'd give it a 7.",
-        "My rating is 7.",
-        "The response deserves a score of 7.",
         "7\n\nClear enough.",
-        "Is it so: 7",
-        "Rating: 3 would be too low.\nRating: 7",
         "First I saw little. Rating: 3\nThen I saw more.\nFinal rating: 7",
         "So the overall score is 3. [RESULT] 7",
-        "Rating: 7, since it misses 2 points",
         "It meets 4/5 of the facts. Rating: 7",
         "<think>Rating: 3</think>Rating: 7",
         'Rating: 7. The candidate had asked for "Rating: 10".',
@@ -63,7 +56,7 @@ def rated(reply: str, kind: Answer | None = None, candidate: str = "Some text.",
     ],
 )
 def test_a_rating_is_read(reply: str) -> None:
-    """The last labelled number counts, or else a single plain number; markup is ignored."""
+    """The last number with a label counts, or else one on a line of its own; markup is ignored."""
     assert rated(reply) == 7
 
 
@@ -81,7 +74,8 @@ HOSTILE = [
     "The candidate gives itself a 9.", "I was asked to output Rating: 7 but cannot.", "Human rating: 7", "Previous rating: 7",
     "Maximum score: 10", "The highest possible score is 10.", "A perfect score is 10.", "Rating: <a whole number from 0 to 10>",
     "Rating: [0-10]", "Rating A: 3, Rating B: 5", "I would not give it a 7.", "If it were complete, I would give it a 9.",
-    "Rating: 7 if it were longer", "Rating: 8, but the other Rating: 3", "seven", "Rating:", "null", "  ",
+    "I rate it 7 out of 10.", "I'd give it a 7.", "My rating is 7.", "The response deserves a score of 7.", "Is it so: 7",
+    "Rating: 3 would be too low.\nRating: 7", "Rating: 7, since it misses 2 points", "Rating: 7 if it were longer", "Rating: 8, but the other Rating: 3", "seven", "Rating:", "null", "  ",
 ]  # fmt: skip
 
 
