@@ -22,6 +22,7 @@ from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
 from rubric.models.pricing import count_tokens, price, worst_cost
+from rubric.models.windows import window_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
@@ -334,7 +335,9 @@ def plan(
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     several = [source.at(index, item).candidate for index, item in enumerate(items)]
-    plan_each = partial(plan_one, rubric=checked, judge=judges, count=count_tokens, price=price, worst=worst_cost)
+    plan_each = partial(
+        plan_one, rubric=checked, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of
+    )
     planned = Plan.total(map(plan_each, several))
     unasked = several and not any(candidate.input or candidate.messages for candidate in several)
     remarks = source.remark(), without_question(checked) if unasked else ""

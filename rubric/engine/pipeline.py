@@ -35,6 +35,7 @@ from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.models.threads import abandon, submit
+from rubric.models.windows import may_overflow, refusal, window_of
 from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
@@ -168,9 +169,15 @@ class Dispatcher:
     _queues: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's id; _ModelQueue keeps the judge
 
     def send(self, ask: Ask) -> Coroutine[Any, Any, Outcome]:
-        """Send *ask* to the model of its judge, again where that may help."""
+        """Send *ask* to the model of its judge, again where that may help; not if it cannot fit its context window."""
         queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
+        if queue.window is not None and may_overflow(ask, queue.window):
+            return self._checked(queue, queue.window, ask)
         return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
+
+    async def _checked(self, queue: _ModelQueue, window: int, ask: Ask) -> Outcome:
+        failure = await refusal(ask, window)
+        return failure or await attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know of how requests were sent, each remark once."""
@@ -180,7 +187,8 @@ class Dispatcher:
         model, turns = self.model_of(judge), None
         if getattr(model, "is_serial", False):
             turns = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
-        return self._queues.setdefault(id(judge), _ModelQueue(judge, model, turns, self.places, self.limiter))
+        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, window_of(judge))
+        return self._queues.setdefault(id(judge), queue)
 
 
 @frozen
@@ -192,6 +200,7 @@ class _ModelQueue:
         judge: Is kept, so that its id is not used again.
         turns: Taken first, by each request to a model that takes a few at a time: while a request waits for its turn,
             it takes no place from other models, and its deadline does not run.
+        window: How many tokens a prompt may have, where that is known.
     """
 
     judge: Judge
@@ -199,6 +208,7 @@ class _ModelQueue:
     turns: _Turns | None
     places: asyncio.Semaphore
     limiter: Limiter | None
+    window: int | None = None
     backoffs: Backoffs = field(factory=Backoffs)
 
     def place(self, ask: Ask) -> AbstractAsyncContextManager[Commit]:

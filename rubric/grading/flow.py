@@ -179,19 +179,69 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     Once its reply is there, the vendor can serve the prefix of the others from its cache. Sent all at once, each of
     them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together. A judge
     with `prime=False` saves the round instead.
+
+    After a prompt was too long for its model, those that share its prefix and are as long are not sent; the shortest
+    of the others goes alone, so that at most two requests overflow.
     """
     sent: set[Any] = set()
+    beyond: dict[Any, tuple[int, Failure]] = {}
 
     def in_order(batch: Batch) -> Steps[Got]:
         first = [] if batch[0].program else _first_of_each_prefix(batch, sent)
-        if not first:
-            return (yield batch)
-        rest = [index for index in range(len(batch)) if index not in first]
-        replies = dict(zip(first, (yield tuple([batch[i] for i in first])), strict=True))
-        replies |= dict(zip(rest, (yield tuple([batch[i] for i in rest])), strict=True))
-        return tuple([replies[index] for index in range(len(batch))])
+        if not first and not beyond:
+            got = yield batch
+            _note_overflow(batch, got, beyond)
+            return got
+        outcomes: dict[int, Reply | Failure] = {}
+        tried = set[Any]()
+        while len(outcomes) < len(batch):
+            if beyond:
+                outcomes |= _unsent(batch, beyond, outcomes)
+            left = [index for index in range(len(batch)) if index not in outcomes]
+            now = first or _shortest_of_each(batch, left, beyond, tried) or left
+            first = []
+            if now:
+                some = tuple([batch[index] for index in now])
+                got = yield some
+                _note_overflow(some, got, beyond)
+                outcomes |= dict(zip(now, got, strict=True))
+        return tuple([outcomes[index] for index in range(len(batch))])
 
     return answering(steps, in_order)
+
+
+def _note_overflow(batch: Batch, got: Got, beyond: dict[Any, tuple[int, Failure]]) -> None:
+    """Add to *beyond* the length of each prompt of *batch* that was too long, by its prefix."""
+    for ask, one in zip(batch, got, strict=True):
+        if type(one) is not Failure or one.kind != "context_window" or ask.turns:
+            continue  # with turns of its own it says nothing of others
+        if (prefix := _prefix(ask)) is not None:
+            beyond[id(ask.judge), prefix] = len(ask.messages[-1].text), one
+
+
+def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iterable[int]) -> dict[int, Failure]:
+    """Return the failures of those asks of *batch* without an outcome that cannot fit either."""
+    found = {}
+    for index, ask in enumerate(batch):
+        known = None if index in outcomes or ask.program else beyond.get((id(ask.judge), _prefix(ask)))
+        if known is not None and len(ask.messages[-1].text) >= known[0]:
+            why = f"not sent, since a shorter prompt was too long: {known[1].message}"
+            criterion = ask.criteria[0].id if len(ask.criteria) == 1 else ""
+            found[index] = evolve(known[1], message=why, criterion=criterion, usage=Usage())
+    return found
+
+
+def _shortest_of_each(
+    batch: Batch, left: Sequence[int], beyond: dict[Any, tuple[int, Failure]], tried: set[Any]
+) -> list[int]:
+    """Return, for each prefix of *beyond* that was not *tried* yet, the place of the shortest ask that is *left*."""
+    found: dict[Any, int] = {}
+    for index in sorted(left, key=lambda index: len(batch[index].messages[-1].text)) if beyond else ():
+        place = id(batch[index].judge), _prefix(batch[index])
+        if place in beyond and place not in tried:
+            found.setdefault(place, index)
+    tried.update(found)
+    return [*found.values()]
 
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:

@@ -27,6 +27,7 @@ from rubric.values.trees import DecisionTree
 Range = tuple[int, int]
 Count = Callable[[Judge, str], int]
 Price = Callable[[Judge], tuple[float, float] | None]
+Window = Callable[[Judge], int | None]
 
 Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
@@ -50,6 +51,8 @@ class Plan:
         asks: Every ask that may be made, in order, with the exact messages.
         free: Criteria that need no call: by code, or because they do not apply.
         remarks: On candidates: texts that no field takes, or a question that the rubric speaks of and none has.
+        beyond: The prompts that are longer than the context window of their judge, where that is known: its name, the
+            tokens of the prompt, and those of the window.
     """
 
     least: int = 0
@@ -60,6 +63,7 @@ class Plan:
     asks: tuple[Ask, ...] = field(default=(), repr=False)
     free: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    beyond: tuple[tuple[str, int, int], ...] = ()
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
@@ -75,13 +79,19 @@ class Plan:
             tuple(ask for plan in every for ask in plan.asks),
             tuple(dict.fromkeys(id_ for plan in every for id_ in plan.free)),
             tuple(dict.fromkeys(remark for plan in every for remark in plan.remarks)),
+            tuple(one for plan in every for one in plan.beyond),
         )
 
     def __repr__(self) -> str:
         cost = "cost unknown" if self.cost is None else _extent(*self.cost, "${:.4f}")
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
-        said = "".join(f"; {remark}" for remark in self.remarks)
+        said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong()))
         return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}>"
+
+    def _overlong(self) -> Iterable[str]:
+        for name, window in dict.fromkeys((name, window) for name, _, window in self.beyond):
+            tokens = [tokens for judge, tokens, most in self.beyond if (judge, most) == (name, window)]
+            yield f"{counted(len(tokens), 'prompt')} of up to {max(tokens):,} tokens, and {name} reads {window:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON-able data, messages included."""
@@ -91,6 +101,7 @@ class Plan:
             "cost": None if self.cost is None else list(self.cost),
             "free": list(self.free),
             "remarks": list(self.remarks),
+            "beyond": [{"judge": name, "tokens": tokens, "window": window} for name, tokens, window in self.beyond],
             "asks": [
                 {"judge": a.judge.name, "criteria": [c.id for c in a.criteria], "vote": a.vote, "messages": a.chat()}
                 for a in self.asks
@@ -122,7 +133,14 @@ def _extent(low: float, high: float, form: str = "{}") -> str:
 
 
 def plan_one(
-    candidate: Candidate, rubric: Rubric, judge: AnyJudge, *, count: Count, price: Price, worst: Worst | None = None
+    candidate: Candidate,
+    rubric: Rubric,
+    judge: AnyJudge,
+    *,
+    count: Count,
+    price: Price,
+    worst: Worst | None = None,
+    window: Window | None = None,
 ) -> Plan:
     """
     Return the plan for grading one *candidate*.
@@ -131,6 +149,7 @@ def plan_one(
         count: The number of tokens of a text, for a judge.
         price: A judge's prices of a token sent and of a token received, in US dollars; None if unknown.
         worst: As `Worst`; None adds up the texts and the longest reply.
+        window: How many tokens a judge reads; None if that is unknown.
     """
     if rubric.degenerate != "judge" and candidate.degenerate:
         return Plan(free=tuple(c.id for c in rubric.judged))
@@ -142,7 +161,7 @@ def plan_one(
         if not isinstance(judge, Judge):
             return _together(rubric, judge, [planned(member) for member in voter.members])
         if id(judge) not in made:
-            made[id(judge)] = _Planner(about, judge, count, price, worst).of_rubric(rubric, "")
+            made[id(judge)] = _Planner(about, judge, count, price, worst, window).of_rubric(rubric, "")
         plan = made[id(judge)]
         return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
 
@@ -168,6 +187,7 @@ class _Planner:
     count: Count
     price: Price
     worst: Worst | None
+    window: Window | None
 
     def of_rubric(self, rubric: Rubric, guidelines: str) -> Plan:
         turned = [c for c in rubric.judged if c.on != "conversation"]
@@ -225,13 +245,14 @@ class _Planner:
             (sum(fewest[: tree.shortest]), sum(most[-tree.depth :])),
             cost if len(lows) == len(plans) else None,
             tuple(ask for plan in plans for ask in plan.asks),
+            beyond=tuple(one for plan in plans for one in plan.beyond),
         )
 
     def _of_ask(self, ask: Ask) -> Plan:
-        return plan_ask(ask, count=self.count, price=self.price, worst=self.worst)
+        return plan_ask(ask, count=self.count, price=self.price, worst=self.worst, window=self.window)
 
 
-def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None) -> Plan:
+def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None, window: Window | None = None) -> Plan:
     """
     Return the plan of one *ask*; the functions are those of `plan_one`.
 
@@ -249,4 +270,6 @@ def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None
         known = [one for one in highest if one is not None]
         cost = (least, sum(known)) if len(known) == len(highest) else None
     most = 1 + len(more)
-    return Plan(1, most, most + ask.judge.repairs, (tokens, most * tokens + sum(more)), cost, (ask,))
+    sent, limit = (tokens, most * tokens + sum(more)), None if window is None else window(ask.judge)
+    beyond = () if limit is None or tokens <= limit else ((ask.judge.name, tokens, limit),)
+    return Plan(1, most, most + ask.judge.repairs, sent, cost, (ask,), beyond=beyond)

@@ -58,6 +58,21 @@ def _steps(entry: Mapping[str, object], name: str, tier: str = "") -> Steps:
 
 
 @lru_cache(maxsize=256)
+def entry_of(name: str) -> Mapping[str, object]:
+    """Return the entry of a model in the list's file, by its *name* there; empty if it has none."""
+    try:
+        spec = find_spec("litellm")
+        content = (Path(str(spec and spec.origin)).parent / _LIST).read_bytes()
+        # Parsing all two megabytes would block the loop.
+        match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
+        found = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace") if match else "{}"
+        entry: Mapping[str, object] = json.JSONDecoder().raw_decode(found)[0]
+    except (OSError, ValueError):  # another release may keep it elsewhere
+        return {}
+    return entry
+
+
+@lru_cache(maxsize=256)
 def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
     """
     Return the prices of a token sent, sent and written to the cache, served by the cache, and received.
@@ -65,15 +80,7 @@ def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
     They are those of the list's file, where a name without a vendor's is one of OpenAI's; None if it has none.
     """
     name = model.removeprefix(_OPENAI)
-    try:
-        spec = find_spec("litellm")
-        content = (Path(str(spec and spec.origin)).parent / _LIST).read_bytes()
-        # Parsing all two megabytes would block the loop.
-        match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
-        found = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace") if match else "{}"
-        entry = json.JSONDecoder().raw_decode(found)[0]
-    except (OSError, ValueError):  # another release may keep it elsewhere
-        return None
+    entry = entry_of(name)
     if "/" not in name and entry.get("litellm_provider") != "openai":
         return None
     names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
@@ -146,18 +153,18 @@ def count_tokens(judge: Judge, text: str, /) -> int:
 
     Only tokenisers that come with LiteLLM are used; some that it would choose by name are downloads.
     """
-    if not (model := _model_of(judge)):
+    if not (model := model_name(judge)):
         return -(-len(text) // _CHARACTERS_A_TOKEN)
-    tokeniser = vendor_of(model)[0] if _is_exact(model) else "gpt-4o"
+    tokeniser = vendor_of(model)[0] if is_exact(model) else "gpt-4o"
     return int(library().token_counter(model=tokeniser, text=text))
 
 
-def _model_of(judge: Judge) -> str:
+def model_name(judge: Judge) -> str:
     """Return the name of the vendor's model; empty for a judge that is none."""
     return judge.model if isinstance(judge.model, str) and judge.model != OFFLINE else ""
 
 
-def _is_exact(model: str) -> bool:
+def is_exact(model: str) -> bool:
     """True if the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
     return bool(model) and vendor_of(model)[1] in _OPENAI_PROVIDERS
 
@@ -180,7 +187,7 @@ _warm: set[str] = set()
 
 async def most_tokens(ask: Ask) -> tuple[int, int]:
     """Return how many tokens *ask* sends and may receive, at most; long counts run in a thread."""
-    model = _model_of(ask.judge)
+    model = model_name(ask.judge)
     if not model:
         return _most("", ask)
     await ready()
@@ -200,7 +207,7 @@ def worst_cost(ask: Ask, more: int = 0) -> float | None:
 
     It loads LiteLLM, and may take a while over a long text.
     """
-    sent, back = _most(_model_of(ask.judge), ask)
+    sent, back = _most(model_name(ask.judge), ask)
     sent += more
     rates = dearest(ask.judge, sent)
     return None if rates is None else sent * rates[0] + back * rates[1]
@@ -220,7 +227,7 @@ def _most(model: str, ask: Ask) -> tuple[int, int]:
 def _schema(model: str, schema: FrozenMap) -> int:
     if not schema:
         return 0
-    return _bound(model, json.dumps(thaw(schema))) + _BOUNDS + (0 if _is_exact(model) else _A_TOOL)
+    return _bound(model, json.dumps(thaw(schema))) + _BOUNDS + (0 if is_exact(model) else _A_TOOL)
 
 
 @lru_cache(maxsize=1024)  # one a criterion
@@ -233,7 +240,7 @@ def _bound(model: str, text: str) -> int:
     """Return a number of tokens that *text* does not exceed."""
     size = len(text.encode("utf-8", "surrogatepass"))
     counted = count_tokens(Judge(model or OFFLINE), text)
-    if not _is_exact(model):
+    if not is_exact(model):
         counted += counted // 2 + (size - len(text)) + 1
     return min(counted, size)
 

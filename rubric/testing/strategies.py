@@ -309,6 +309,7 @@ single_judges = _free_text | st.builds(
     logprobs=st.booleans(),
     speculate=st.booleans(),
     prime=st.booleans(),
+    context=st.none() | st.integers(1, 2_000_000),
 )
 
 any_judges: st.SearchStrategy[Any] = st.recursive(

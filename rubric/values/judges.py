@@ -176,7 +176,7 @@ _THOUGHTS = frozenset(
 )
 _WRITTEN_PRECISION = 0.005
 
-_TRANSPORT = frozenset({"timeout", "retries", "threads", "prime", "via", "params", "model"})
+_TRANSPORT = frozenset({"timeout", "retries", "threads", "prime", "context", "via", "params", "model"})
 _ADDRESSES = frozenset({"api_base", "base_url", "api_version"})
 
 
@@ -219,6 +219,8 @@ class Judge(Digested):
             function calls cannot be known, so a store keeps its replies under this text alone.
         embedder: What makes the embeddings for `Similar` checks: a LiteLLM name, or a function from a list of texts to
             a list of vectors. None: only checks with a function of their own are judged. No file sets it.
+        context: How many tokens a prompt may have, of a server of your own or a function. None: as LiteLLM's list has
+            it. A prompt that is certain to be longer is not sent, and fails as `context_window`.
         params: Further parameters for the vendor, as LiteLLM names them.
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
@@ -255,6 +257,7 @@ class Judge(Digested):
     embedder: str | Callable[[list[str]], Any] | None = field(
         default=None, kw_only=True, validator=fields.optional(embedder)
     )
+    context: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
@@ -279,6 +282,7 @@ class Judge(Digested):
         threads: int = 1,
         identity: str | None = None,
         embedder: str | Callable[[list[str]], Any] | None = None,
+        context: int | None = None,
         params: Mapping[str, Any] = FrozenMap(),
         via: str = "litellm",
         api_base: str | None = None,

@@ -1,0 +1,78 @@
+"""
+The context windows of models: whether a prompt is certain to be too long, before it is sent.
+
+A judge may state its window (`Judge(context=8192)`); else the list that comes with LiteLLM has it, as the most tokens
+of a prompt. The list is read as a file: importing LiteLLM takes seconds. Tokens are counted only of prompts that have
+more bytes than the window has tokens: no tokeniser makes more tokens than bytes.
+
+A count is exact for OpenAI's models. For others it is an estimate, so a prompt is refused where the count is half as
+much again as the window; between the two the server decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+
+from rubric.models.litellm_library import ready
+from rubric.models.offline import OFFLINE
+from rubric.models.pricing import count_tokens, entry_of, is_exact, model_name
+from rubric.values.clients import client_model_name
+from rubric.values.judges import Judge
+from rubric.values.requests import Ask, Failure
+
+_CURE = "choose a model that reads more"
+
+
+def window_of(judge: Judge, /) -> int | None:
+    """Return how many tokens a prompt for *judge* may have; None if that is unknown."""
+    if judge.context is not None:
+        return judge.context
+    name = judge.model if isinstance(judge.model, str) else "" if judge.is_function else client_model_name(judge.model)
+    return _listed(name) if name and name != OFFLINE else None
+
+
+@lru_cache(maxsize=256)
+def _listed(model: str) -> int | None:
+    """Return the window of *model* in LiteLLM's list; the name there may lack its vendor's."""
+    vendor, _, name = model.partition("/")
+    entry = entry_of(model)
+    if not entry and name and str((found := entry_of(name)).get("litellm_provider")).startswith(vendor):
+        entry = found
+    tokens = entry.get("max_input_tokens")
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
+
+
+def _texts(ask: Ask) -> list[str]:
+    return [*(part for message in ask.messages for part in message.parts), *ask.turns, ask.tools]
+
+
+def may_overflow(ask: Ask, window: int) -> bool:
+    """True if *ask* has more bytes than *window* has tokens, so that they have to be counted."""
+    texts = _texts(ask)
+    if 4 * sum(map(len, texts)) <= window:  # a character has four bytes at most
+        return False
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) > window
+
+
+async def refusal(ask: Ask, window: int) -> Failure | None:
+    """Return why *ask* is not sent, if it is certain to exceed *window*. A long count runs in a thread."""
+    if model_name(ask.judge):
+        await ready()
+    return await asyncio.to_thread(_refusal, ask, window)
+
+
+def _refusal(ask: Ask, window: int) -> Failure | None:
+    model = model_name(ask.judge)
+    tokens, exact = sum(_counted(model, text) for text in _texts(ask)), is_exact(model)
+    if tokens <= (window if exact else window + window // 2):
+        return None
+    about = "" if exact else "about "
+    message = f"not sent: the prompt has {about}{tokens:,} tokens, and {ask.judge.name} reads {window:,}; {_CURE}"
+    criterion = ask.criteria[0].id if len(ask.criteria) == 1 else ""
+    return Failure("context_window", message, judge=ask.judge.name, criterion=criterion)
+
+
+@lru_cache(maxsize=16)  # the part that all asks about a candidate share is counted once
+def _counted(model: str, text: str) -> int:
+    return count_tokens(Judge(model or OFFLINE), text)
