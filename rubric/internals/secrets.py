@@ -191,6 +191,13 @@ def redact_reply(text: str, secrets: Iterable[str] = ()) -> str:
     return _PIECES.sub(piece, text)
 
 
+def redact_value(said: Any) -> Any:
+    """Return *said*, a text of a reply or a tuple of such, redacted; all else as it is: a user's model may give it."""
+    if isinstance(said, str):
+        return redact_reply(said) if said else said
+    return tuple(map(redact_value, said)) if isinstance(said, tuple) else said
+
+
 def _forms(secrets: Iterable[str]) -> Iterator[str]:
     """Yield each secret as it is, as an address has it and as JSON has it: servers echo what they were sent."""
     for secret in secrets:

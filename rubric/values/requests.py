@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
-from rubric.internals.secrets import MASK, describe, redact_reply
+from rubric.internals.secrets import MASK, describe, redact_value
 from rubric.internals.text import counted, visible
 from rubric.values.images import sent_image
 
@@ -237,12 +237,6 @@ TokenLogprob = tuple[str, float, tuple[tuple[str, float], ...]]
 """A token of a reply, its natural logarithm of probability, and the likeliest tokens in its place with theirs."""
 
 
-def _redacted(said: Any) -> Any:
-    if isinstance(said, str):
-        return redact_reply(said)
-    return tuple(map(_redacted, said)) if isinstance(said, tuple) else said  # a user's model may give anything
-
-
 @frozen
 class Reply:
     """
@@ -264,16 +258,16 @@ class Reply:
         made: What a program made: a `Decided`, or the candidate that is judged.
     """
 
-    text: str | None = field(converter=_redacted)
+    text: str | None = field(converter=redact_value)
     finish: str = "stop"
-    refusal: str = field(default="", converter=_redacted)
+    refusal: str = field(default="", converter=redact_value)
     usage: Usage = field(factory=lambda: Usage(calls=1, cost=None, unmetered=1))
-    model: str = field(default="", converter=_redacted)
+    model: str = field(default="", converter=redact_value)
     unsent: tuple[str, ...] = ()
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
-    choices: tuple[str, ...] = field(default=(), converter=_redacted, repr=False)
+    choices: tuple[str, ...] = field(default=(), converter=redact_value, repr=False)
     remarks: tuple[str, ...] = ()
-    wanted: str = field(default="", converter=_redacted, repr=False)
+    wanted: str = field(default="", converter=redact_value, repr=False)
     made: Any = None
 
     def __attrs_post_init__(self) -> None:
@@ -300,7 +294,7 @@ class Failure:
     """
 
     kind: FailureKind
-    message: str = field(converter=_redacted)
+    message: str = field(converter=redact_value)
     judge: str = ""
     criterion: str = ""
     usage: Usage = field(factory=Usage)
