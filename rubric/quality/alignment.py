@@ -172,14 +172,3 @@ class Alignment(Presented):
                 for one in edit.proposals
             ]
         return {"kind": "alignment", "sentence": self.sentence, **kept, "digest": self.rubric.digest}
-
-    def plot(self) -> Any:
-        """Return the agreement before each edit, the apparent and the honest one as an Altair chart."""
-        from rubric.view.plots import dots  # noqa: PLC0415 - charts need an extra
-
-        rows = [
-            {"name": edit.kind, "which": which, "value": value}
-            for edit in self.edits
-            for which, value in (("before", edit.before), ("apparent", edit.apparent), ("honest", edit.honest))
-        ]
-        return dots(rows, "agreement with people", self.sentence, always_the_same=self.constant)

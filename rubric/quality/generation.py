@@ -19,7 +19,6 @@ from rubric.embed import (
     counted,
     few_groups,
     percent,
-    share_interval,
     write_text,
 )
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
@@ -199,16 +198,6 @@ class Generation(Presented, Listed[GeneratedCriterion]):
             "cost": self.usage.cost,
             "failures": [*self.failures],
         }
-
-    def plot(self) -> Any:
-        """Return how often each criterion prefers the preferred answer, where it prefers one, as an Altair chart."""
-        from rubric.view.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
-
-        told = [
-            (one.id, found.wins, found.wins + found.losses) for one in self if (found := one.discrimination) is not None
-        ]
-        rows = [row_of(id_, wins / n, share_interval(wins, n)) for id_, wins, n in told if n]
-        return forest(rows, "share of pairs in which it prefers the preferred answer", self.sentence)
 
 
 def _yes(*, kept: bool) -> str:

@@ -12,7 +12,7 @@ likely; J. F. Banzhaf, "Weighted voting doesn't work" (Rutgers Law Review 19, 19
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
@@ -26,8 +26,6 @@ from rubric.quality.reachable import Reach
 from rubric.results import Evidence, Scored
 from rubric.scoring.aggregation import Rules
 from rubric.values.rubrics import rubric_of
-from rubric.view import html
-from rubric.view.html import Html
 
 
 @frozen
@@ -114,12 +112,6 @@ class Influences(Presented, Listed[Influence]):
             bars = f"{_bar(one.share):<20} {one.share:6.1%} of decisions, {one.weight:6.1%} of the weight"
             lines.append(f"  {shorten(one.id, 32):<{width}}  {bars}{'' if one.decides else '  (cannot matter)'}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        how = [] if self.method == "exact" else [html.badge("estimated")]
-        how += [] if self.grades is None else [html.badge(f"flips observed in {self.grades:,} grades")]
-        head = html.header(self.sentence, *how, title=self.rubric.name or "rubric")
-        return html.fragment(html.card(head, *_drawn(self.criteria)))
 
     def tables(self) -> list[Table]:
         """What each criterion can do to the verdict."""
@@ -341,25 +333,6 @@ def _quorum(rubric: Rubric) -> int:
     if any(c.required or c.polarity != "satisfy" or c.min_score is not None for c in rubric.judged):
         return 0
     return max(ceil((Fraction(rubric.threshold) - Fraction(TOLERANCE)) * len(rubric.judged)), 0)
-
-
-def _drawn(found: Sequence[Influence]) -> Iterator[Html]:
-    """Yield a table with the share of each in the decisions beside that of the weight, then tables of its parts."""
-    rows = []
-    for one in found:
-        badges = [html.badge("vetoes", "gate")] if one.vetoes else []
-        badges += [] if one.decides else [html.badge("cannot matter", "ungraded")]
-        share = f"{one.share:.1%}"
-        if one.interval is not None:
-            share += f" ({one.interval[0]:.1%} to {one.interval[1]:.1%})"
-        bars = html.bar(one.share, kind="plain"), html.band(0, None, one.weight, kind="plain")
-        name = html.join((html.text(one.id, html.NAME), *badges), " ")
-        rows.append((name, bars[0], share, bars[1], f"{one.weight:.1%}", f"{one.flip:.2%}", _span(one.pull)))
-    head = ("criterion", "decides", "", "weight", "", "flip", "pull")
-    yield html.table(head, rows, figures=(2, 4, 5, 6))
-    for one in found:
-        if one.parts:
-            yield html.fold(html.join(("In ", html.text(one.id, html.NAME))), *_drawn(one.parts))
 
 
 def _bar(share: float, width: int = 20) -> str:

@@ -20,10 +20,10 @@ from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
+from rubric.trust.coefficients import coefficient, share
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.pairwise import coefficient, share
 from rubric.trust.ratings import judged, matched
 
 RARE = 0.05

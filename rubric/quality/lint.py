@@ -11,7 +11,6 @@ metadata of the criterion:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -25,8 +24,6 @@ from rubric.formats.projects import is_rubric
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
 from rubric.suites.suite import Suite
-from rubric.view import html
-from rubric.view.html import Html
 
 
 @frozen
@@ -110,16 +107,6 @@ class Remarks(Sequence[Remark]):
     def __str__(self) -> str:
         return "\n".join((self.sentence, *map(str, self.remarks)))
 
-    def _repr_html_(self) -> str:
-        waived = None
-        if self.waived:
-            lines = [(*_shown(remark)[:3], remark.waived) for remark in self.waived]
-            waived = html.fold(f"{len(lines):,} waived", html.table(("level", "place", "criterion", "why"), lines))
-        head = html.header(self.sentence, *([] if self.remarks else [html.badge("clean", "passed")]), title="lint")
-        rows = [_shown(remark) for remark in self.remarks]
-        drawn = html.table(("level", "place", "criterion", "remark"), rows) if rows else None
-        return html.fragment(html.card(head, drawn, waived))
-
     def _repr_markdown_(self) -> str:
         rows = [(r.place, r.level, r.rule, r.criterion, f"{r.message}; {r.cure}") for r in self.remarks]
         head = ("place", "level", "rule", "criterion", "remark")
@@ -133,30 +120,6 @@ class Remarks(Sequence[Remark]):
             "remarks": [remark.to_dict() for remark in self.remarks],
             "waived": [remark.to_dict() for remark in self.waived],
         }
-
-    def plot(self) -> Any:
-        """Return how many remarks each rule made, in the colour of its level, as an Altair chart."""
-        from rubric.view.plots import bars  # noqa: PLC0415 - charts need an extra
-
-        counts = Counter((remark.rule, remark.level) for remark in self.remarks)
-        rows = [{"name": rule, "which": level, "value": count} for (rule, level), count in counts.items()]
-        return bars(rows, "remarks", self.sentence, _COLOURS)
-
-
-_COLOURS = {"error": "#c62828", "warning": "#f9a825", "hint": "#607d8b"}
-_KINDS: dict[Level, str] = {"error": "failed", "warning": "ungraded", "hint": "deferred"}
-
-
-def _shown(remark: Remark) -> tuple[Html, Html, Html, Html]:
-    """Return *remark* as the cells of a row: its level, its place, its criterion, and what to do."""
-    said = html.text(f"{remark.message[:1].upper()}{remark.message[1:]}; {remark.cure}.")
-    rule = html.tag("div", html.text(remark.rule, html.NAME, class_="mono"), class_="how")
-    return (
-        html.badge(remark.level, _KINDS[remark.level]),
-        html.text(remark.place, html.NAME, class_="mono"),
-        html.text(remark.criterion, html.NAME),
-        html.join((said, rule)),
-    )
 
 
 @guided

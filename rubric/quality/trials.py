@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
@@ -25,7 +25,6 @@ from rubric.embed import (
     Presented,
     StoreLike,
     Table,
-    cut,
     fields,
     guided,
     judge_or_default,
@@ -36,7 +35,6 @@ from rubric.quality.lint_rules import tests_that_are_anchors
 from rubric.results import Scored, Unjudged
 from rubric.suites.repetition import VERDICT, Flip, Flips, counted
 from rubric.values import RubricTest
-from rubric.view import charts, html
 
 Status = Literal["passed", "failed", "ungraded"]
 Result: TypeAlias = Grade | Ungraded
@@ -152,16 +150,6 @@ class Trials(Presented, Sequence[Trial]):
             out.append(("How often repeats differ", ("criterion", "flip rate", "tests that differ"), lines))
         return out
 
-    def _repr_html_(self) -> str:
-        counts = {status: len(self.of(status)) for status in get_args(Status)}
-        (_, head, _), *others = self.tables()
-        rows = [_shown(trial) for trial in self]
-        drawn = [html.section(title, html.table(names, lines, figures=(1, 2))) for title, names, lines in others]
-        above = html.header(self.sentence, title="tests of a rubric"), charts.shares(counts)
-        notices = map(html.notice, self.remarks())
-        kind = "passed" if self.ok else "failed" if counts["failed"] else "ungraded"
-        return html.fragment(html.card(*above, html.table(head, rows), *drawn, *notices, kind=kind))
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         return {
@@ -174,33 +162,6 @@ class Trials(Presented, Sequence[Trial]):
             "one_sided": [*self.one_sided],
             "calls": self.usage.calls,
         }
-
-    def plot(self) -> Any:
-        """Return the score of each test, at its first repeat, in the colour of its status as an Altair chart."""
-        from rubric.view.plots import dots  # noqa: PLC0415 - charts need an extra
-
-        rows = [
-            {
-                "name": f"tests[{t.index}] {shorten(t.test.candidate.output, 40)}",
-                "which": t.status,
-                "value": result.score,
-            }
-            for t in self
-            for result in t.results[:1]
-        ]
-        return dots(rows, "score", self.sentence, colours=_COLOURS)
-
-
-_COLOURS = {"passed": "#2e7d32", "failed": "#c62828", "ungraded": "#f9a825"}
-
-
-def _shown(trial: Trial) -> tuple[object, ...]:
-    """Return *trial* as the cells of a row: a long reply is folded, and what is not as expected has a line each."""
-    reply = trial.test.candidate.output
-    brief, whole = html.text(shorten(reply, 80)), html.candidate(cut(reply, html.LONGEST))
-    failures = html.join(html.tag("div", html.text(said)) for said in trial.failures)
-    named = brief if len(reply) <= 80 else html.fold(brief, whole)  # noqa: PLR2004
-    return f"tests[{trial.index}]", named, html.badge(trial.status, trial.status), failures
 
 
 @guided

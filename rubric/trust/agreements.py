@@ -21,8 +21,8 @@ from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.pairwise import CriterionAgreement, agreement_of
-from rubric.trust.ratings import Judged, Ratings, Scale, beside, judged, matched
+from rubric.trust.pairwise import CriterionAgreement, agreement_of, among_people
+from rubric.trust.ratings import Judged, Ratings, Scale, among, beside, judged, matched
 from rubric.view.plots import altair, forest, row_of
 
 
@@ -34,7 +34,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     Args:
         criteria: The whole first, where it is labelled, and each criterion; by id, `agreement(...)["clarity"]`.
         judge: The judge's name.
-        other: `people`, or the name of another judge; empty for the votes of a jury alone.
+        other: `people`, or the name of another judge; empty for the votes of a jury, `each other` for people alone.
         digest: The rubric's.
         raters: The people.
         unmatched: Keys of labels without a candidate.
@@ -42,6 +42,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         votes: Of a jury: how much its votes agree.
         alt_tests: With three or more raters: whether the judge may replace one.
         ratings: What the figures rest on.
+        brief: Whether the tables hold the figures to look at first alone; `found.detailed` has all of them.
     """
 
     _truth = "its figures"
@@ -56,6 +57,12 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     votes: tuple[Votes, ...] = ()
     alt_tests: tuple[AltTest, ...] = ()
     ratings: tuple[Ratings, ...] = field(default=(), eq=False)
+    brief: bool = field(default=True, eq=False)
+
+    @property
+    def detailed(self) -> Agreement:
+        """The same with every statistic, the rates of each class and the confusion in its tables."""
+        return evolve(self, brief=False)
 
     @property
     def overall(self) -> CriterionAgreement | None:
@@ -70,6 +77,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             share = votes.flip_rate
             return f"Two votes on one candidate differ in {percent(share.value or 0.0, share.interval)}."
         lead = self.criteria[0] if self.overall is None else self.overall
+        if self.other == "each other":
+            return _among_sentence(self.criteria[0], len(self.raters))
         said = lead.sentence("The judge" if self.other == "people" else self.judge, self.other)
         return said if lead is self.overall or len(self.criteria) == 1 else f"{lead.title}: {said}"
 
@@ -82,6 +91,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         if self.unlabelled:
             lines.append(f"{self.unlabelled} candidates have no label.")
         lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
+        if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
+            lines.append(f"{hidden} more figures, the rates of each class and the confusion: print(found.detailed).")
         for test in self.alt_tests:
             verdict = "may replace" if test.passed else "may not replace"
             name = f"{test.criterion}: " if test.criterion else ""
@@ -89,21 +100,40 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{name}By the alternative annotator test the judge {verdict} a person ({rate}).")
         return lines
 
+    def _shows(self, found: CriterionAgreement, name: str) -> bool:
+        of_people = self.other == "each other" and not found.confusion and name in ("alpha", "alpha, interval")
+        return not self.brief or name in _BRIEF[found.kind] or of_people
+
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]]:
         """The figures, as tables with a title and a head each."""
         out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
         one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
-        rows: list[tuple[object, ...]] = []
+        columns: dict[str, list[object]] = {name: [] for name in _HEAD}
         for c in self.criteria:
-            constant = "" if c.constant is None else f"{c.constant.name}: {c.constant}"
             judged, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.ceiling))
-            rows += [
-                (c.title, c.n, name, judged.get(name, ""), among.get(name, ""), constant * (name == _LEADS[c.kind]))
-                for name in judged | among
-            ]
-        if rows:
-            out.append(("", ("criterion", "n", "statistic", "judge", "people with each other", "constant judge"), rows))
-        for c in self.criteria:
+            for name in judged | among:
+                if self._shows(c, name):
+                    constant = f"{c.constant.name}: {c.constant}" if c.constant and name == _LEADS[c.kind] else ""
+                    row = (c.title, c.n, name, judged.get(name, ""), among.get(name, ""), constant)
+                    for column, value in zip(columns.values(), row, strict=True):
+                        column.append(value)
+        kept = {name: values for name, values in columns.items() if {*values} - {""}}
+        if kept:
+            head = tuple(one if name == "judge" and self.other == "each other" else name for name in kept)
+            out.append(("", head, [*zip(*kept.values(), strict=True)]))
+        for c in () if self.brief else self.criteria:
+            if c.rates:
+                of = ("recall", "specificity", "precision", "f1")
+                shares: list[tuple[object, ...]] = [
+                    (r.name, r.people, r.judge, *(str(getattr(r, name)) for name in of)) for r in c.rates
+                ]
+                out.append(
+                    (
+                        f"{c.title}: each class",
+                        ("class", other, one, "recall", "specificity", "precision", "F1"),
+                        shares,
+                    )
+                )
             if c.confusion:
                 cells: list[tuple[object, ...]] = [
                     (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
@@ -171,10 +201,40 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
 
 _LEADS = {"verdict": "agreement", "option": "agreement", "number": "RMSE"}
+_BRIEF = {
+    "verdict": ("agreement", "TPR", "TNR", "kappa"),
+    "option": ("agreement", "balanced accuracy", "kappa"),
+    "number": ("pearson", "RMSE", "bias"),
+}
+"""What is looked at first: how often, how the errors lie, and one coefficient; of people alone it is alpha."""
+
+_HEAD = ("criterion", "n", "statistic", "judge", "people with each other", "constant judge")
+
+
+def _among_sentence(found: CriterionAgreement, raters: int) -> str:
+    if not found.statistics:
+        return f"{raters} people label {found.n} candidates in common, too few for a figure."
+    lead, alpha = ("pearson", "alpha, interval") if found.kind == "number" else ("agreement", "alpha")
+    first = found[lead]
+    shown = percent(first.value, first.interval) if lead == "agreement" and first.value is not None else str(first)
+    verb = "correlate with each other at" if found.kind == "number" else "agree with each other in"
+    return f"{raters} people {verb} {shown} on {found.n:,} candidates; alpha is {found[alpha]}."
+
+
+def _of_people(labels: Labels) -> Agreement:
+    """Return how far people agree with each other; a rater who saw a verdict is one like the others."""
+    found = among(labels)
+    several = [one for one in found if len(one.raters) > 1]
+    if not several:
+        cure = "name the raters, or compare with grades: agreement(grades, labels)"
+        raise DefinitionError("grades", f"expected labels of two raters or more, got those of one; {cure}")
+    criteria = [each for one in several for each in among_people(one)]
+    raters = tuple(dict.fromkeys(rater for one in several for rater in one.raters))
+    return Agreement(tuple(criteria), "people", "each other", raters=raters)
 
 
 def agreement(
-    grades: Grades | Report | Judged | str | PathLike[str],
+    grades: Grades | Report | Judged | Labels | str | PathLike[str],
     others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
     *,
     epsilon: float = 0.2,
@@ -183,7 +243,8 @@ def agreement(
     Measure how far a judge agrees with people, with another judge, or with itself.
 
     Args:
-        grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results.
+        grades: What the judge said: `Grades`, the `Report` of a suite, or a file of results. Or the labels of several
+            raters, without *others*: how far people agree with each other.
         others: Labels of people, also as a mapping such as `{0: True}`; or the grades of another judge on the
             same candidates; None for the votes of a jury.
         epsilon: For the alternative annotator test: how much better a person may be (.1 to .2).
@@ -191,6 +252,8 @@ def agreement(
     Raises:
         DefinitionError: A label is outside of its criterion's scale, nothing matches, or a jury has no votes.
     """
+    if isinstance(grades, Labels) and others is None:
+        return _of_people(grades)
     given = judged(grades)
     votes = tuple(votes_of(name, given.columns[name][0], table, given) for name, table in given.votes.items())
     if others is None:

@@ -8,8 +8,8 @@ from scipy import stats
 
 from rubric.embed import NoTruth, Statistic
 from rubric.trust import coefficients as co
+from rubric.trust.coefficients import coefficient, share
 from rubric.trust.inference import Floats, compact, mean_error
-from rubric.trust.pairwise import coefficient, share
 from rubric.trust.ratings import Judged, Ratings, Scale
 
 _FEW, _RELIABLE = 30, 0.9

@@ -16,7 +16,7 @@ from attrs import frozen
 from scipy import stats
 
 from rubric.embed import Statistic
-from rubric.trust.inference import UPPER, Codes, Floats
+from rubric.trust.inference import UPPER, Codes, Floats, quantile, unit_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
@@ -56,6 +56,27 @@ class Coefficient:
 
 def undefined(reason: str) -> Coefficient:
     return Coefficient(None, reason)
+
+
+def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
+    """Return the mean of *values* in 0..1 with its interval."""
+    interval = unit_interval(values, groups)
+    return Statistic(name, float(values.mean()), interval, "" if interval else "one group")
+
+
+def coefficient(name: str, found: Coefficient, groups: Codes | None) -> Statistic:
+    """Return a coefficient with an interval on Fisher's scale, where it is nearly normal and stays within -1 and 1."""
+    if found.value is None:
+        return Statistic(name, None, reason=found.reason)
+    error = found.error(groups)
+    n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
+    if error is None or n < 4:
+        return Statistic(name, found.value, reason="too few ratings for an interval")
+    value = float(np.clip(found.value, -0.999, 0.999))
+    error = max(error, (1 - value * value) / np.sqrt(n), 1 / n) if error < 1e-9 else error
+    half = quantile(groups, n) * error / (1 - value * value)
+    low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
+    return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
 
 
 def categories_of(*ratings: Floats) -> Floats:

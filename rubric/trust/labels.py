@@ -34,7 +34,7 @@ _CALLED = {
 
 _SEEN = {"yes", "true", "1"}
 
-_FIELDS = ("key", "index", "rater", "criterion", "value", "weight", "judge_seen")
+_FIELDS = ("key", "index", "rater", "criterion", "value", "weight", "judge_seen", "reason")
 
 
 @frozen
@@ -50,6 +50,7 @@ class Label(NoTruth):
         weight: How many candidates it represents, where some were more likely to be drawn for labelling than others.
         place: Where it was written, for errors.
         judge_seen: True if the person had looked at the judge's verdict; such a label is left out of all figures.
+        reason: Why, in the person's words; the writer of `align` is shown it.
     """
 
     _truth = ".value"
@@ -61,6 +62,7 @@ class Label(NoTruth):
     weight: float = 1.0
     place: str = ""
     judge_seen: bool = False
+    reason: str = ""
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "weight", fields.check_number("weight", self.weight, 0, above=True))
@@ -137,32 +139,57 @@ class Labels(NoTruth):
         return sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @classmethod
-    def read(cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None) -> Labels:
+    def read(
+        cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
+    ) -> Labels:
         """
-        Read a file with a label a row.
+        Read a file with a label a row, or of a wide table with a column a rater.
 
-        Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater`, `weight`, `judge_seen`.
+        Its columns are `key` or `index`, `value`, and where there are any `criterion`, `rater`, `weight`, `judge_seen`,
+        `reason`.
 
         Args:
             path: A file of rows of any kind that `grade_many` reads: CSV, TSV, JSON, JSON lines, Parquet or Excel.
             columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
+            raters: Of a wide table: the columns that hold what each rater says; empty cells are no labels.
 
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
         """
         file = fields.as_path("path", path)
-        return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name))
+        return cls(*_of_rows(rows_in("path", file), dict(columns or {}), file.name, _as_raters(raters)))
 
     @classmethod
-    def from_pandas(cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None) -> Labels:
+    def from_pandas(
+        cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
+    ) -> Labels:
         """
-        Return the labels in *frame*, with columns as for `read`; a missing value is no label.
+        Return the labels in *frame*, with columns and raters as for `read`; a missing value is no label.
 
         Raises:
             DefinitionError: A column is missing.
         """
         records = ((f"labels[{n}]", row) for n, row in enumerate(frame.to_dict("records")))
-        return cls(*_of_rows(records, dict(columns or {}), "labels"))
+        return cls(*_of_rows(records, dict(columns or {}), "labels", _as_raters(raters)))
+
+    @classmethod
+    def by_rater(cls, given: Mapping[Any, Mapping[str, Any]], criterion: str = "") -> Labels:
+        """
+        Return the labels in a mapping `{key: {rater: value}}`, of the whole or of one *criterion*.
+
+        Example:
+            >>> Labels.by_rater({"a": {"ann": True, "bob": False}}).raters
+            ('ann', 'bob')
+        """
+        rows = []
+        for key, said in given.items():
+            if not isinstance(said, Mapping):
+                raise fields.refuse(f"labels[{key!r}]", said, 'what each rater says, such as {"ann": True}')
+            for rater, value in said.items():
+                place = f"labels[{key!r}][{rater!r}]"
+                if not _is_missing(value):
+                    rows.append(Label(_name(key, place), _value(value, place), criterion, str(rater), place=place))
+        return cls(rows)
 
 
 def as_labels(value: object) -> Labels:
@@ -211,7 +238,7 @@ def _value(value: Any, place: str) -> Value:
 
 
 def _of_rows(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str
+    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: dict[str, str], source: str, raters: Sequence[str]
 ) -> tuple[list[Label], Literal["key", "index"]]:
     """Return the labels in *rows*, each with its place, and whether they are by key or by index."""
     for name in columns:
@@ -225,29 +252,40 @@ def _of_rows(
             raise fields.refuse(place, row, 'an object such as {"key": "a", "value": true}')
         if not nth:
             by = "key" if held["key"] in row else "index"
-            _check_columns(held, by, row, source)
-        value = row.get(held["value"])
-        if _is_missing(value):
-            continue
-        key = row.get(held[by])
-        if _is_missing(key):
-            raise DefinitionError(f"{place}.{by}", "expected the name of a candidate, got nothing")
-        labels.append(
-            Label(
-                _plain(key),
-                _value(value, f"{place}.value"),
-                _plain(row.get(held["criterion"])),
-                _plain(row.get(held["rater"])),
-                _weight(row.get(held["weight"]), place),
-                place,
-                _plain(row.get(held["judge_seen"])).casefold() in _SEEN,
+            _check_columns(held, by, row, source, raters)
+        cells: dict[str, tuple[Any, Any]] = {rater: (rater, row.get(rater)) for rater in raters}
+        for column, (rater, value) in (cells or {"value": (row.get(held["rater"]), row.get(held["value"]))}).items():
+            if _is_missing(value):
+                continue
+            key = row.get(held[by])
+            if _is_missing(key):
+                raise DefinitionError(f"{place}.{by}", "expected the name of a candidate, got nothing")
+            labels.append(
+                Label(
+                    _plain(key),
+                    _value(value, f"{place}.{column}"),
+                    _plain(row.get(held["criterion"])),
+                    _plain(rater),
+                    _weight(row.get(held["weight"]), place),
+                    place,
+                    _plain(row.get(held["judge_seen"])).casefold() in _SEEN,
+                    _plain(row.get(held["reason"])),
+                )
             )
-        )
     return labels, by
 
 
-def _check_columns(held: Mapping[str, str], by: str, row: Mapping[str, Any], source: str) -> None:
-    for name in (by, "value"):
+def _as_raters(given: Iterable[str]) -> tuple[str, ...]:
+    return fields.as_tuple("raters", given, str, 'names of columns, such as ["ann", "bob"]')
+
+
+def _check_columns(
+    held: Mapping[str, str], by: str, row: Mapping[str, Any], source: str, raters: Sequence[str]
+) -> None:
+    for rater in raters:
+        if rater not in row:
+            raise DefinitionError(source, f"there is no column {rater!r}{fields.suggest(rater, map(str, row))}")
+    for name in (by, *(() if raters else ("value",))):
         if held[name] not in row:
             what = "key or index" if name == "index" else name
             field = "key" if name == "index" else name

@@ -12,7 +12,9 @@ from attrs import evolve, frozen
 
 from rubric.embed import NoTruth, Statistic, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import Codes, Floats, compact, mean_error, quantile, unit_interval
+from rubric.trust.coefficients import coefficient, share
+from rubric.trust.inference import Codes, Floats, compact, mean_error, quantile
+from rubric.trust.rates import ClassRates, balanced, named, rates_of
 from rubric.trust.ratings import Ratings, Scale, together
 
 _FEW, _UNEVEN = 30, 0.9
@@ -36,7 +38,9 @@ class CriterionAgreement(NoTruth):
         judge: The same of the judge, over the same candidates.
         categories: The names of what may be said; empty for numbers with many values.
         confusion: How often people (rows) and the judge (columns) said what, in the order of *categories*.
-        statistics: The judge with people.
+        statistics: The judge with people: the agreement, the rates of a verdict (TPR, TNR, precision, F1, balanced
+            accuracy), then coefficients that are corrected for chance.
+        rates: The rates of each category of a verdict or an option.
         ceiling: People with each other, each with the others together; empty for one person.
         constant: The best judge that always says the same: its agreement, or for numbers its RMSE.
         remarks: What to know before a figure is trusted.
@@ -57,6 +61,7 @@ class CriterionAgreement(NoTruth):
     ceiling: tuple[Statistic, ...] = ()
     constant: Statistic | None = None
     remarks: tuple[str, ...] = ()
+    rates: tuple[ClassRates, ...] = ()
 
     def __getitem__(self, name: str) -> Statistic:
         """Return the statistic *name*, such as `agreement`, `kappa` or `pearson`."""
@@ -104,7 +109,8 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     n, ties = int(both.sum()), int((anyone & np.isnan(target)).sum())
     judged_too = int((anyone & ~np.isnan(judge)).sum())
     coverage = judged_too / max(1, int(anyone.sum()))
-    statistics = tuple(_pair(a, b, scale, groups)) if n > 1 else ()
+    rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
+    statistics = tuple(_pair(a, b, scale, groups, rates)) if n > 1 else ()
     categories, confusion = _confusion(a, b, scale)
     return CriterionAgreement(
         ratings.criterion,
@@ -120,6 +126,7 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
         tuple(_ceiling(ratings)),
         _constant(b, scale) if n else None,
         tuple(_remarks(b, scale, coverage, ties, groups)),
+        rates,
     )
 
 
@@ -134,10 +141,13 @@ def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list
     return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, scale, groups)]
 
 
-def _pair(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
+def _pair(
+    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = ()
+) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
     both = np.stack([a, b], axis=1)
     found = _closeness(a, b, scale, groups)
+    found += named(rates, balanced(rates, a, b, groups)) if rates else []
     plain: list[tuple[str, co.Coefficient]] = [("kappa", co.cohen(a, b))]
     if scale.kind == "number":
         plain += [("kappa, linear", co.cohen(a, b, weighting="linear"))]
@@ -176,27 +186,6 @@ def _hedged(found: list[Statistic], a: Floats, b: Floats, groups: Codes | None) 
             one = evolve(one, interval=(min(one.interval[0], other[0]), max(one.interval[1], other[1])))  # noqa: PLW2901
         out.append(one)
     return out
-
-
-def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
-    """Return the mean of *values* in 0..1 with its interval."""
-    interval = unit_interval(values, groups)
-    return Statistic(name, float(values.mean()), interval, "" if interval else "one group")
-
-
-def coefficient(name: str, found: co.Coefficient, groups: Codes | None) -> Statistic:
-    """Return a coefficient with an interval on Fisher's scale, where it is nearly normal and stays within -1 and 1."""
-    if found.value is None:
-        return Statistic(name, None, reason=found.reason)
-    error = found.error(groups)
-    n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
-    if error is None or n < 4:
-        return Statistic(name, found.value, reason="too few ratings for an interval")
-    value = float(np.clip(found.value, -0.999, 0.999))
-    error = max(error, (1 - value * value) / np.sqrt(n), 1 / n) if error < 1e-9 else error
-    half = quantile(groups, n) * error / (1 - value * value)
-    low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
-    return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
 
 
 def _intraclass(both: Floats, groups: Codes | None) -> list[Statistic]:
@@ -246,6 +235,24 @@ def _constant(b: Floats, scale: Scale) -> Statistic:
     return Statistic(f"always {scale.names[int(code)]}", float(count / len(b)))
 
 
+def among_people(ratings: Ratings) -> list[CriterionAgreement]:
+    """Return how people agree with each other, then each of three and more with the others together."""
+    several = int(((~np.isnan(ratings.people)).sum(axis=1) > 1).sum())
+    every, scale = ratings.people[~np.isnan(ratings.people)], ratings.scale
+    mean = None if scale.kind == "option" or not len(every) else float(every.mean())
+    remarks = tuple(_few(several, "candidates with two labels"))
+    whole = CriterionAgreement(
+        ratings.criterion, scale.kind, several, 1.0, 0, mean, mean, statistics=tuple(_ceiling(ratings)), remarks=remarks
+    )
+    each = []
+    for nth, rater in enumerate(ratings.raters) if len(ratings.raters) > 2 else ():
+        mine, others = ratings.people[:, nth], np.delete(ratings.people, nth, axis=1)
+        named = f"{ratings.criterion}: {rater}" if ratings.criterion else rater
+        found = agreement_of(evolve(ratings, criterion=named, judge=mine, people=others))
+        each.append(evolve(found, coverage=1.0, ceiling=(), constant=None, remarks=tuple(_few(found.n, "candidates"))))
+    return [whole, *each]
+
+
 def _ceiling(ratings: Ratings) -> list[Statistic]:
     """Return how people agree with each other: each with the others together, and all at once."""
     people, scale = ratings.people, ratings.scale
@@ -280,9 +287,13 @@ def groups_of(ratings: Ratings) -> Codes | None:
     return ratings.groups if ratings.grouped else None
 
 
+def _few(n: int, what: str) -> list[str]:
+    return [f"{n} {what}: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
+
+
 def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes | None) -> list[str]:
     n = len(b)
-    remarks = [f"{n} labelled candidates: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
+    remarks = _few(n, "labelled candidates")
     if coverage < 1:
         remarks.append(f"the judge gave no verdict on {1 - coverage:.0%} of the labelled candidates; they are left out")
     if ties:

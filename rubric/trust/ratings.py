@@ -8,6 +8,7 @@ with labels by key, or by their place; what has no partner is counted.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -470,3 +471,35 @@ def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
         groups, grouped = given.groups, given.grouped
         out.append(Ratings(name, scale, values, people, groups, grouped, (rater,), ones, unmatched, names(given)))
     return out
+
+
+def among(labels: Labels) -> list[Ratings]:
+    """Return what several people say, without a judge, on scales that fit what was said."""
+    out = []
+    for criterion in labels.criteria:
+        mine = [label for label in labels if label.criterion == criterion]
+        rows = {key: row for row, key in enumerate(dict.fromkeys(label.key for label in mine))}
+        raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
+        scale = _scale_of_values([label.value for label in mine])
+        people = np.full((len(rows), len(raters)), np.nan)
+        for label in mine:
+            people[rows[label.key], raters[label.rater]] = scale.read(label.value, label.place or "labels")
+        nobody, ones = np.full(len(rows), np.nan), np.ones(len(rows))
+        units = np.arange(len(rows), dtype=np.intp)
+        out.append(Ratings(criterion, scale, nobody, people, units, False, tuple(raters), ones, names=tuple(rows)))  # noqa: FBT003
+    return out
+
+
+def _scale_of_values(values: Sequence[Value]) -> Scale:
+    if all(VERDICT.verdict(value) is not None for value in values):
+        return VERDICT
+    if all(isinstance(value, int | float) or _is_number(value) for value in values):
+        return Scale("number")
+    return Scale("option", options=tuple(sorted({str(value).strip() for value in values})))
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False

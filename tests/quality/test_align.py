@@ -239,9 +239,3 @@ def test_the_command_reads_what_grade_many_wrote(tmp_path: Path) -> None:
     done = run("align", str(rubric), str(out), str(labels), "--write")
     assert done.exit_code == 0, done.output
     assert rubric.read_text().startswith("threshold: 0.5  # ours")
-
-
-def test_an_alignment_is_plotted() -> None:
-    """The chart has three layers."""
-    drawn = align(RUBRIC, *sample(60, 0.4), ["threshold"]).plot().to_dict()
-    assert len(drawn["layer"]) == 3

@@ -442,12 +442,6 @@ def test_the_files_that_pages_show_pass() -> None:
     assert [remark for text in texts for remark in lint(loads(text))] == []
 
 
-def test_remarks_are_plotted_by_rule() -> None:
-    """The chart counts the remarks of each rule and level."""
-    drawn = lint(R.expects("Score 1-5", id="a").expects("Score 1-3", id="b")).plot().to_dict()
-    assert drawn["data"]["values"] == [{"name": "own-scale", "which": "warning", "value": 2}]
-
-
 @pytest.mark.parametrize(
     "part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "]
 )

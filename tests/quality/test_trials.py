@@ -262,14 +262,6 @@ def test_the_command_says_the_result_by_its_exit_code(tmp_path: Path) -> None:
     assert run("check", str(file), "-j", "offline").exit_code == 2
 
 
-def test_trials_are_plotted_by_status() -> None:
-    """The chart has one bar each for passed and failed."""
-    rubric = Rubric().checks(lambda c: "#" in c.output, id="ticket", text="Has a number")
-    rubric = rubric.tested_by("#1", passes=True).tested_by("no", passes=True)
-    drawn = check(rubric, "offline").plot().to_dict()
-    assert [row["which"] for row in drawn["data"]["values"]] == ["passed", "failed"]
-
-
 @needs_data
 def test_the_flips_of_a_recorded_judge_are_counted_to_the_digit() -> None:
     """Three samples of GPT-4 each: of 320 replies 121 are not rated alike, and 244 of 960 pairs of samples differ."""

@@ -184,6 +184,55 @@ def test_an_agreement_leads_with_a_sentence() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_an_agreement_shows_a_few_figures_and_the_rest_on_request() -> None:
+    """How often, how the errors lie, one coefficient; `detailed` has rates, coefficients and confusion."""
+    found = agreement(GRADES, LABELS)
+    assert [row[2] for row in found.tables()[0][2]] == ["agreement", "TPR", "TNR", "kappa", "pearson", "RMSE", "bias"]
+    assert len(found.tables()) == 1
+    assert "more figures" in str(found)
+    assert "more figures" not in str(found.detailed)
+    titles = [title for title, _, _ in found.detailed.tables()]
+    assert titles[1:3] == ["good: each class", "good: people in rows, the judge in columns"]
+    assert found.to_dict()["criteria"][0]["rates"][1]["recall"]["value"] == found["good"]["TPR"].value
+
+
+def test_people_agree_with_each_other_without_a_judge() -> None:
+    """Of three, each with the others too; of one nothing can be said, and the error says what can."""
+    chance = random.Random(1)
+    said = {k: {n: PEOPLE[k]["good"] ^ (chance.random() < 0.1) for n in ("ann", "bob", "cy")} for k in range(80)}
+    labels = Labels.by_rater(said, "good")
+    found = agreement(labels)
+    assert [one.id for one in found] == ["good", "good: ann", "good: bob", "good: cy"]
+    assert found.sentence.startswith("3 people agree with each other in 89 %")
+    assert found["good"]["alpha"] == agreement(GRADES, labels)["good"].ceiling[1]
+    both = {k for k, one in said.items() if one["bob"] == one["cy"]}
+    right = sum(said[k]["ann"] == said[k]["bob"] for k in both)
+    assert found["good: ann"]["agreement"].value == pytest.approx(right / len(both))
+    stars = agreement(Labels({k: [PEOPLE[k]["clear"], min(5, PEOPLE[k]["clear"] + 1)] for k in range(50)}))
+    assert stars.sentence.startswith("2 people correlate with each other at 0.8")
+    words = agreement(Labels({k: ["warm", "cold"] if k % 5 == 0 else ["warm"] * 2 for k in range(50)}))
+    assert words.criteria[0].kind == "option"
+    for one in (found, stars, words):
+        json.dumps(one.to_dict(), allow_nan=False)
+    with pytest.raises(DefinitionError, match=r"two raters or more, .* agreement\(grades, labels\)"):
+        agreement(Labels({"a": True}))
+
+
+def test_labels_come_from_wide_tables(tmp_path: Path) -> None:
+    """A column a rater; empty cells are none, and a column that is not there is an error with the near name."""
+    frame = pd.DataFrame([{"id": "a", "ann": "yes", "bob": "no"}, {"id": "b", "ann": "no", "bob": None}])
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    wanted = [("a", "ann", "yes"), ("a", "bob", "no"), ("b", "ann", "no")]
+    for labels in (
+        Labels.read(tmp_path / "wide.csv", columns={"key": "id"}, raters=["ann", "bob"]),
+        Labels.from_pandas(frame, columns={"key": "id"}, raters=["ann", "bob"]),
+        Labels.by_rater({"a": {"ann": "yes", "bob": "no"}, "b": {"ann": "no", "bob": None}}),
+    ):
+        assert [(row.key, row.rater, row.value) for row in labels] == wanted
+    with pytest.raises(DefinitionError, match="there is no column 'anne'; did you mean 'ann'"):
+        Labels.read(tmp_path / "wide.csv", columns={"key": "id"}, raters=["anne"])
+
+
 @given(st.randoms(use_true_random=False))
 @examples(10)
 def test_the_order_of_keys_labels_and_raters_changes_no_figure(chance: Any) -> None:
@@ -231,7 +280,7 @@ def test_people_are_compared_with_each_other() -> None:
     assert ceiling["agreement"] is not None
     assert ceiling["agreement"] > 0.85
     assert "people with each other in" in found.sentence
-    (row,) = [row for row in found.tables()[0][2] if row[2] == "fleiss"]
+    (row,) = [row for row in found.detailed.tables()[0][2] if row[2] == "fleiss"]
     assert row[3:5] == ("", str(found["good"].ceiling[2]))
     (test,) = found.alt_tests
     assert test.passed == (test.winning_rate >= 0.5)
