@@ -3,8 +3,9 @@ Corrected estimates: what people would say of all candidates, from a few labels 
 
 PPI++ (A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453): the mean of the labels, moved by what the judge
 says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of a rate is Wilson's at
-the number of labels that the estimate is worth; near 0 and 1, where a small sample shows too few errors, pseudo-labels
-at each end, with the judge at its mean, keep its variance from being too small.
+the number of labels that the estimate is worth, that of a mean Student's; near an end of the scale, where a small
+sample shows too few errors, pseudo-labels at each end, with the judge at its mean, keep the variance from being too
+small. Ungraded candidates are a stratum of their own, if some of them are labelled.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from rubric.view.plots import forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
 _FEW, _NOTHING, _RISK = 30, 1e-15, 0.05
+_PSEUDO = 0.5
+"""Pseudo-labels at each end of a scale of numbers; simulated in tests/simulations."""
 
 
 @frozen(repr=False)
@@ -169,8 +172,9 @@ def estimate(
 
 def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     """Return the estimate of one criterion."""
-    target, judge, scale = ratings.target, ratings.judge, ratings.scale
+    judge, scale = ratings.judge, ratings.scale
     is_rate = scale.kind == "verdict"
+    target = ratings.target if how == "rogan-gladen" else ratings.votes
     graded, labelled = ~np.isnan(judge), ~np.isnan(target)
     both, rest = graded & labelled, graded & ~labelled
     weights, unlabelled = ratings.weights[both], int(rest.sum())
@@ -200,13 +204,16 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         notes += [note] if note else []
     else:
         both_groups = None if groups is None else (groups[both], groups[rest])
-        sample = _Sample(y, f, more, weights / weights.mean(), both_groups, is_rate, low, high)
-        value, interval, extra = _ppi(sample)
+        y, f, more = ((each - low) / span for each in (y, f, more))
+        value, interval, extra = _ppi(_Sample(y, f, more, weights / weights.mean(), both_groups, is_rate))
+        value, interval = low + value * span, _stretched(interval, low, span)
         made |= extra
-        # Without more grades, and where the labels do not differ from each other, the labels are all there is.
-        if labels_only.interval is not None and (len(more) == 0 or np.ptp(interval) == 0):
+        if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
             value, interval = labels_only.value, labels_only.interval
-    if ungraded and value is not None:
+    if ungraded and value is not None and interval is not None and apart is not None and apart.interval is not None:
+        value, interval = _stratified(Statistic("", value, interval), apart, ungraded / len(judge))
+        notes.append(f"{ungraded:,} ungraded candidates count by the labels on some of them")
+    elif ungraded and value is not None:
         share = ungraded / len(judge)
         made["bounds"] = ((1 - share) * value + share * low, (1 - share) * value + share * high)
         said = tuple(f"{end:.3f}" for end in made["bounds"])
@@ -260,13 +267,28 @@ def _ungraded_labels(values: Floats, y: Floats, low: float, span: float, notes: 
     return Statistic("labels on ungraded", float(values.mean()), interval)
 
 
+def _stratified(graded: Statistic, ungraded: Statistic, share: float) -> tuple[float, Interval]:
+    """
+    Return the value over all candidates, of which a *share* is ungraded, with its interval.
+
+    The interval is put together from both, as in G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008.
+    """
+    parts = ((1 - share, graded), (share, ungraded))
+    value = sum(by * (one.value or 0.0) for by, one in parts)
+    low, high = (
+        float(np.sqrt(sum((by * ((one.value or 0.0) - (one.interval or (0.0, 1.0))[end])) ** 2 for by, one in parts)))
+        for end in (0, 1)
+    )
+    return value, (value - low, value + high)
+
+
 # -- PPI++ -------------------------------------------------------------------------------------------------
 
 
 @frozen(eq=False)
 class _Sample:
     """
-    What an estimate rests on.
+    What an estimate rests on, all in 0..1.
 
     Args:
         y: What people said.
@@ -274,9 +296,7 @@ class _Sample:
         more: What the judge said of the others.
         w: The weights of the labelled candidates, 1 on average.
         groups: The groups of the labelled and of the others; None where there are none.
-        is_rate: True if all are 0 or 1.
-        low: The lowest value of the scale.
-        high: The highest value.
+        is_rate: True of verdicts.
     """
 
     y: Floats
@@ -285,8 +305,6 @@ class _Sample:
     w: Floats
     groups: tuple[Codes, Codes] | None
     is_rate: bool
-    low: float
-    high: float
 
     @property
     def among(self) -> Codes | None:
@@ -296,26 +314,22 @@ class _Sample:
 
 def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     """Return the estimate, its interval, and what it is worth."""
-    n, low, high = len(sample.y), sample.low, sample.high
+    n = len(sample.y)
     plain = _Fit.of(sample, 0.0)
-    rate = min(max(plain.value, 0.0), 1.0)
-    # More pseudo-labels where a rate is skewed; simulated in tests/simulations.
-    fit = _Fit.of(sample, 0.3 + 3 * (1 - 2 * rate) ** 2) if sample.is_rate else plain
+    value = min(max(plain.value, 0.0), 1.0)
+    skew, few = (1 - 2 * value) ** 2, min(1.0, 20 / n)
+    fit = _Fit.of(sample, 0.3 + 3 * skew + few * (1 + skew) if sample.is_rate else _PSEUDO)  # see tests/simulations
     design = _design_effect(sample, plain.power)
     worth = n / max(fit.variance / fit.labels_variance * design, 1e-6)
     q = quantile(sample.among, n)
     if sample.is_rate:
-        value = rate
-        by = q if sample.among is not None else float(stats.norm.ppf(UPPER))
-        interval = share_interval(rate * worth, worth, by) or (low, high)
+        interval = share_interval(value * worth, worth, q) or (0.0, 1.0)
     else:
-        half = q * float(np.sqrt(fit.labels_variance * n / worth))
-        value = min(max(plain.value, low), high)
-        interval = (max(low, value - half), min(high, value + half))
+        half = q * float(np.sqrt(fit.variance * design))
+        interval = (max(0.0, min(fit.value - half, value)), min(1.0, max(fit.value + half, value)))
     target = fit.variance / 4 - fit.more_variance
     needed = int(np.ceil(n * fit.own_variance / target)) - n if target > 0 else None
-    extra = {"worth": float(worth), "power": float(plain.power), "more": needed}
-    return float(value), (float(interval[0]), float(interval[1])), extra
+    return value, interval, {"worth": float(worth), "power": float(plain.power), "more": needed}
 
 
 @frozen
@@ -358,9 +372,10 @@ class _Fit:
         power = covariance / var_f / (1 + k / extra) if extra and var_f > 1e-12 else 0.0
         power = min(max(power, 0.0), 1.0)
         value = mean_y + power * (more.mean() - mean_f) if extra else mean_y
-        own = max(0.0, (var_y - 2 * power * covariance + power**2 * var_f) / k)
+        lost = (n - 1) / max(1, n - 2) if power else 1.0  # the degree of freedom of the power
+        own = max(0.0, lost * (var_y - 2 * power * covariance + power**2 * var_f) / k)
         others = power**2 * more.var() / extra if extra else 0.0
-        alone = mean_y * (1 - mean_y) / (k - 1) if pseudo else var_y / n
+        alone = mean_y * (1 - mean_y) / (k - 1) if sample.is_rate and pseudo else var_y / k
         return cls(float(value), float(power), float(own), float(others), float(max(alone, 1e-15)))
 
 

@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
 from rubric.embed import Check, Finding, fields, shorten
@@ -333,9 +332,9 @@ class Ratings:
         return together(self.people, self.scale)
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which candidates have a label that counts."""
-        return ~np.isnan(self.target)
+    def votes(self) -> Floats:
+        """The mean of what people say of each, also of verdicts: a tie is a half; NaN without a label."""
+        return together(self.people, UNIT)
 
 
 def together(people: Floats, scale: Scale) -> Floats:
