@@ -16,7 +16,7 @@ from attrs import asdict, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Presented, Table, fields, percent
+from rubric.embed import TOLERANCE, Presented, Table, fields, percent
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
@@ -33,7 +33,8 @@ class Unsure:
     True of a first result that is not confident enough to be kept: an occasion for a cascade's second judge.
 
     Args:
-        by: `score`: the distance of the score from the threshold. `votes`: the share of the votes with the verdict.
+        by: `score`: how far the score is from the threshold, as a share of the room on that side. `votes`: the share of
+            the votes with the verdict.
         least: The confidence that is kept; None keeps nothing.
     """
 
@@ -57,8 +58,13 @@ def confidence(result: Grade | Ungraded, by: str) -> float | None:
     if by == "votes":
         verdicts = [vote.passed for vote in result.votes if isinstance(vote, Grade)]
         return sum(verdict == result.passed for verdict in verdicts) / len(verdicts) if verdicts else None
-    threshold = 0.5 if result.rubric.threshold is None else result.rubric.threshold
-    return abs(result.score - threshold)
+    return distance(result.score, 0.5 if result.rubric.threshold is None else result.rubric.threshold)
+
+
+def distance(score: float, threshold: float) -> float:
+    """Return how far *score* is from *threshold*, as a share of the room on its side, so that yes and no are alike."""
+    room = 1 - threshold if score >= threshold - TOLERANCE else threshold
+    return abs(score - threshold) / room if room > 0 else 1.0
 
 
 @frozen(repr=False)
@@ -74,7 +80,7 @@ class Trusted(Presented):
         labels: The labelled verdicts that were tested.
         kept_labels: Those among them that are kept.
         wrong: Those of the kept that differ from people's.
-        needed: Where nothing can be kept: about how many labels would do; None if no number would.
+        needed: Where nothing can be kept: about how many labels would do; None if no verdicts are right enough.
     """
 
     _truth = ".kept"
@@ -133,7 +139,8 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     """
     Find the verdicts that can be kept: people differ from at most a share *error* of them, but for a *risk*.
 
-    A jury is as confident as its votes agree; any other judge as its score is far from the threshold.
+    A jury is as confident as its votes agree; any other judge as its score is far from the threshold, as a share of the
+    room on that side. Verdicts that are equally sure are kept together.
 
     Args:
         grades: What the judge said.
@@ -165,26 +172,24 @@ def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tup
     """Try the thresholds in order."""
     error, risk = allowed
     start = next(n for n in itertools.count(START) if stats.binom.cdf(FORGIVEN, n, error) <= risk)
-    levels = np.unique(np.round(sure, 9))[::-1]
+    sure = np.round(sure, 9)  # equal levels are one
+    levels = np.unique(sure)[::-1]
+    counts = [
+        (float(level), int(kept.sum()), int(wrong[kept].sum())) for level in levels if (kept := sure >= level).any()
+    ]
     best: tuple[float, int, int] | None = None
-    first: tuple[int, int] | None = None
-    for level in levels:
-        kept = sure >= level - 1e-9
-        n, k = int(kept.sum()), int(wrong[kept].sum())
+    for level, n, k in counts:
         if n < start and level != levels[-1]:
             continue
-        first = first or (n, k)
         if stats.binom.cdf(k, n, error) > risk:
             break
-        best = (float(level), n, k)
-    graded = ~np.isnan(every)
+        best = level, n, k
     if best is None:
-        n, k = first or (0, 0)
-        rest = _needed(k / n if n else 0.0, error, risk)
-        needed = None if rest is None else int(np.ceil(rest * len(sure) / max(n, 1)))
+        enough = [rest * len(sure) / n for _, n, k in counts if n >= START and (rest := _needed(k / n, error, risk))]
+        needed = int(np.ceil(max(min(enough), len(sure) + 1))) if enough else None
         return Trusted(Unsure(by, None), error, risk, 0.0, len(sure), needed=needed)
     level, n, k = best
-    share = float((every[graded] >= level - 1e-9).mean())
+    share = float((every[~np.isnan(every)] >= level - 1e-9).mean())
     return Trusted(Unsure(by, level), error, risk, share, len(sure), n, k)
 
 

@@ -16,6 +16,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from rubric import Candidate, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
 from rubric.suites.cases import Case
@@ -585,6 +586,31 @@ def test_trusted_verdicts_are_an_occasion_for_a_cascade() -> None:
     assert strict.kept == 0
     assert strict.needed is None or strict.needed > 60
     assert all(strict.when(result) for result in given)
+
+
+@pytest.mark.parametrize(
+    ("p", "finds", "error"), [(0.8, (0.9, 0.8), 0.2), (0.7, (0.9, 0.9), 0.2), (0.95, (0.97, 0.8), 0.1)]
+)
+def test_a_no_is_no_surer_than_a_yes(p: float, finds: tuple[float, float], error: float) -> None:
+    """With the default threshold, a judge of yes and no keeps all where all of it passes the exact test."""
+    chance = random.Random(8)
+    truth = {n: chance.random() < p for n in range(500)}
+    said = {n: {"good": chance.random() < (finds[0] if good else 1 - finds[1])} for n, good in truth.items()}
+    wrong = sum(said[n]["good"] != good for n, good in truth.items())
+    assert stats.binom.cdf(wrong, 500, error) <= 0.05
+    found = trusted(grades(GOOD, said), Labels(truth), error=error)
+    assert (found.kept, found.kept_labels, found.wrong) == (1, 500, wrong)
+
+
+def test_whatever_the_labels_is_said_where_all_of_the_judge_fails() -> None:
+    """Where a part of the verdicts is right enough, it says how many labels would do."""
+    scored = Rubric().scores("Good", id="good").passing_at(0.5)
+    truth = {n: n % (4 if n < 40 else 20) > 0 for n in range(100)}  # the surest are wrong in a quarter
+    given = grades(scored, {n: {"good": 1.0 if n < 40 else 0.8} for n in truth})
+    found = trusted(given, Labels(truth), error=0.18)
+    assert (found.kept, found.needed is not None and found.needed > 100) == (0, True)
+    assert "would do" in found.sentence
+    assert "whatever the labels" in trusted(given, Labels(truth), error=0.05).sentence
 
 
 def test_a_jury_is_as_sure_as_its_votes_agree() -> None:
