@@ -180,9 +180,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         lines += [f"and {len(self) - most:,} more"] if len(self) > most else []
         print(visible("\n".join(lines))[0])  # noqa: T201 - it is what the caller asked for
 
-    def plot(self) -> alt.VConcatChart:
+    def plot(self, *others: Any) -> alt.VConcatChart:
         """
         Return the scores as a histogram and the criteria with their intervals, as a chart of Altair (extra `plots`).
+
+        Args:
+            others: Results whose charts are shown below, such as `thresholds(grades, labels)`.
 
         Raises:
             ImportError: Altair is not installed.
@@ -207,7 +210,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         ranges = base.mark_rule().encode(
             alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title="mean"), alt.X2("high:Q"), names
         )
-        return alt.vconcat(histogram, ranges + base.mark_point(filled=True).encode(alt.X("mean:Q"), names))
+        means = ranges + base.mark_point(filled=True).encode(alt.X("mean:Q"), names)
+        return alt.vconcat(histogram, means, *(other.plot() for other in others))
 
     def report(self, path: str | Path, *, title: str = "") -> Path:
         """

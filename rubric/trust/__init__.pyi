@@ -2,6 +2,9 @@ from .agreements import Agreement as Agreement
 from .agreements import agreement as agreement
 from .calibration import Calibration as Calibration
 from .calibration import calibrate as calibrate
+from .cutoffs import Choice as Choice
+from .cutoffs import Thresholds as Thresholds
+from .cutoffs import thresholds as thresholds
 from .differences import Difference as Difference
 from .differences import compare as compare
 from .drift import Drift as Drift
@@ -10,6 +13,7 @@ from .estimates import estimate as estimate
 from .labels import Label as Label
 from .labels import Labels as Labels
 from .preference import Preference as Preference
+from .rates import ClassRates as ClassRates
 from .selective import Trusted as Trusted
 from .selective import trusted as trusted
 from .win_rates import Preferences as Preferences

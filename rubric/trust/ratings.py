@@ -153,6 +153,8 @@ class Judged:
         rubrics: How many results each rubric has, by its digest.
         judges: How many results each judge has, by its digest and its name.
         used: The digests of the labels by which the rubric or the judge was chosen.
+        lengths: The characters of each output; NaN where the results do not hold it.
+        named: The name of the group of each; empty without one.
     """
 
     keys: tuple[str, ...]
@@ -167,6 +169,8 @@ class Judged:
     rubrics: Mapping[str, int] = field(factory=dict)
     judges: Mapping[tuple[str, str], int] = field(factory=dict)
     used: frozenset[str] = frozenset()
+    lengths: Floats = field(factory=lambda: np.empty(0))
+    named: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -235,7 +239,13 @@ def _judged(results: Sequence[_Result]) -> Judged:
         count < len(results),
         digests,
         judges,
+        lengths=np.array([*map(_length, results)], dtype=float),
+        named=tuple(result.group for result in results),
     )
+
+
+def _length(result: _Result) -> float:
+    return np.nan if isinstance(result, Record) or result.candidate is None else len(result.candidate.output)
 
 
 def _score(result: _Result) -> float | None:

@@ -1,0 +1,349 @@
+"""
+Choose a threshold by labels: what each would do, and what the choice is worth on candidates that it was not chosen by.
+
+Nothing is asked again: a candidate passes where its score reaches the threshold, and no gate fails it. The choice is
+repeated for each part of the groups, without its labels (cross-fitting): the figures of a choice are those of verdicts
+by thresholds that were chosen without them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from os import PathLike
+from typing import Any, Literal, get_args
+
+import numpy as np
+from attrs import asdict, field, frozen
+from numpy.typing import NDArray
+
+from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
+from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, percent
+from rubric.suites.report import Report
+from rubric.trust.coefficients import share
+from rubric.trust.inference import Codes, Floats, compact, folds_of
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.rates import balanced, rates_of
+from rubric.trust.ratings import judged, matched
+from rubric.view.plots import altair
+
+Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
+
+_FEWEST, _FOLDS, _MOST_CUTS, _SHOWN = 20, 50, 200, 9
+
+
+@frozen
+class Point(NoTruth):
+    """
+    What one threshold does to the labelled candidates.
+
+    Args:
+        threshold: The score from which a candidate passes.
+        agreement: The share of verdicts that are those of people.
+        tpr: The share of what people pass that passes.
+        tnr: The share of what people fail that fails.
+        pass_rate: The share of all graded candidates that passes, labelled or not.
+    """
+
+    _truth = ".agreement"
+
+    threshold: float
+    agreement: float
+    tpr: float
+    tnr: float
+    pass_rate: float
+
+
+@frozen(repr=False)
+class Choice(Presented):
+    """
+    A threshold, and what it is worth: `rubric.passing_at(choice.threshold)`.
+
+    Args:
+        threshold: The threshold.
+        aim: What it was chosen for.
+        statistics: Agreement, TPR, TNR and balanced accuracy, cross-fitted, and the pass rate of all candidates.
+        apparent: The agreement on the labels that chose it, which is too high on average.
+        now: The threshold of the rubric, and its agreement.
+        n: The labels.
+    """
+
+    _truth = ".threshold"
+
+    threshold: float
+    aim: str
+    statistics: tuple[Statistic, ...]
+    apparent: float
+    now: tuple[float, float]
+    n: int
+
+    def __getitem__(self, name: str) -> Statistic:
+        """Return the statistic *name*, such as `TPR`."""
+        return next(one for one in self.statistics if one.name == name)
+
+    @property
+    def sentence(self) -> str:
+        """The threshold and its agreement."""
+        found = self["agreement"]
+        now = f"; at {self.now[0]:g}, as it is, in {percent(self.now[1])}"
+        shown = percent(found.value or 0.0, found.interval)
+        return f"Pass from {self.threshold:g}: the judge then agrees with people in {shown}, cross-fitted{now}."
+
+    def remarks(self) -> list[str]:
+        """What to know before it is used."""
+        return [
+            f"On the {self.n} labels that chose it, it agrees in {percent(self.apparent)}, which flatters.",
+            "Measure it with other labels, or by these figures; the same labels flatter whatever is measured by them.",
+        ]
+
+    def tables(self) -> list[Table]:
+        """The figures."""
+        return [(f"Chosen for {self.aim}", ("figure", "value"), [(one.name, str(one)) for one in self.statistics])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        figures = {one.name: {"value": one.value, "interval": one.interval} for one in self.statistics}
+        told = {"threshold": self.threshold, "aim": self.aim, "n": self.n, "apparent": self.apparent, "now": self.now}
+        return {"kind": "threshold", "sentence": self.sentence, **told, "statistics": figures}
+
+
+@frozen(repr=False)
+class Thresholds(Presented, Listed[Point]):
+    """
+    What `thresholds` returns: a point for each threshold that makes a difference, from the lowest.
+
+    Args:
+        points: The points.
+        n: The labelled candidates.
+        now: The threshold of the rubric.
+    """
+
+    _items = "points"
+    _truth = "its points"
+
+    points: tuple[Point, ...]
+    n: int
+    now: float
+    _sample: _Sample = field(eq=False)
+
+    def best(self, aim: Aim = "agreement", at: float | None = None) -> Choice:
+        """
+        Return the threshold that serves *aim* best; of several alike the middle one.
+
+        Args:
+            aim: `agreement`; `balanced`, the mean of TPR and TNR; `cost`, the least cost of errors; `TPR` or `TNR`, the
+                strictest threshold with that TPR, or the most lenient with that TNR; `pass rate`, the nearest to it.
+            at: For `cost`: how many false fails a false pass is worth, such as 5. For the rates: the rate, in 0..1.
+
+        Raises:
+            DefinitionError: There is no such aim, or *at* is missing.
+        """
+        fields.check_name("aim", aim, get_args(Aim))
+        if aim in ("agreement", "balanced"):
+            if at is not None:
+                raise DefinitionError("at", f"{aim!r} takes no number; leave it out")
+        elif at is None:
+            what = "5 for a false pass that costs as five false fails" if aim == "cost" else "0.95 for a rate"
+            raise DefinitionError("at", f"best({aim!r}) takes a number, such as {what}: best({aim!r}, ...)")
+        else:
+            fields.check_number("at", at, 0, 1 if aim != "cost" else 1e9, above=aim == "cost")
+        return self._sample.choice(aim, at or 0.0)
+
+    @property
+    def sentence(self) -> str:
+        """The best threshold for agreement."""
+        return self.best().sentence
+
+    def tables(self) -> list[Table]:
+        """Some of the points."""
+        places = sorted({round(k * (len(self.points) - 1) / (_SHOWN - 1)) for k in range(_SHOWN)})
+        rows: list[tuple[object, ...]] = [
+            (f"{p.threshold:g}", p.agreement, p.tpr, p.tnr, f"{p.pass_rate:.1%}")
+            for p in (self.points[place] for place in places)
+        ]
+        return [("", ("pass from", "agreement", "TPR", "TNR", "pass rate of all"), rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        points = [asdict(point) for point in self.points]
+        return {"kind": "thresholds", "sentence": self.sentence, "n": self.n, "now": self.now, "points": points}
+
+    def plot(self) -> Any:
+        """Return the curves over the threshold, with the best one for agreement as a line, as an Altair chart."""
+        alt, best = altair(), self.best()
+        names = {"agreement": "agreement", "TPR": "tpr", "TNR": "tnr", "pass rate": "pass_rate"}
+        values = [(p.threshold, name, getattr(p, of)) for p in self.points for name, of in names.items()]
+        rows = [{"threshold": at, "figure": name, "value": value} for at, name, value in values]
+        curves = alt.Chart(alt.Data(values=rows), title=best.sentence).mark_line(interpolate="step-before")
+        curves = curves.encode(x="threshold:Q", y="value:Q", color=alt.Color("figure:N", sort=None))
+        rule = alt.Chart(alt.Data(values=[{"threshold": best.threshold}])).mark_rule(strokeDash=[4, 4])
+        return alt.layer(curves, rule.encode(x="threshold:Q"))
+
+
+def thresholds(
+    grades: Grades | Report | Sequence[Grade | Ungraded],
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str],
+) -> Thresholds:
+    """
+    Return what each threshold would do to *grades*; no calls.
+
+    Args:
+        grades: Results under one rubric with a threshold.
+        labels: Verdicts of people on the whole, 20 at least, with passes and fails among them.
+
+    Raises:
+        DefinitionError: The rubric has no threshold that could be chosen, or the labels are no verdicts on the whole.
+    """
+    if isinstance(grades, str | PathLike):
+        raise fields.refuse("grades", grades, "results to score anew, such as Grades.read_jsonl(path, rubric)")
+    results = [*(grades.grades if isinstance(grades, Report) else grades)]
+    given, rubric = judged(results), _rubric(results)
+    reach = _reaches(results, rubric)
+    found = next((one for one in matched(given, as_labels(labels)) if not one.criterion), None)
+    if found is None or found.scale.kind != "verdict":
+        cure = 'label whether each should pass: {key: True}, or choose by align(..., edits=["threshold"]) from scores'
+        raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
+    rows = ~np.isnan(found.target) & ~np.isnan(reach)
+    people = found.target[rows]
+    if rows.sum() < _FEWEST or np.ptp(people) == 0:
+        message = f"expected {_FEWEST} graded candidates with a label at least, some passed and some failed by people"
+        raise DefinitionError("labels", f"{message}; got {int(rows.sum())}, {int(people.sum())} of them passed")
+    groups = found.groups[rows] if found.grouped else None
+    now = rubric.threshold or 0.0
+    sample = _Sample(reach[rows], people, found.weights[rows], groups, reach[~np.isnan(reach)], now)
+    points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
+    return Thresholds(points, int(rows.sum()), now, sample)
+
+
+def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:
+    """
+    Return the highest threshold at which each result passes: of most its score. NaN if ungraded.
+
+    A gate may ask for the threshold itself, and a jury may count verdicts; such results are scored anew, by halves.
+    """
+    gated = any(rubric.gate_of(criterion) is not None for criterion in rubric.judged)
+    found = [np.nan if isinstance(one, Ungraded) else one.score for one in results]
+    scores = sorted({one.score for r in results for one in (r, *r.votes) if one.score is not None} | {0.0, 1.0})
+    for place, result in enumerate(results):
+        if isinstance(result, Grade) and (gated or result.votes or result.degenerate):
+            passed = bisect_left(scores, True, key=lambda cut: not result.rescore(threshold=cut).passed)  # noqa: FBT003
+            found[place] = scores[passed - 1] if passed else -np.inf
+    return np.array(found, dtype=float)
+
+
+def _rubric(results: Sequence[Grade | Ungraded]) -> Rubric:
+    """Return the rubric of *results*; raise if no threshold can be chosen for it."""
+    rubrics = {one.rubric for one in results}
+    if len(rubrics) != 1:
+        raise DefinitionError("grades", f"expected grades of one rubric, got those of {len(rubrics)}")
+    (rubric,) = rubrics
+    if rubric.threshold is None or rubric.strict or rubric.negate:
+        why = "is negated" if rubric.negate else "is strict" if rubric.strict else "has no threshold"
+        raise DefinitionError("grades", f"expected grades that pass from a threshold, and the rubric {why}")
+    return rubric
+
+
+@frozen(eq=False)
+class _Sample:
+    """The labelled candidates: the highest threshold that each reaches, what people say, and *every* graded one."""
+
+    reach: Floats
+    people: Floats
+    weights: Floats
+    groups: Codes | None
+    every: Floats
+    now: float
+
+    @property
+    def cuts(self) -> Floats:
+        """A threshold for each way to divide the candidates, in the middle between two scores."""
+        scores = np.unique(np.round(self.every[np.isfinite(self.every)], 9))
+        ends = [0.0, *scores, *([1.0] if scores.size and scores[-1] < 1 else [])]
+        found = sorted({_between(low, high) for low, high in pairwise(ends) if high > low} | {0.0})
+        if len(found) > _MOST_CUTS:
+            found = [found[round(k * (len(found) - 1) / (_MOST_CUTS - 1))] for k in range(_MOST_CUTS)]
+        return np.array(found)
+
+    def passing(self, cuts: Floats, reach: Floats) -> Floats:
+        """Return a row a cut and a column a candidate: 1 for a pass."""
+        return (reach[None, :] >= cuts[:, None] - TOLERANCE).astype(float)
+
+    def curve(self) -> Iterator[Floats]:
+        """Yield thresholds, agreement, TPR, TNR and pass rate."""
+        cuts = self.cuts
+        passing = self.passing(cuts, self.reach)
+        yield cuts
+        yield (passing == self.people) @ self.weights / self.weights.sum()
+        for verdict in (1, 0):
+            weights = self.weights * (self.people == verdict)
+            yield (passing == verdict) @ weights / weights.sum()
+        yield self.passing(cuts, self.every).mean(axis=1)
+
+    def choice(self, aim: Aim, at: float) -> Choice:
+        cuts = self.cuts
+        passing, rates = self.passing(cuts, self.reach), self.passing(cuts, self.every).mean(axis=1)
+        right = passing == self.people
+
+        def best(rows: NDArray[np.bool_]) -> int:
+            yes, no = (self.weights[rows] * (self.people[rows] == verdict) for verdict in (1, 0))
+            return _best(aim, at, (passing[:, rows] @ yes, yes.sum()), (passing[:, rows] @ no, no.sum()), rates)
+
+        chosen = best(np.ones(len(self.people), dtype=bool))
+        folds = folds_of(np.arange(len(self.people)) if self.groups is None else compact(self.groups), _FOLDS)
+        said = np.empty(len(self.people))
+        for fold in np.unique(folds):
+            said[folds == fold] = passing[best(folds != fold), folds == fold]
+        groups = None if self.groups is None else compact(self.groups)
+        no, yes = rates_of(said, self.people, ("no", "yes"), groups)
+        statistics = [
+            share("agreement", (said == self.people).astype(float), groups),
+            _named("TPR", yes.recall),
+            _named("TNR", no.recall),
+            balanced((no, yes), said, self.people, groups),
+            Statistic("pass rate", float(rates[chosen])),
+        ]
+        share_of: Callable[[Floats], float] = lambda row: float(np.average(row, weights=self.weights))  # noqa: E731
+        now = self.now, share_of(self.passing(np.array([self.now]), self.reach)[0] == self.people)
+        of = f"{aim} at {at:g}" if at else aim
+        return Choice(float(cuts[chosen]), of, tuple(statistics), share_of(right[chosen]), now, len(self.people))
+
+
+def _named(name: str, statistic: Statistic) -> Statistic:
+    return Statistic(name, statistic.value, statistic.interval, statistic.reason)
+
+
+def _between(low: float, high: float) -> float:
+    """Return a short decimal above *low* and up to *high*."""
+    middle = (low + high) / 2
+    return next((short for d in (2, 3, 4) if low + TOLERANCE < (short := round(middle, d)) <= high), middle)
+
+
+def _best(aim: Aim, at: float, right: tuple[Floats, float], wrong: tuple[Floats, float], rates: Floats) -> int:
+    """
+    Return the place of the best cut, the middle one of those that are alike.
+
+    Args:
+        aim: As for `Thresholds.best`.
+        at: Likewise.
+        right: What passes under each cut of what people pass, and all of it.
+        wrong: The same of what people fail.
+        rates: The pass rate of all candidates under each cut.
+    """
+    (hits, yes), (alarms, no) = right, wrong
+    tpr, tnr = hits / max(yes, TOLERANCE), 1 - alarms / max(no, TOLERANCE)
+    match aim:
+        case "agreement":
+            worth = hits - alarms
+        case "balanced":
+            worth = tpr + tnr
+        case "cost":
+            worth = hits - at * alarms
+        case "TPR":  # it falls with the threshold
+            return int(max(np.flatnonzero(tpr >= at - TOLERANCE), default=0))
+        case "TNR":
+            return int(min(np.flatnonzero(tnr >= at - TOLERANCE), default=len(tnr) - 1))
+        case "pass rate":
+            worth = -np.abs(rates - at)
+    alike = np.flatnonzero(worth >= worth.max() - TOLERANCE)
+    return int(alike[len(alike) // 2])

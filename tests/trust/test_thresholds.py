@@ -1,0 +1,130 @@
+"""A threshold that is chosen by labels: what each would do, by the rules of grading, and what the choice is worth."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import DefinitionError, Grades, Rubric
+from rubric.trust import Labels, Thresholds, thresholds
+from tests.examples import examples
+from tests.recorded import grades, jury
+
+SCORED = Rubric("replies").scores("How good", id="good")
+
+
+def sample(n: int, seed: int = 1, *, cut: float = 0.45, noise: float = 0.12) -> tuple[Grades, Labels]:
+    """Return grades of a judge whose scores lie near the quality, and verdicts of people who pass from *cut*."""
+    chance = random.Random(seed)
+    quality = [chance.random() for _ in range(n)]
+    said = {k: {"good": min(1.0, max(0.0, round(q + chance.gauss(0, noise), 3)))} for k, q in enumerate(quality)}
+    return grades(SCORED, said), Labels({k: q >= cut for k, q in enumerate(quality)})
+
+
+def test_a_threshold_is_chosen_for_agreement_and_applied() -> None:
+    """From verdicts at .45, a threshold near it; the figure is cross-fitted, and lies below the apparent one."""
+    given_, labels = sample(200)
+    found = thresholds(given_, labels)
+    best = found.best()
+    assert best.threshold == pytest.approx(0.45, abs=0.06)
+    assert best.now[0] == 0.7
+    agreement = best["agreement"]
+    assert agreement.value is not None
+    assert best.now[1] < agreement.value <= best.apparent
+    rubric = SCORED.passing_at(best.threshold)
+    right = [r.rescore(rubric).passed is label.value for r, label in zip(given_, labels, strict=True)]
+    assert sum(right) / 200 == pytest.approx(best.apparent)
+    assert str(found).startswith(f"Pass from {best.threshold:g}: the judge then agrees with people in ")
+    json.dumps([found.to_dict(), best.to_dict()], allow_nan=False)
+
+
+def test_a_threshold_serves_a_stated_rate_or_cost() -> None:
+    """The strictest with a TPR, the most lenient with a TNR, the nearest to a pass rate, the cheapest."""
+    found = thresholds(*sample(300))
+    by = {p.threshold: p for p in found}
+    strict, lenient = found.best("TPR", 0.95), found.best("TNR", 0.95)
+    assert by[strict.threshold].tpr >= 0.95
+    assert all(p.tpr < 0.95 for p in found if p.threshold > strict.threshold)
+    assert by[lenient.threshold].tnr >= 0.95
+    assert all(p.tnr < 0.95 for p in found if p.threshold < lenient.threshold)
+    half = found.best("pass rate", 0.5)
+    assert half["pass rate"].value == pytest.approx(0.5, abs=0.01)
+    assert found.best("cost", 10).threshold > found.best("cost", 1).threshold > found.best("cost", 0.1).threshold
+    assert found.best("cost", 1).threshold == found.best("agreement").threshold
+    assert abs(found.best("balanced").threshold - 0.45) < 0.1
+
+
+@examples(25)
+@given(st.integers(0, 10**6))
+def test_points_are_those_of_results_scored_again(seed: int) -> None:
+    """Under each threshold the verdicts of grading, with gates, several criteria and juries."""
+    chance = random.Random(seed)
+    rubric = Rubric("r", threshold=0.6).scores("Good", id="a", weight=2).expects("B", id="b").requires("C", id="c")
+
+    def say() -> dict[str, Any]:
+        return {"a": chance.randint(0, 4) / 4, "b": chance.random() < 0.6, "c": chance.random() < 0.9}
+
+    results = jury(rubric, {k: [say() for _ in range(3)] for k in range(30)}) if seed % 2 else None
+    results = results or grades(rubric, {k: say() for k in range(30)})
+    people = {k: k % 3 > 0 for k in range(30)}
+    for point in thresholds(results, Labels(people)):
+        again = [r.rescore(threshold=point.threshold).passed for r in results]
+        assert point.pass_rate == pytest.approx(np.mean([passed is True for passed in again]))
+        assert point.agreement == pytest.approx(np.mean([p is people[k] for k, p in enumerate(again)]))
+
+
+def test_cross_fitted_figures_hold_in_simulation() -> None:
+    """In 100 samples of 40 labels the interval of the agreement covers that of the choice in at least 92 %."""
+    large, truth = sample(4_000, 99)
+    scores = np.array([r.score or 0.0 for r in large])
+    passed = np.array([label.value for label in truth])
+    covered, optimism = 0, 0.0
+    for seed in range(100):
+        best = thresholds(*sample(40, seed)).best()
+        true = float(np.mean((scores >= best.threshold) == passed))
+        low, high = best["agreement"].interval or (0, 1)
+        covered += low <= true <= high
+        optimism += (best.apparent - true) / 100
+    assert covered >= 92
+    assert optimism > 0.01  # why the apparent figure is not the one that is shown
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda g, t: thresholds(g, Labels({k: {"good": 0.5} for k in range(40)})), "expected verdicts on the whole"),
+        (lambda g, t: thresholds(g, Labels(dict.fromkeys(range(40), True))), "some passed and some failed"),
+        (lambda g, t: thresholds(g, Labels({k: k > 3 for k in range(9)})), "20 graded candidates .* got 9, 5 of them"),
+        (lambda g, t: t.best("TPR"), r"best\('TPR'\) takes a number, such as 0.95 for a rate"),
+        (lambda g, t: t.best("agreement", 0.5), "takes no number"),
+        (lambda g, t: t.best("pass rate", 5), "at: expected a finite number from 0 to 1"),
+        (
+            lambda g, t: thresholds("graded.jsonl", Labels({0: True})),
+            r"grades: expected .* Grades.read_jsonl\(path, rubric\)",
+        ),
+        (lambda g, t: t.best("F1"), "aim: unknown value .F1.; allowed: agreement, balanced"),
+        (
+            lambda g, t: thresholds([r.rescore(SCORED.strictly()) for r in g], Labels({0: True})),
+            "expected grades that pass from a threshold, and the rubric is strict",
+        ),
+    ],
+)
+def test_what_cannot_be_chosen_says_why(make: Any, message: str) -> None:
+    """Each error says what was expected, and what would do."""
+    given_, labels = sample(60)
+    with pytest.raises(DefinitionError, match=message):
+        make(given_, thresholds(given_, labels))
+
+
+def test_curves_are_plotted_beside_the_grades() -> None:
+    """The chart of thresholds is one of those that `grades.plot` shows."""
+    given_, labels = sample(60)
+    found = thresholds(given_, labels)
+    assert isinstance(found, Thresholds)
+    assert len(given_.plot(found).to_dict()["vconcat"]) == 3
