@@ -7,15 +7,15 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from attrs import asdict, define, field
 
-from rubric import LoadError, Rubric, Store, Suite, load, load_suite, loads_suite
+from rubric import LoadError, Rubric, load, load_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands.options import FORMAT, FROM, JUDGE, OUTPUTS, PATH, Named, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, Named, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -26,14 +26,12 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
-from rubric.embed import NOTHING, counted, shorten, table, write_text
+from rubric.embed import NOTHING, shorten, table, write_text
 from rubric.errors import Problem
-from rubric.formats import Converted, schema
+from rubric.formats import schema
 from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
-from rubric.suites.proof import prove as prove_conversion
 from rubric.suites.scripts import unsupported_of
-from rubric.values import AnyJudge
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
@@ -129,36 +127,18 @@ def validate(
 @click.argument("file", type=click.Path())
 @click.option("--to", "form", type=Named(written_names()), default="native", help="Write this format.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
-@click.option("--prove", type=PATH, metavar="STORE", help="Grade a run's stored replies under both files.")
-@JUDGE
-@OUTPUTS
 @FROM
 def convert(
-    file: str,
-    *,
-    form: str,
-    out: str | None,
-    prove: Path | None,
-    judge: AnyJudge | None,
-    outputs: str | None,
-    **given: Any,
+    file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: str | None
 ) -> None:
     """
     Write a suite in another format.
 
     The parts that this format cannot hold are listed on standard error.
 
-    With --prove, the replies of a run are graded again under the new file, without a call, and each verdict that
-    changes is listed; --judge is the judge of that run, --outputs has its responses.
-
-    Exit codes: 0 written, 1 a verdict changes or cannot be proven, 2 the file cannot be read or written.
+    Exit codes: 0 written, 2 the file cannot be read or written.
     """
-    if prove is None:
-        refuse_given({"judge", "outputs"}, "is for --prove: it tells of the run that filled the store")
-    elif not prove.is_file():
-        raise click.UsageError(f"--prove {prove}: there is no such store")
-    environ = declared(given["names"])
-    suite = load_suite(file, given["source"], base=given["base"], environ=environ)
+    suite = load_suite(file, source, base=base, environ=declared(names))
     converted = convert_suite(suite, form)
     for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
         print_line(f"dropped: {line}", problem=True)
@@ -166,25 +146,6 @@ def convert(
         print_text(str(converted))
     else:
         write_text(Path(out), str(converted))
-    run = suite if outputs is None else suite.answered(outputs)
-    if prove is not None and not _proved(run, converted, prove, judge, environ):
-        if outputs is None and any(case.output is None for case in run):
-            cure = "the report of that run has the responses of its target: grade ... --out report.json"
-            print_line(f"{cure}, then convert ... --outputs report.json", problem=True)
-        sys.exit(DIFFERENT)
-
-
-def _proved(suite: Suite, converted: Converted, store: Path, judge: AnyJudge | None, environ: dict[str, str]) -> bool:
-    """Print where the converted suite grades the replies in *store* otherwise; return whether it nowhere does."""
-    again = loads_suite(str(converted), converted.format, source="<converted>", environ=environ)
-    with Store(store, mode="replay") as replies:
-        proof = prove_conversion(suite, again, replies, judge)
-    for change in proof:
-        print_line(f"changed: {change}", problem=True)
-    for id_ in proof.unproven:
-        print_line(f"not proven: {id_}: {store} has no replies for it, or it has no fixed response", problem=True)
-    print_line(f"{counted(proof.same, 'case')} graded as before", problem=True)
-    return not proof.changes and not proof.unproven
 
 
 @click.command("schema", cls=Command)

@@ -54,13 +54,13 @@ class Library:
         texts: The texts of the files, by their real paths.
         documents: The documents among them.
         taken: Characters handed out so far, a file that is included twice counted twice.
-        images: The images among them, as `data:` URLs, by their real paths and the pages of a PDF.
+        images: The images among them, as `data:` URLs, by their real paths.
     """
 
     texts: dict[Path, str] = field(factory=dict)
     documents: dict[Path, Document] = field(factory=dict)
     taken: int = 0
-    images: dict[tuple[Path, str], tuple[str, ...]] = field(factory=dict)
+    images: dict[Path, str] = field(factory=dict)
 
     def read(self, file: Path, base: Path | None) -> None:
         """Read the text of *file*, its real path, which is within *base*."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,7 +17,6 @@ from attrs import define, field
 
 from rubric import DefinitionError
 from rubric.embed import Cursor, Loading, shorten
-from rubric.formats import pdf
 from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quoted, read_at
 from rubric.values.images import is_address
 
@@ -44,61 +43,50 @@ def is_image(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
-def is_pdf(name: str) -> bool:
-    """True if *name* is that of a PDF file, or of pages in one."""
-    return PurePosixPath(pdf.split(name)[0]).suffix.lower() == ".pdf"
-
-
-def read_images(reference: str, loading: Loading) -> tuple[str, ...]:
+def read_image(reference: str, loading: Loading) -> str:
     """
-    Return the image in the file that *reference* (`file://...`) names as a `data:` URL, and of a PDF its pages.
+    Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
 
     Raises:
-        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image and no PDF, or it is too large.
+        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image, or it is too large.
     """
-    name, pages = pdf.split(bare(reference))
+    name = bare(reference)
     located = located_file(name, loading)
     found = loading.library.images
-    if (located.real, pages) not in found:
-        data = bytes_of(located, loading, name, pdf.LARGEST + 1)
+    if located.real not in found:
+        data = bytes_of(located, loading, name, LARGEST + 1)
         try:
-            images = _images(data, PurePosixPath(name).name, pages)
+            image = _image(data)
         except DefinitionError as error:
             raise LackingFileError("", f"{quoted(name)}: {error.message}") from None
-        if sum(map(_size, [*found.values(), images])) > MOST_BYTES:
+        if sum(map(_size, [*found.values(), image])) > MOST_BYTES:
             message = f"the images come to more than {MOST_BYTES // 1_000_000} MB; split the suite, or name addresses"
             raise DefinitionError("", f"{quoted(name)}: {message}")
-        found[located.real, pages] = images
-    return found[located.real, pages]
+        found[located.real] = image
+    return found[located.real]
 
 
-def _size(images: Sequence[str]) -> int:
-    return sum((len(image) - image.find(",") - 1) * 3 // 4 - image[-2:].count("=") for image in images)
+def _size(image: str) -> int:
+    return (len(image) - image.find(",") - 1) * 3 // 4 - image[-2:].count("=")
 
 
-def _images(data: bytes, name: str, pages: str) -> tuple[str, ...]:
-    if data.startswith(pdf.START):
-        if len(data) > pdf.LARGEST:
-            raise DefinitionError("", f"a PDF has at most {pdf.LARGEST // 1_000_000} MB; split it")
-        return tuple(pdf.images_of(data, name, pages))
+def _image(data: bytes) -> str:
     if len(data) > LARGEST:
         raise DefinitionError("", f"an image has at most {LARGEST // 1_000_000} MB; scale it down")
     kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
     if kind is None:
-        raise DefinitionError("", "this is no PNG, JPEG, GIF or WebP image, and no PDF; convert it to one")
-    if pages:
-        raise DefinitionError("", "only a PDF has pages; take #page= out")
-    return (f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}",)
+        raise DefinitionError("", "this is no PNG, JPEG, GIF or WebP image; convert it to one")
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def read_images_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> Sequence[str] | None:
+def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> str | None:
     """
-    Return the images in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
+    Return the image in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
 
     Args:
         lacking: Is told why there is no such image within the base; then that is no error.
     """
-    return read_at(reference, at, lambda name: read_images(name, at.loading), None, lacking)
+    return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
 
 
 @define
@@ -122,11 +110,11 @@ class Attached:
         """
         if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
             return False
-        found = [image] if is_address(image) else read_images_at(image, at, at.warn)
+        found = image if is_address(image) else read_image_at(image, at, at.warn)
         if found is None:
             self.missing.append(image)
         else:
-            self.found += found
+            self.found.append(found)
         return True
 
     @property

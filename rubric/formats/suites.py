@@ -27,7 +27,7 @@ from rubric.programs import allowing
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
 from rubric.suites.histories import concluded
-from rubric.suites.suite import Suite, paired
+from rubric.suites.suite import Suite
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -259,7 +259,9 @@ _APART = frozenset({"rubric", "place", "providers", "history", "unasked"})
 def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each case of *before* that is another one in *after*, and whose difference nothing tells."""
     names = [field.name for field in attrs.fields(Case) if field.name not in _APART]
-    for case, again in paired(before, after):
+    known, in_order = {case.id: case for case in after}, len(after) == len(before)
+    for index, case in enumerate(before):
+        again = known.get(case.id) or (after.cases[index] if in_order else None)
         told = [sentence for sentence in lost if repr(case.id) in sentence]
         if again is None:
             if not told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, get_args
 
@@ -287,11 +287,3 @@ class Suite(fields.Shown, Listed[Case]):
         from rubric.suites.suite_plan import plan_suite  # noqa: PLC0415 - as in run
 
         return plan_suite(self, None if judge is None else as_judge(judge), target=target)
-
-
-def paired(before: Suite, after: Suite) -> Iterator[tuple[Case, Case | None]]:
-    """Yield each case with the one that it became: that of its id, or where none is lost, in its place."""
-    known = {case.id: case for case in after}
-    in_order = len(after) == len(before)
-    for index, case in enumerate(before):
-        yield case, known.get(case.id) or (after.cases[index] if in_order else None)

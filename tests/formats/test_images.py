@@ -5,19 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
-import sys
-import threading
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from rubric import (
-    Candidate,
     Case,
     Judge,
     LoadError,
@@ -26,19 +19,14 @@ from rubric import (
     convert,
     dump_suite,
     dumps_suite,
-    evaluate,
     load_suite,
     loads_suite,
 )
 from rubric.formats import DumpError, images
-from rubric.formats import pdf as pdf_pages
 from rubric.formats.rubrics import schema
-from rubric.grading.prompting import shared_prompt
 from rubric.suites import ModelTarget
 from rubric.suites.targets.http import prompt_of
 from rubric.suites.targets.models import opening
-from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.images import name_of, sent_image
 from tests.servers import BODIES, Server
 
 PNG = b"\x89PNG\r\n\x1a\n the rest of it"
@@ -333,162 +321,3 @@ def test_a_case_with_images_is_written_for_agentv() -> None:
 def test_a_case_may_ask_by_an_image_alone() -> None:
     """The opening message then holds the image block first."""
     assert opening(Case("b", "Is right", images=[ADDRESS]))[0]["content"][0]["type"] == "image_url"
-
-
-# -- pages of PDF files ------------------------------------------------------------------------------------
-
-
-def pdf(*colours: str, size: str = "100 200") -> bytes:
-    """Return a PDF with a page of each of *colours* (`1 0 0` is red)."""
-    kids = " ".join(f"{3 + 2 * n} 0 R" for n in range(len(colours)))
-    objects = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(colours)}>>"]
-    for n, colour in enumerate(colours):
-        drawn = f"{colour} rg 0 0 9999 9999 re f"
-        objects += [f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 {size}]/Contents {4 + 2 * n} 0 R>>"]
-        objects += [f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream"]
-    whole, places = "%PDF-1.4\n", []
-    for number, text in enumerate(objects, 1):
-        places.append(f"{len(whole):010} 00000 n \n")
-        whole += f"{number} 0 obj\n{text}\nendobj\n"
-    table = f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{''.join(places)}"
-    trailer = f"trailer\n<</Root 1 0 R/Size {len(places) + 1}>>\nstartxref\n{len(whole)}\n%%EOF"
-    return f"{whole}{table}{trailer}".encode()
-
-
-RED, GREEN, BLUE = "1 0 0", "0 1 0", "0 0 1"
-
-
-def first_pixel(image: str) -> tuple[tuple[int, int], bytes]:
-    """Return the size of a PNG in a `data:` URL without a name, and its first pixel."""
-    data = base64.b64decode(image.removeprefix("data:image/png;base64,"), validate=True)
-    length = int.from_bytes(data[33:37], "big")
-    assert data[37:41] == b"IDAT"
-    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
-    return (width, height), zlib.decompress(data[41 : 41 + length])[1:4]
-
-
-@pytest.mark.parametrize(
-    ("pages", "drawn"),
-    [
-        ("", {1: b"\xff\0\0", 2: b"\0\xff\0", 3: b"\0\0\xff"}),
-        ("#page=2", {2: b"\0\xff\0"}),
-        ("#page=2-3", {2: b"\0\xff\0", 3: b"\0\0\xff"}),
-        ("#page=3,1", {3: b"\0\0\xff", 1: b"\xff\0\0"}),
-    ],
-)
-def test_pages_of_a_pdf_are_images_that_name_them(folder: Path, pages: str, drawn: dict[int, bytes]) -> None:
-    """All pages, or those of `#page=` in the order given, are drawn and named by file and page."""
-    (folder / "a, b.pdf").write_bytes(pdf(RED, GREEN, BLUE))
-    found = native(folder, f'"file://a, b.pdf{pages}"')["a"].images
-    assert [name_of(image) for image in found] == [f"a, b.pdf, page {n}" for n in drawn]
-    assert [first_pixel(sent_image(image)) for image in found] == [((750, 1500), pixel) for pixel in drawn.values()]
-
-
-def test_a_judge_is_sent_the_pages_and_shown_their_names(folder: Path, tmp_path: Path) -> None:
-    """Another page is another question to the store; an image without a name is not listed where none has one."""
-    (folder / "r.pdf").write_bytes(pdf(RED, GREEN))
-    store = tmp_path / "store.db"
-    for _ in range(2):
-        for page in (1, 2):
-            model = ScriptedModel([True])
-            suite = native(folder, f'"file://r.pdf#page={page}"', ADDRESS)
-            suite.run(Judge(model), store=store)
-            content = model.asks[0].chat()[-1]["content"]
-            assert [block["type"] for block in content] == ["image_url", "image_url", "text"]
-            assert content[0]["image_url"]["url"].startswith("data:image/png;base64,")
-            assert f"1: r.pdf, page {page}\n2: an image\n" in content[-1]["text"]
-    assert "an image" not in shared_prompt(Candidate("x", images=[ADDRESS]), Rubric.of("y")).shared
-
-
-@pytest.mark.parametrize(
-    ("data", "name", "why"),
-    [
-        (pdf(RED), "x.pdf#page=2", "it has the pages 1 to 1, and no 2"),
-        (pdf(RED), "x.pdf#page=0", "and no 0"),
-        (pdf(RED, GREEN), "x.pdf#page=2-1", "and no 2-1"),
-        (pdf(RED), "x.pdf#page=", "expected pages such as"),
-        (pdf(RED), "x.pdf#page=one", "no such file"),
-        (pdf(*[RED] * 21), "x.pdf", "at most 20 pages are attached"),
-        (b"%PDF-1.4 and nothing more", "x.pdf", "this PDF cannot be read"),
-        (b"", "x.pdf", "no PNG, JPEG, GIF or WebP image, and no PDF"),
-        (PNG, "x.pdf#page=1", "only a PDF has pages"),
-        (pdf(RED), "../../x.pdf", "outside of"),
-    ],
-)
-def test_pages_that_are_not_there_are_refused(folder: Path, data: bytes, name: str, why: str) -> None:
-    """Each error says which pages exist or what a page number looks like."""
-    (folder / "x.pdf").write_bytes(data)
-    assert why in problem(folder, f'"file://{name}"')
-
-
-def test_a_pdf_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its bytes, and by the pixels of a page, whatever the page says of its size."""
-    (folder / "wide.pdf").write_bytes(pdf(RED, size="14400 1"))
-    ((width, height), _) = first_pixel(sent_image(native(folder, '"file://wide.pdf"')["a"].images[0]))
-    assert (width, height) == (1500, 1)
-    monkeypatch.setattr(pdf_pages, "LARGEST", 100)
-    assert "a PDF has at most" in problem(folder, '"file://wide.pdf"')
-
-
-def test_without_pypdfium2_the_cure_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error has the command that installs the extra; an AgentV case is ungraded."""
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    (folder / "x.pdf").write_bytes(pdf(RED))
-    assert "pip install rubric-grade[pdf]" in problem(folder, '"file://x.pdf"')
-    suite = agentv(folder, [{"type": "file", "value": "x.pdf"}], output="A cat.")
-    assert [row.status for row in suite.run("offline")] == ["ungraded"]
-
-
-def test_pages_are_attached_in_agentvs_and_promptfoos_blocks_and_written_without_names(folder: Path) -> None:
-    """The name of a page is kept in our own files and in no converted one."""
-    (folder / "x.pdf").write_bytes(pdf(RED, GREEN))
-    block = {"type": "image_url", "image_url": {"url": "file://x.pdf#page=2"}}
-    for suite in (agentv(folder, [{"type": "file", "value": "x.pdf#page=2"}]), promptfoo(folder, block, "x")):
-        (image,) = suite.cases[0].images
-        assert name_of(image) == "x.pdf, page 2"
-        assert ";name=" not in str(convert(suite, "agentv-2")) + str(convert(suite, "promptfoo"))
-    assert loads_suite(dumps_suite(suite)).cases[0].images == (image,)
-
-
-# -- addresses ---------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def listening() -> Iterator[tuple[int, list[object]]]:
-    """Yield a port of this machine, and a list with an item for each connection to it."""
-    met: list[object] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def accept() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    connection.close()
-                    met.append(connection)
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        yield server.getsockname()[1], met
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
-
-
-@pytest.mark.parametrize("model", ["gemini/gemini-2.5-flash", "bedrock/us.amazon.nova-pro-v1:0"])
-def test_no_address_of_an_image_is_fetched_from_here(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LiteLLM downloads it for vendors that take none, unless the address is private, which is allowed here."""
-    litellm = pytest.importorskip("litellm")
-    monkeypatch.setattr(litellm, "user_url_validation", False, raising=False)
-    keys = {
-        "aws_access_key_id": "AKIAAAAAAAAAAAAAAAAA",
-        "aws_secret_access_key": "x" * 40,
-        "aws_region_name": "us-east-1",
-    }
-    with listening() as (images_at, fetched), listening() as (vendor_at, asked):
-        params = {
-            "api_base": f"http://127.0.0.1:{vendor_at}",
-            **(keys if "bedrock" in model else {"api_key": "sk-test"}),
-        }
-        candidate = Candidate("A cat.", images=[f"https://127.0.0.1:{images_at}/cat.png?size=2"])
-        result = evaluate(candidate, "Is right", Judge(model, params=params, retries=0, timeout=20))
-    assert (fetched, asked) == ([], [])
-    assert "takes no addresses of images" in result.failures[0].message

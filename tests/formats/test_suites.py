@@ -305,7 +305,7 @@ def test_converting_to_the_native_format_names_what_the_file_did_not_say_to_us()
     assert str(convert(suite)) == dumps_suite(suite)
 
 
-@pytest.mark.parametrize("dialect", ["promptfoo", "agentv", "mcptest"])
+@pytest.mark.parametrize("dialect", ["promptfoo", "agentv"])
 def test_a_writers_table_names_fields_that_there_are(dialect: str) -> None:
     """What a format holds, and why it loses a field, is told of fields of the class; a renamed one shows here."""
     for cls, held in import_module(f"rubric.formats.{dialect}.writer")._HOLDS.items():

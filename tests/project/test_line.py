@@ -49,7 +49,7 @@ KEPT = {
     ("rubric.formats.fields", "Gathering"): "an assertion type tells all that is wrong with its keys at once",
     ("rubric.formats.fields", "read_all"): "the fields of `field-accuracy` are read as lists in our own files",
     ("rubric.formats.fields", "reader_of"): "the fields of `field-accuracy` are read as those of our own classes",
-    ("rubric.formats.files", "read_bytes"): "images and PDFs are read within the bounds of all files",
+    ("rubric.formats.files", "read_bytes"): "images are read within the bounds of all files",
     ("rubric.grading.prompting", "level_lines"): "a grader of promptfoo's is told the levels in a judge's words",
     ("rubric.internals.secrets", "is_secret"): "a secret in a provider's configuration is told as such",
     ("rubric.models.registry", "EnvironmentModel"): "a jury of mcptest's without a model is of the one that keys name",

@@ -35,7 +35,7 @@ def test_a_cascade_needs_the_keys_of_both() -> None:
     assert why_keyless(Cascade("offline", "offline", when="fails"), {}) == ""
 
 
-@pytest.mark.parametrize("format_", ["mcptest", "promptfoo", "agentv-2"])
+@pytest.mark.parametrize("format_", ["promptfoo", "agentv-2"])
 def test_a_format_without_cascades_says_what_it_loses(format_: str) -> None:
     """It is not left out in silence."""
     plain = convert(one(), format_).dropped

@@ -17,7 +17,7 @@ from rubric import Message, ToolCall
 from rubric.embed import Cursor, shorten
 from rubric.formats.agentv.prompts import prompt_in
 from rubric.formats.agentv.scope import Scope, as_json_list, as_text
-from rubric.formats.images import image_in, is_image, is_pdf
+from rubric.formats.images import image_in, is_image
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_text_at
 
 Asked = tuple[str, tuple[Message, ...]]
@@ -73,9 +73,7 @@ def _block(at: Cursor, scope: Scope) -> str | None:
     kind, value = at.value["type"], next((at.value[key] for key in ("value", "text", "path") if key in at), "")
     if kind in ("text", "input_text"):
         return scope.text(at.holding(value))
-    if scope.attached is not None and (
-        kind in _IMAGES or (kind == "file" and (is_image(str(value)) or is_pdf(str(value))))
-    ):
+    if scope.attached is not None and (kind in _IMAGES or (kind == "file" and is_image(str(value)))):
         image = image_in(scope.filled(at)) or (scope.fill(value, at) if isinstance(value, str) else None)
         missing = len(scope.attached.missing)
         if scope.attached.take(image or None, at):

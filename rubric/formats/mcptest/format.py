@@ -1,4 +1,4 @@
-"""mcptest's format of suites: how a file is recognised, read and written."""
+"""mcptest's format of suites: how a file is recognised and read."""
 
 from __future__ import annotations
 
@@ -45,4 +45,4 @@ _EVIDENCE: Evidence = (
     (HINT, _servers),
 )
 
-MCPTEST = Format("mcptest", "rubric.formats.mcptest.reader:read", "rubric.formats.mcptest.writer:write", _EVIDENCE)
+MCPTEST = Format("mcptest", "rubric.formats.mcptest.reader:read", evidence=_EVIDENCE)

@@ -10,7 +10,6 @@ See "External scorers" in mcptest's documentation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from attrs import evolve
 
@@ -88,17 +87,3 @@ def _text(rubric: Rubric) -> str:
     """Return what *rubric* asks for, as one text: that is the `criteria` of a scorer."""
     asked = rubric.tree.question if isinstance(rubric.tree, DecisionTree) else rubric.name
     return rubric.text or "\n".join(f"- {criterion.text}" for criterion in rubric.criteria) or asked
-
-
-def scorer_of(case: Case) -> dict[str, Any] | None:
-    """Return the scorer that decides *case*, as a file says it; None for any other case."""
-    (criterion, *others) = case.rubric.judged or [None]
-    script = None if criterion is None or others else criterion.answer
-    if criterion is None or not isinstance(script, Script) or script.command[:3] != ("python", "-c", _HANDS_OVER):
-        return None
-    if case.id != f"{script.config.get('eval')} [{criterion.id}]":
-        return None
-    data: dict[str, Any] = {"name": criterion.id, "type": "exec", "command": [*script.command[3:]]}
-    data |= {"cwd": script.folder} if script.folder else {}
-    milliseconds = round(script.timeout * _MILLISECONDS)
-    return data | ({} if milliseconds == _USUAL else {"timeout_ms": milliseconds})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -179,18 +179,18 @@ def _read_reply(data: Any) -> Any:
         raise DefinitionError("", error.problems[0].message) from None
 
 
-def _read_image(image: Any) -> Sequence[str]:
+def _read_image(image: Any) -> str:
     if not isinstance(image, str) or not is_reference(image):
-        return fields.read_bare(as_images, [image])
-    from rubric.formats.images import read_images  # noqa: PLC0415 - as above
+        (read,) = fields.read_bare(as_images, [image])
+        return read
+    from rubric.formats.images import read_image  # noqa: PLC0415 - as above
 
-    return read_images(image, _loading.get(Loading()))
+    return read_image(image, _loading.get(Loading()))
 
 
 def read_images(data: Any) -> Any:
     """Return the images of a case, those that are files in the place of their `file://` names."""
-    read = fields.read_each(dict(enumerate(data)), _read_image).values() if isinstance(data, list) else ()
-    return [image for images in read for image in images] if isinstance(data, list) else data
+    return [*fields.read_each(dict(enumerate(data)), _read_image).values()] if isinstance(data, list) else data
 
 
 _read_leaf = fields.reader_of(Leaf)

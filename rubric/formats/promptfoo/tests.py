@@ -16,21 +16,15 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric import DefinitionError
 from rubric.embed import Cursor, LackingError, shorten
-from rubric.formats import pdf
 from rubric.formats.assertion_types import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
-    LackingFileError,
-    bytes_of,
     expand_at,
     followed,
     is_code,
     is_outside,
     is_reference,
-    located_file,
-    read_at,
     read_document_at,
     read_file_at,
 )
@@ -413,7 +407,9 @@ def _read(at: Cursor) -> Any:
     if is_image(at.value):  # which the prompt may attach
         return at.value
     if suffix == ".pdf":
-        return _text_of_pdf(at)
+        lack = f"the text of a PDF ({shorten(at.value, 80)}), which is not read (write it into a file of text)"
+        at.error(LackingError(lack, lack))
+        return None
     if suffix in _MEDIA:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
@@ -423,19 +419,6 @@ def _read(at: Cursor) -> Any:
     if found is None:
         return None
     return found.value.strip() if found.notes is at.notes else compact(found.value)
-
-
-def _text_of_pdf(at: Cursor) -> str | None:
-    def work(name: str) -> str:
-        data = bytes_of(located_file(name, at.loading), at.loading, name, pdf.LARGEST + 1)
-        if len(data) > pdf.LARGEST:
-            raise LackingFileError("", f"a PDF has at most {pdf.LARGEST // 1_000_000} MB; split it")
-        try:
-            return pdf.text_of(data)
-        except DefinitionError as problem:
-            raise LackingFileError("", problem.message) from None
-
-    return read_at(at.value, at, work, None, partial(_lacking, at))
 
 
 def _lacking(at: Cursor, why: str) -> None:

@@ -180,8 +180,7 @@ class Rendering:
         if not isinstance(looped, str | list | tuple | dict):
             raise DefinitionError("", f"the template loops over {type(looped).__name__}; give it a list")
         names = [node.target] if isinstance(node.target, nodes.Name) else cast("nodes.Tuple", node.target).items
-        pairs = isinstance(looped, dict) and len(names) > 1
-        items = [*(looped.items() if pairs else looped)]
+        items = [*looped.items()] if isinstance(looped, dict) and len(names) > 1 else [*looped]
         self.rounds += len(items)
         if self.rounds > MOST_ROUNDS:
             raise DefinitionError("", f"the loops of the template go more than {MOST_ROUNDS} rounds; shorten the lists")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rubric import LoadError, load_suite
-from rubric.formats.suites import convert, loads_suite
+from rubric.formats.suites import loads_suite
 from rubric.results.rows import Row
 from rubric.suites.suite import Suite
 
@@ -104,15 +104,6 @@ def test_variables_of_a_scorer_are_not_passed_and_said_so(tmp_path: Path) -> Non
     """They are how files name keys."""
     suite = suite_of(tmp_path, "pass", SCORERS + '    env: {KEY: "${KEY}"}\n')
     assert ["not passed" in problem.message for problem in suite.warnings] == [True]
-
-
-def test_scorers_are_written_again(tmp_path: Path) -> None:
-    """Once, for all evals."""
-    suite = suite_of(tmp_path, "pass")
-    written = convert(suite, "mcptest")
-    assert written.dropped == ()
-    again = loads_suite(json.dumps(written.data))
-    assert [case.rubric for case in again] == [case.rubric for case in suite]
 
 
 @pytest.mark.parametrize(

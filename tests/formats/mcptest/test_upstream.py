@@ -12,7 +12,6 @@ import pytest
 from attrs import evolve
 
 from rubric import Grade, Judge, Jury, LoadError, Panel, Ungraded, plan
-from rubric.formats.mcptest.writer import write
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
@@ -52,16 +51,6 @@ def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> 
     blocks = {*re.findall(r"^(\w+):", path.read_text("utf-8"), re.MULTILINE)} - {"evals", "rubrics"}
     assert len(suite) >= 1
     assert {problem.path.partition("[")[0] for problem in suite.warnings} == blocks
-
-
-@pytest.mark.parametrize("path", _files())
-def test_a_file_of_the_corpus_survives_being_written_and_read_again(path: Path) -> None:
-    """The cases of evals are the same; only a matcher's own call of a tool has no place in an eval."""
-    suite = loaded(path.read_text("utf-8"))
-    data, dropped = write(suite)
-    again = loaded(to_yaml(data))
-    assert again.cases == tuple(evolve(case, metadata={}) for case in suite)
-    assert len(dropped) == sum(bool(case.metadata) for case in suite)
 
 
 # -- the distilled cases -----------------------------------------------------------------------------------
