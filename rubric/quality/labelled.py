@@ -13,8 +13,8 @@ from rubric import DefinitionError, Grade, Rubric, Ungraded
 from rubric.quality.cross_fitting import Agreements
 from rubric.quality.rewriting import Example
 from rubric.trust.inference import Codes, Floats, compact
-from rubric.trust.labels import as_labels
-from rubric.trust.ratings import Ratings, judged, matched
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.ratings import Judged, Ratings, judged, matched, rows_by_name
 
 _FEWEST = 20
 
@@ -32,6 +32,7 @@ class Sample:
         weights: How many candidates each represents.
         is_verdict: Whether people gave verdicts.
         ungraded: How many labelled candidates are left out, since the judge failed.
+        reasons: Why, in the words of people, of each.
     """
 
     results: tuple[Grade | Ungraded, ...]
@@ -41,6 +42,7 @@ class Sample:
     weights: Floats
     is_verdict: bool
     ungraded: int = 0
+    reasons: tuple[str, ...] = ()
 
     @property
     def is_alike(self) -> bool:
@@ -71,6 +73,7 @@ class Sample:
             compact(self.groups[kept]),
             self.weights[kept],
             self.is_verdict,
+            reasons=tuple(reason for reason, keep in zip(self.reasons, kept, strict=True) if keep),
         )
 
     def examples(self) -> list[Example]:
@@ -81,6 +84,7 @@ class Sample:
                 float(self.people[row]),
                 {id_: float(said[row]) for id_, said in self.said.items() if not np.isnan(said[row])},
                 self.is_verdict,
+                self.reasons[row],
             )
             for row, result in enumerate(self.results)
         ]
@@ -92,7 +96,8 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     if not graded.any():
         raise DefinitionError("grades", "expected at least one grade, got none")
     given = as_labels(labels)
-    found = matched(judged(results), given)  # the ungraded ones, too: labels may name candidates by their place
+    judge = judged(results)
+    found = matched(judge, given)  # the ungraded ones, too: labels may name candidates by their place
     names = dict(zip(given.criteria, found, strict=True))
     if (whole := names.get("")) is None:
         message = "expected verdicts of people on the whole, or scores, got labels of criteria alone"
@@ -106,9 +111,20 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     rows = labelled & graded
     if rows.sum() < _FEWEST:
         raise DefinitionError("labels", f"expected {_FEWEST} graded candidates with a label at least, got {rows.sum()}")
-    sample = Sample(results, people, said, whole.groups, whole.weights, is_verdict).where(rows)
+    reasons = tuple("; ".join(said) for said in _reasons(judge, given))
+    sample = Sample(results, people, said, whole.groups, whole.weights, is_verdict, 0, reasons).where(rows)
     weights = sample.weights / sample.weights.mean()  # so that a tolerance means the same whatever their unit is
     return evolve(sample, weights=weights, ungraded=int((labelled & ~graded).sum()))
+
+
+def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:
+    """Return why people say what they say, for each candidate, with the criterion before it."""
+    found: list[list[str]] = [[] for _ in range(len(judge))]
+    rows, _ = rows_by_name(judge, labels)
+    for label in labels:
+        for row in rows.get(label.key, ()) if label.reason and not label.judge_seen else ():
+            found[row].append(f"{label.criterion}: {label.reason}" if label.criterion else label.reason)
+    return found
 
 
 def _whole(ratings: Ratings, rubric: Rubric) -> Floats:

@@ -43,12 +43,14 @@ class Example:
         people: What people say of the whole, in 0..1: a verdict or a score.
         said: What people say of criteria, by id: the score in 0..1 that the judge should have given.
         is_verdict: Whether people gave a verdict.
+        reason: Why, in their words.
     """
 
     result: Grade | Ungraded
     people: float
     said: Mapping[str, float]
     is_verdict: bool
+    reason: str = ""
 
     @property
     def output(self) -> str:
@@ -240,7 +242,8 @@ def _verdicts(example: Example) -> str:
         people, judge = ("pass" if said else "fail" for said in (example.people == 1, result.passed))
     else:
         people, judge = f"{example.people:.2f} of 1", f"{result.score or 0.0:.2f} of 1"
-    lines = [f"people: {people}", f"the model: {judge}"]
+    why = f". {cut(example.reason, 600)}" if example.reason else ""
+    lines = [f"people: {people}{why}", f"the model: {judge}"]
     for finding in result.findings:
         if isinstance(finding, Scored):
             lines.append(f"  {finding.id}: {finding.score:g}. {cut(finding.reason, 300)}")

@@ -12,8 +12,12 @@ from .estimates import Estimate as Estimate
 from .estimates import estimate as estimate
 from .labels import Label as Label
 from .labels import Labels as Labels
+from .planning import LabelPlan as LabelPlan
+from .planning import plan_labels as plan_labels
 from .preference import Preference as Preference
 from .rates import ClassRates as ClassRates
 from .selective import Trusted as Trusted
 from .selective import trusted as trusted
+from .slices import Slices as Slices
+from .slices import errors_by as errors_by
 from .win_rates import Preferences as Preferences

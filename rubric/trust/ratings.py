@@ -369,7 +369,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     Raises:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
-    rows_of, by = _places(given, labels)
+    rows_of, by = rows_by_name(given, labels)
     names = given.names
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
@@ -416,7 +416,8 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     return out
 
 
-def _places(given: Judged, labels: Labels) -> tuple[dict[str, list[int]], str]:
+def rows_by_name(given: Judged, labels: Labels) -> tuple[dict[str, list[int]], str]:
+    """Return the places of the candidates that *labels* name, and whether they do so by `key` or by `index`."""
     by = labels.by or ("key" if any(given.keys) else "index")
     names = given.keys if by == "key" else map(str, given.places)
     rows: dict[str, list[int]] = {}

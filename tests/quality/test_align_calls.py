@@ -340,3 +340,20 @@ def test_the_command_grades_anew_what_the_results_are_of(server: Any, tmp_path: 
     assert json.loads(done.stdout)["edits"][0]["calls"] == 120
     assert file.read_text().startswith("rubric: r  # ours\n")
     assert len(load(file).criteria[0].anchors) == 2
+
+
+def test_the_writer_is_shown_why_people_judge_as_they_do() -> None:
+    """The reason of a label stands beside its verdict; one that was given after a look at the judge's does not."""
+    world = World()
+    rows = [
+        Label(key, value, reason=f"reason {key}", judge_seen=key == "k2", rater="ann") for key, value in LABELS.items()
+    ]
+    align(RUBRIC, world.graded(), Labels(rows), ["texts"], world.writer)
+    prompt = prompt_of_writer(world)
+    assert "people: fail. reason k4" in prompt or "people: pass. reason k3" in prompt
+    assert "reason k2" not in prompt
+
+
+def prompt_of_writer(world: World) -> str:
+    """Return the first prompt that the writer got."""
+    return "\n".join(message.text for message in world.model.asks[0].messages)

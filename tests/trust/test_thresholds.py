@@ -105,7 +105,7 @@ def test_cross_fitted_figures_hold_in_simulation() -> None:
         (lambda g, t: t.best("agreement", 0.5), "takes no number"),
         (lambda g, t: t.best("pass rate", 5), "at: expected a finite number from 0 to 1"),
         (
-            lambda g, t: thresholds("graded.jsonl", Labels({0: True})),
+            lambda g, t: thresholds("graded.jsonl", Labels({0: True})),  # type: ignore[arg-type]
             r"grades: expected .* Grades.read_jsonl\(path, rubric\)",
         ),
         (lambda g, t: t.best("F1"), "aim: unknown value .F1.; allowed: agreement, balanced"),

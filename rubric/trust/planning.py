@@ -1,0 +1,186 @@
+"""
+Plan labels before anybody labels: how many, for an interval so wide, at the price of a label and of a call.
+
+A share of `n` labels has Wilson's interval. A corrected rate has the variance s^2 ((1 - r^2) / n + r^2 / N) of `n`
+labels among `N` graded candidates, where `r` is the correlation of the judge's verdicts with those of people (PPI++:
+A. Angelopoulos, J. Duchi and T. Zrnic, arXiv 2311.01453); the cheapest n and N for it follow from the prices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any
+
+from attrs import asdict, frozen
+
+from rubric import Grades
+from rubric.embed import Listed, NoTruth, Presented, Table, fields, share_interval
+from rubric.trust.ratings import judged
+
+_Z = NormalDist().inv_cdf(0.975)
+_MOST = 10_000_000
+
+
+@frozen
+class Need(NoTruth):
+    """
+    What one figure takes.
+
+    Args:
+        id: The figure: `agreement`, `TPR`, `TNR`, `rate, labels alone` or `rate, corrected`.
+        labels: The labels, of a random sample; None if no number is enough.
+        graded: The candidates to grade.
+        cost: The price of both; None where there is no price or no number.
+        why: What it rests on.
+    """
+
+    _truth = ".labels"
+
+    id: str
+    labels: int | None
+    graded: int
+    cost: float | None
+    why: str
+
+
+@frozen(repr=False)
+class LabelPlan(Presented, Listed[Need]):
+    """
+    What `plan_labels` returns: `plan_labels(0.1)["rate, corrected"].labels`.
+
+    Args:
+        needs: Each figure.
+        width: The width of the interval, such as 0.1 from .75 to .85.
+        share: The share of passes that is taken to be true.
+        agreement: How often the judge is taken to be right on passes and on fails.
+    """
+
+    _items = "needs"
+    _truth = "its figures"
+
+    needs: tuple[Need, ...]
+    width: float
+    share: float
+    agreement: float
+
+    @property
+    def sentence(self) -> str:
+        """The cheapest way to the pass rate."""
+        rates = [one for one in self.needs[-2:] if one.labels is not None]
+        best = min(rates, key=lambda one: (one.cost or 0, one.labels), default=None)
+        if best is None:
+            return f"No number of labels gives the pass rate an interval {self.width:g} wide; grade more candidates."
+        cost = "" if best.cost is None else f", at {best.cost:,.2f}"
+        much = f"{best.labels:,} labels and {best.graded:,} graded candidates{cost}"
+        return f"A pass rate with an interval {self.width:g} wide takes {much} ({best.id})."
+
+    def remarks(self) -> list[str]:
+        """What the plan takes for true."""
+        return [
+            f"Taken: {self.share:.0%} pass, and the judge is right on {self.agreement:.0%} of passes and of fails.",
+            "Label at random. Where one verdict is rare, its rate decides: find more of it, and weigh what you drew.",
+        ]
+
+    def tables(self) -> list[Table]:
+        """Each figure in a row."""
+        rows: list[tuple[object, ...]] = [
+            (
+                one.id,
+                "none is enough" if one.labels is None else f"{one.labels:,}",
+                f"{one.graded:,}",
+                "–" if one.cost is None else f"{one.cost:,.2f}",
+                one.why,
+            )
+            for one in self.needs
+        ]
+        return [("", ("figure", "labels", "graded", "cost", "since"), rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {"kind": "label plan", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
+
+
+def plan_labels(
+    width: float = 0.1,
+    grades: Grades | None = None,
+    *,
+    share: float = 0.5,
+    agreement: float = 0.85,
+    label_price: float = 0.0,
+    call_price: float = 0.0,
+) -> LabelPlan:
+    """
+    Return how many labels give intervals of 95 % that are *width* wide.
+
+    Args:
+        width: From the lower end of an interval to the upper one.
+        grades: What is graded already: no further call is planned, and *share* is their pass rate.
+        share: The share of passes, where there are no grades.
+        agreement: How often the judge is right, on passes and on fails: a guess, or what `agreement` found before.
+        label_price: What a label costs, in any currency.
+        call_price: What grading a candidate costs, in the same.
+
+    Raises:
+        DefinitionError: A number is out of its range.
+    """
+    fields.check_number("width", width, 0.001, 0.9)
+    fields.check_number("agreement", agreement, 0.5, 1)
+    for name, price in (("label_price", label_price), ("call_price", call_price)):
+        fields.check_number(name, price, 0, 1e9)
+    there = 0
+    if grades is not None:
+        passed = [one for one in judged(grades).columns[""][1].tolist() if one == one]  # noqa: PLR0124 - not NaN
+        there, share = len(passed), (sum(passed) + 1) / (len(passed) + 2)
+    fields.check_number("share", share, 0.001, 0.999)
+
+    def need(id: str, labels: int | None, graded: int, why: str) -> Need:
+        calls = max(0, graded - there)
+        cost = None if labels is None else labels * label_price + calls * call_price
+        return Need(id, labels, max(graded, there), cost if label_price or call_price else None, why)
+
+    of_class = _least(lambda n: _width_of(agreement, n), width)
+    needs = [need("agreement", of_class, of_class, "a share, by Wilson's interval")]
+    for name, part, what in (("TPR", share, "pass"), ("TNR", 1 - share, "fail")):
+        whole = math.ceil(of_class / part)
+        needs.append(need(name, whole, whole, f"{of_class:,} that people {what}, {part:.0%} of a random sample"))
+    alone = _least(lambda n: _width_of(share, n), width)
+    needs.append(need("rate, labels alone", alone, alone, "the judge is not used"))
+    labels, graded, r = _corrected(width, share, agreement, there, (label_price, call_price))
+    why = f"the judge's verdicts correlate with those of people at {r:.2f}"
+    return LabelPlan((*needs, need("rate, corrected", labels, graded, why)), width, share, agreement)
+
+
+def _width_of(share: float, n: int) -> float:
+    low, high = share_interval(round(share * n), n) or (0.0, 1.0)
+    return high - low
+
+
+def _least(width_of: Callable[[int], float], width: float) -> int:
+    """Return the least number whose interval is no wider than *width*, by doubling and halves."""
+    low, high = 1, 2
+    while width_of(high) > width and high < _MOST:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if width_of(middle) <= width else (middle, high)
+    return high
+
+
+def _corrected(
+    width: float, share: float, agreement: float, there: int, prices: tuple[float, float]
+) -> tuple[int | None, int, float]:
+    """Return the labels, the graded candidates, and the correlation; the cheapest of both where none is graded yet."""
+    said = share * agreement + (1 - share) * (1 - agreement)
+    r = share * (agreement - said) / math.sqrt(share * (1 - share) * said * (1 - said)) if 0 < said < 1 else 0.0
+    wanted = (width / 2 / _Z) ** 2 / (share * (1 - share))  # the variance, in parts of that of one label
+    left = 1 - r * r
+    if there:
+        rest = wanted - r * r / there
+        labels = math.ceil(left / rest) if rest > 0 else None
+        return (labels if labels is None or labels <= there else None), there, r
+    label, call = (max(price, 1e-9) for price in prices) if any(prices) else (10.0, 1.0)
+    n = math.ceil(math.sqrt(left) / wanted * (math.sqrt(left) + r * math.sqrt(call / label)))
+    graded = math.ceil(r / wanted * (r + math.sqrt(left * label / call)))
+    return max(n, 2), max(graded, n), r

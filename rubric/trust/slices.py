@@ -1,0 +1,197 @@
+"""
+Where a judge errs: on long and short answers, by group or by any name, each beside all others.
+
+An error is what the judge says less what people say, so below 0 the judge is harder than people; of options it is 1 for
+another option. Differences are Welch's, by group, and Holm's correction keeps the chance of any false alarm at 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from attrs import asdict, evolve, frozen
+
+from rubric import DefinitionError, Grade, Grades, Ungraded
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
+from rubric.suites.report import Report
+from rubric.trust.coefficients import share
+from rubric.trust.inference import Contrast, compact, holm, unpaired
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.ratings import Judged, Ratings, judged, matched
+
+_ALARM, _FEW = 0.05, 8
+
+
+@frozen
+class Slice(NoTruth):
+    """
+    Some of the labelled candidates.
+
+    Args:
+        id: The name, such as `long`.
+        n: How many there are.
+        agreement: How often the judge says what people say.
+        error: The mean of what the judge says less what people say; of options the share of other options.
+        difference: The error less that of all others, with its interval; None with too few on a side.
+        p: The chance of such a difference, or a larger one, if there is none; Holm's over all slices.
+    """
+
+    _truth = ".difference"
+
+    id: str
+    n: int
+    agreement: Statistic
+    error: float
+    difference: Statistic | None
+    p: float
+
+    @property
+    def shown(self) -> bool:
+        """True if chance does not explain the difference."""
+        return self.p <= _ALARM
+
+
+@frozen(repr=False)
+class Slices(Presented, Listed[Slice]):
+    """
+    What `errors_by` returns: `errors_by(grades, labels)["long"].difference`.
+
+    Args:
+        slices: Each one.
+        criterion: The criterion; empty for the whole.
+        kind: `verdict`, `number` or `option`.
+        left: Labelled candidates that are in no slice, such as those without a group.
+    """
+
+    _items = "slices"
+    _truth = "its slices"
+
+    slices: tuple[Slice, ...]
+    criterion: str
+    kind: str
+    left: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The slices whose errors differ."""
+        shown = [one for one in self.slices if one.shown]
+        if self.kind != "option" and len(self.slices) == 2:
+            shown = [one for one in shown if ((one.difference and one.difference.value) or 0) < 0]
+        told = [f"{self._how(one)} on {one.id} answers than on the others by {_size(one)}" for one in shown]
+        n = sum(one.n for one in self.slices)
+        none = f"No difference in the judge's errors is shown between {len(self.slices)} slices of {n:,} labels."
+        return f"Beside people, the judge {'; '.join(told)}." if told else none
+
+    def _how(self, one: Slice) -> str:
+        if self.kind == "option":
+            return "errs more often" if ((one.difference and one.difference.value) or 0) > 0 else "errs less often"
+        return "is harder" if ((one.difference and one.difference.value) or 0) < 0 else "is milder"
+
+    def remarks(self) -> list[str]:
+        """What to know before a figure is trusted."""
+        few = [one.id for one in self.slices if one.difference is None]
+        told = [f"too few labels for a difference: {', '.join(few)}"] if few else []
+        return told + ([f"{self.left} labelled candidates are in no slice"] if self.left else [])
+
+    def tables(self) -> list[Table]:
+        """Each slice in a row."""
+        rows: list[tuple[object, ...]] = [
+            (
+                one.id,
+                one.n,
+                str(one.agreement),
+                f"{one.error:+.3f}",
+                "–" if one.difference is None else str(one.difference),
+                one.p,
+            )
+            for one in self.slices
+        ]
+        return [("", ("answers", "n", "agreement", "error", "error less that of the others", "p (Holm)"), rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON-able data."""
+        return {"kind": "slices", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
+
+
+def _size(one: Slice) -> str:
+    assert one.difference is not None  # noqa: S101 - it is shown
+    low, high = one.difference.interval or (np.nan, np.nan)
+    value = one.difference.value or 0.0
+    low, high = (low, high) if value > 0 else (-high, -low)
+    return f"{abs(value):.2f} ({low:.2f} to {high:.2f})"
+
+
+def errors_by(
+    grades: Grades | Report | Sequence[Grade | Ungraded] | Judged,
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str],
+    by: str | Mapping[Any, str] = "length",
+    *,
+    criterion: str | None = None,
+) -> Slices:
+    """
+    Say whether the judge errs otherwise on some candidates than on the others; no calls.
+
+    Args:
+        grades: What the judge said.
+        labels: What people say.
+        by: `length`: the shorter and the longer half of the outputs. `group`: each group. Or a name for each key (or
+            place) of a candidate, such as its topic.
+        criterion: The criterion; empty for the whole; None: the whole, or the one that is labelled.
+
+    Raises:
+        DefinitionError: There is no such criterion among the labels, or nothing to divide by.
+    """
+    given = judged(grades)
+    every = {one.criterion: one for one in matched(given, as_labels(labels))}
+    wanted = next(iter(every)) if criterion is None and len(every) == 1 else criterion or ""
+    if (ratings := every.get(wanted)) is None:
+        names = ", ".join(repr(name) for name in every)
+        raise DefinitionError(
+            "criterion", f"there is no label for {wanted or 'the whole'!r}; there are labels for: {names}"
+        )
+    both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
+    of = _names(by, given, both)
+    inside = both & (of != "")
+    found = [_slice(str(name), ratings, inside, of == name, by) for name in np.unique(of[inside])]
+    if len(found) < 2:
+        cure = "a mapping from keys to names divides them otherwise: by={'a': 'billing'}"
+        raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {cure}")
+    adjusted = holm([one.p for one in found])
+    slices = tuple(evolve(one, p=p) for one, p in zip(found, adjusted, strict=True))
+    return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()))
+
+
+def _names(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the name of the slice of each candidate; empty for none."""
+    if isinstance(by, Mapping):
+        named = {str(key): str(name) for key, name in by.items()}
+        return np.array([named.get(name, "") for name in given.names])
+    fields.check_name("by", by, ("length", "group"))
+    if by == "group":
+        return np.array(given.named)
+    lengths = given.lengths
+    if np.isnan(lengths[both]).all():
+        raise DefinitionError("grades", "expected grades that hold their candidates; a file of results has none")
+    middle = np.nanmedian(lengths[both])
+    return np.where(np.isnan(lengths), "", np.where(lengths > middle, "long", "short"))
+
+
+def _slice(
+    name: str, ratings: Ratings, inside: np.ndarray[Any, Any], mine: np.ndarray[Any, Any], by: str | Mapping[Any, str]
+) -> Slice:
+    right = (ratings.judge == ratings.target).astype(float)
+    errors = 1 - right if ratings.scale.kind == "option" else ratings.judge - ratings.target
+    one, others = inside & mine, inside & ~mine
+    groups = ratings.groups if ratings.grouped and by != "group" else None  # a group that is a slice is no draw
+    among = [None if groups is None else compact(groups[rows]) for rows in (one, others)]
+    found: Contrast | None = None
+    if min(one.sum(), others.sum()) >= _FEW:
+        found = unpaired(errors[one], errors[others], *among)
+    difference = None if found is None else Statistic("difference", found.value, found.interval)
+    agreement = share("agreement", right[one], among[0])
+    return Slice(
+        name, int(one.sum()), agreement, float(errors[one].mean()), difference, 1.0 if found is None else found.p
+    )
