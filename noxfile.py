@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -156,6 +157,7 @@ HARNESSES = {
     "datasets": ["datasets>=5.2"],
     "trl": ["trl>=1.16"],
     "verifiers": ["verifiers>=0.4"],
+    "harbor": ["harbor-rewardkit>=0.2.3"],
     # For its schema alone, which any Python can read.
     "every_eval_ever": ["--no-deps", "--ignore-requires-python", "every-eval-ever>=0.3"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
@@ -172,6 +174,8 @@ PROMPTFOO = ["promptfoo@0.121.20", "@libsql/linux-x64-gnu"]
 def integrations(session: nox.Session, harness: str, versions: str) -> None:
     """Run the adapters with the real harnesses, at their newest versions and at the oldest that are supported."""
     wanted = HARNESSES[harness]
+    if harness == "harbor" and sys.version_info < (3, 12):
+        session.skip("Reward Kit needs Python 3.12 or later: run nox with that")
     session.install("--quiet", "-e", ".", "pytest>=9", "pytest-xdist", "hypothesis", "sybil", "opentelemetry-sdk")
     # In a second step: Inspect's OpenAI provider and LiteLLM ask for different versions of `openai`.
     session.install(
@@ -187,7 +191,7 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
     flags = ["-q", "-W", "ignore::ResourceWarning", "-p", "no:asyncio"]
     modules = ["tests/models/test_client_models.py"]
     if harness != "clients":
-        package = {"langchain": "langchain_core", "promptfoo": "rubric"}.get(harness, harness)
+        package = {"harbor": "rewardkit", "langchain": "langchain_core", "promptfoo": "rubric"}.get(harness, harness)
         session.run("python", "-c", f"import {package}")  # or the tests would skip
         session.run("pytest", *flags, "tests/project/test_docs.py", "-k", f"docs/integrations/{harness}.md")
         modules = [f"tests/integrations/test_{harness}.py", "tests/engine/test_logs.py"]

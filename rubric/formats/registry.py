@@ -71,6 +71,8 @@ class Format:
         suffixes: Of files that are of this format alone, besides YAML, JSON and JSONL.
         translate: Makes YAML or JSON of such a file, of its path, its text and the `Loading`. It raises a
             `DefinitionError` for a file of which none can be made.
+        folder: Takes a folder, and returns the name of the file that stands for it as a suite, which need not be there;
+            "" for a folder of another kind.
         marks: Names of files and folders that only projects of the system have.
         beside: A rule that holds too for a file of the format for which nothing but hints speaks.
         refusal: Returns why a file of the system, by its path and data, is no suite; '' for any other.
@@ -88,6 +90,7 @@ class Format:
     mark: Mapping[str, Any] = field(factory=dict)
     suffixes: tuple[str, ...] = field(default=(), kw_only=True)
     translate: Callable[[Path, str, Loading], str] | None = field(default=None, kw_only=True)
+    folder: Callable[[Path], str] | None = field(default=None, kw_only=True)
     marks: tuple[str, ...] = field(default=(), kw_only=True)
     beside: Rule | None = field(default=None, kw_only=True)
     refusal: Callable[[Path, Any], str] | None = field(default=None, kw_only=True)

@@ -55,7 +55,7 @@ def load_suite(
     lacks leaves its case ungraded.
 
     Args:
-        path: A YAML, JSON, JSONL or CSV file.
+        path: A YAML, JSON, JSONL or CSV file; or one of another kind, or a folder, that a format has for its own.
         format: One of `rubric.formats.registry.format_names()`; None: the file is recognised by its content.
         base: The folder that the file, and all files that it includes, must be in; None: the project that the file
             belongs to (see `rubric.formats.projects.project_of`), from which it may include, or its own folder.
@@ -70,6 +70,8 @@ def load_suite(
         LoadError: With all problems of the file, each with its line and column.
     """
     file = fields.as_path("path", path)
+    if file.is_dir():
+        file = next((file / name for one in formats().values() if one.folder and (name := one.folder(file))), file)
     loading = Loading(
         folder=file.parent,
         base=project_of(file) if base is None else Path(base),
@@ -110,8 +112,8 @@ def loads_suite(text: str, /, format: str | None = None, *, source: str = "<stri
 
 
 def _document(file: Path, base: Path | None, loading: Loading) -> Document:
-    text = read_text(file, base, FOR_SUITES)
     suffix = file.suffix.lower()
+    text = read_text(file, base, FOR_SUITES) if suffix in LANGUAGES or file.exists() or not file.parent.is_dir() else ""
     if suffix in (".jsonl", ".ndjson"):
         return Document(str(file), Listing(1, 1, parts=[*rows_of_json(text, str(file))]))
     if suffix in LANGUAGES:

@@ -115,6 +115,7 @@ def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch
         "index",
         "clients",
         "every_eval_ever",
+        "harbor",
         "promptfoo",
         "trl",
         "verl",

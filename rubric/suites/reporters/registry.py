@@ -78,6 +78,7 @@ _OURS = (
     Reporter("html", "..view.suite_page:render", (".html", ".htm")),
     Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),
     Reporter("github", "github:render", ()),
+    Reporter("harbor", "harbor:render", ("reward.json",)),
     Reporter("gitlab", "issues:render_gitlab", ("gl-code-quality-report.json", ".codequality.json")),
 )
 

@@ -1,0 +1,88 @@
+"""
+The `reward.json` of a Harbor task: a number for each reward, and no file where something is not graded.
+
+Rows of a folder of Reward Kit's are combined by its rules. Of any other suite each case is a reward, and the only one
+is called `reward`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rubric import DefinitionError
+from rubric.embed import TOLERANCE, shorten
+
+if TYPE_CHECKING:
+    from rubric.results import Row
+    from rubric.suites.report import Report
+
+Weighed = tuple[float, float]
+"""A value and its weight."""
+
+
+def render(report: Report) -> str:
+    """
+    Return the rewards of *report*.
+
+    Raises:
+        DefinitionError: A case has no grade, so there is no reward: a 0 would count as a bad answer.
+    """
+    scores, layout = {}, None
+    for row in report:
+        if row.score is None or row.result is None:
+            why = row.reason or "a report that is read from a file holds no results"
+            raise DefinitionError("reward.json", f"nothing is written: {row.id!r} is {row.status}: {shorten(why, 300)}")
+        told = row.result.rubric.provenance.get("rewardkit")
+        layout = told["layout"] if told else layout
+        scores[row.id] = _score(row, told) if told else row.score
+    if layout is None:
+        rewards = scores if len(scores) > 1 else {"reward": report[0].score}
+    else:
+        nodes = [*layout["dimensions"].items(), *((each["name"], each) for each in layout["rewards"])]
+        rewards = {name: _value(node, scores) for name, node in nodes}
+    return json.dumps(rewards, indent=2) + "\n"
+
+
+def _value(node: Mapping[str, Any], scores: Mapping[str, float]) -> float:
+    if "inputs" in node:
+        weights = node.get("weights", {})
+        inputs = [(weights.get(name, one.get("weight", 1)), one) for name, one in node["inputs"].items()]
+        return round(_combined([(_value(one, scores), weight) for weight, one in inputs], node), 4)
+    if node["case"] not in scores:
+        raise DefinitionError("reward.json", f"nothing is written: the case {node['case']!r} was not run")
+    return scores[node["case"]]
+
+
+def _score(row: Row, rule: Mapping[str, Any]) -> float:
+    """Return the score of a component: what its criteria come to by its *rule*."""
+    parts: list[Weighed] = []
+    is_flagged = False
+    for criterion, entry in zip(row.result.rubric.criteria if row.result is not None else (), row.entries, strict=True):
+        is_penalty = criterion.polarity == "penalty"
+        votes = [(one.score if is_penalty else one.contribution) or 0.0 for one in entry.votes or [entry]]
+        if guard := criterion.metadata.get("guard"):
+            is_flagged = guard == "penalize" and sorted(votes)[len(votes) // 2] > 0
+        elif rule["aggregation"] != "required-pass" or not criterion.metadata.get("optional"):
+            lower = sorted(votes)[(len(votes) - 1) // 2]
+            parts.append((lower, -criterion.weight if is_penalty else criterion.weight))
+    found = _combined(parts, rule)
+    return min(found, 0) if is_flagged else found
+
+
+def _combined(parts: Sequence[Weighed], rule: Mapping[str, Any]) -> float:
+    """Return what *parts* come to by the aggregation of *rule*."""
+    full = [value >= 1 - TOLERANCE for value, _ in parts]
+    total, weight = sum(value * weight for value, weight in parts), sum(weight for _, weight in parts)
+    mean = total / weight if weight else 0.0
+    match rule.get("aggregation"):
+        case "all-pass" | "required-pass":
+            return float(all(full))
+        case "any-pass":
+            return float(any(full))
+        case "weighted-sum":
+            return total
+        case "threshold":
+            return float(mean >= rule["threshold"] - TOLERANCE)
+    return mean
