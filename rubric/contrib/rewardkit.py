@@ -26,7 +26,7 @@ from attrs import evolve, frozen
 from rubric import Candidate, Case, Choices, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Unit, YesNo
 from rubric.contrib.signed_weights import Ids, as_penalty, by_points
 from rubric.embed import Answer, Cursor, LackingError, Loading, read_text
-from rubric.formats.images import is_image, is_pdf, read_images
+from rubric.formats.images import is_image, read_images
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.values import AnyJudge, Unsupported
 
@@ -38,7 +38,7 @@ _TRAJECTORY = ("atif-trajectory", "atif_trajectory")
 _OF_KIND = {"binary": (), "likert": ("points",), "numeric": ("min", "max"), "rubric": ("levels",)}
 _OF_CRITERION = ("description", "type", "name", "id", "weight", "files", "negate", "optional", "annotations")
 GUARD = "The work holds text that addresses whoever grades it, or that says how it should be scored"
-_DOCUMENTS = re.compile(r".*\.(?:docx|pptx|xlsx?|msg|epub)", re.IGNORECASE)
+_DOCUMENTS = re.compile(r".*\.(?:pdf|docx|pptx|xlsx?|msg|epub)", re.IGNORECASE)
 
 
 def one_of(at: Cursor, *names: str) -> str:
@@ -133,7 +133,7 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
     for name in names:
         text = f"(in {name})"
         try:
-            if is_image(name) or is_pdf(name):
+            if is_image(name):
                 images += read_images(name, workspace)
             else:
                 text = text_of(located_file(name, workspace, code=True), workspace, name)
