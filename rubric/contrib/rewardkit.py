@@ -26,7 +26,7 @@ from attrs import evolve, frozen
 from rubric import Candidate, Case, Choices, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Unit, YesNo
 from rubric.contrib.signed_weights import Ids, as_penalty, by_points
 from rubric.embed import Answer, Cursor, LackingError, Loading, read_text
-from rubric.formats.images import is_image, read_images
+from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.values import AnyJudge, Unsupported
 
@@ -134,7 +134,7 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
         text = f"(in {name})"
         try:
             if is_image(name):
-                images += read_images(name, workspace)
+                images.append(read_image(name, workspace))
             else:
                 text = text_of(located_file(name, workspace, code=True), workspace, name)
         except LackingFileError as problem:
