@@ -244,9 +244,9 @@ class Budget:
     def left(self) -> Amount:
         """The amount neither spent nor set aside, never below 0; None without a limit."""
         with self._queue.lock:
-            return self._left()
+            return self._remaining()
 
-    def _left(self) -> Amount:
+    def _remaining(self) -> Amount:
         gone = self._spent + self._held
         return Amount(
             None if self.cost is None else max(0, pico(self.cost) - gone.pico) / PICO,
@@ -298,7 +298,7 @@ class Budget:
         gone, all of it is charged: the part that was sent is unknown, and money that is spent twice does not come back.
         """
         with self._queue.lock:
-            left = self._left()
+            left = self._remaining()
             # One call where calls have no limit: other requests then wait until this is committed, and are not refused.
             most = Sum(pico(left.cost or 0.0), 1 if left.calls is None else left.calls, left.tokens or 0)
             self._held += most

@@ -173,7 +173,7 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            result = self._ungraded(index, error, candidate)
+            result = self._as_ungraded(index, error, candidate)
             return result if candidate is not None else evolve(result, key=key_of(given, columns))
         result = remarked(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
@@ -181,7 +181,7 @@ class _Job:
         object.__setattr__(result, "index", index)
         return result
 
-    def _ungraded(self, index: int, error: Exception, candidate: Candidate | None) -> Ungraded:
+    def _as_ungraded(self, index: int, error: Exception, candidate: Candidate | None) -> Ungraded:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))

@@ -141,10 +141,10 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
     """Return *sent* for a task, which takes coroutines alone; most are, and another around each would cost time."""
-    return sent if isinstance(sent, CoroutineType) else _awaited(sent)
+    return sent if isinstance(sent, CoroutineType) else _wait_for(sent)
 
 
-async def _awaited(sent: Awaitable[Outcome]) -> Outcome:
+async def _wait_for(sent: Awaitable[Outcome]) -> Outcome:
     return await sent
 
 
@@ -172,10 +172,10 @@ class Dispatcher:
         """Send *ask* to the model of its judge, again where that may help; not if it cannot fit its context window."""
         queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
         if queue.window is not None and may_overflow(ask, queue.window):
-            return self._checked(queue, queue.window, ask)
+            return self._check_and_attempt(queue, queue.window, ask)
         return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
 
-    async def _checked(self, queue: _ModelQueue, window: int, ask: Ask) -> Outcome:
+    async def _check_and_attempt(self, queue: _ModelQueue, window: int, ask: Ask) -> Outcome:
         failure = await refusal(ask, window)
         return failure or await attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
 
@@ -313,7 +313,7 @@ class _Turns:
         )
 
 
-def _sent(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
+def _send(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
     """Send *ask* by *transport*, or run its program."""
     return transport(ask) if ask.program is None else _run(ask, ask.program, budget)
 
@@ -554,7 +554,7 @@ class Options:
         dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models)
         transport = dispatcher.send if store is None else store.transport(dispatcher.send, limited=True)
         own = None if store is self.store else store
-        return Pipeline(partial(_sent, Leads(transport).send, self.budget), dispatcher, own, store is not None)
+        return Pipeline(partial(_send, Leads(transport).send, self.budget), dispatcher, own, store is not None)
 
 
 @frozen

@@ -99,10 +99,10 @@ class Progress:
         if wanted is False or (wanted is None and not is_terminal) or (stream is None and wanted is True):
             return nullcontext(lambda _: None)
         if callable(wanted):
-            return _told(total, clock, wanted, 0.0)
+            return _announce(total, clock, wanted, 0.0)
         if is_terminal and stream is not None:
             return _on_bar(total, clock, stream)
-        return _told(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
+        return _announce(total, clock, lambda state: print(state, file=stream, flush=True), _SECONDS_A_LINE)
 
 
 def _clock(seconds: float) -> str:
@@ -151,7 +151,7 @@ class _Tally:
 
 
 @contextmanager
-def _told(total: int | None, clock: Callable[[], float], show: OnProgress, every: float) -> Iterator[Tell]:
+def _announce(total: int | None, clock: Callable[[], float], show: OnProgress, every: float) -> Iterator[Tell]:
     tally = _Tally(total, clock, show, every)
     try:
         yield tally.tell
@@ -168,7 +168,7 @@ def _in_notebook(total: int | None, clock: Callable[[], float], display: Any) ->
     def show(state: Progress) -> None:
         shown.update(display.HTML(as_html(state)))
 
-    with _told(total, clock, show, _SECONDS_A_BAR) as tell:
+    with _announce(total, clock, show, _SECONDS_A_BAR) as tell:
         yield tell
 
 
@@ -185,5 +185,5 @@ def _on_bar(total: int | None, clock: Callable[[], float], stream: TextIO) -> It
         def show(state: Progress) -> None:
             bar.update(task, completed=state.done, details=" · ".join(state.details()))
 
-        with _told(total, clock, show, _SECONDS_A_BAR) as tell:
+        with _announce(total, clock, show, _SECONDS_A_BAR) as tell:
             yield tell

@@ -108,10 +108,10 @@ class Limits:
         key = (model if isinstance(model, str) else id(model), *address(judge))
         with self._lock:  # two threads would each make one, and send twice as much
             if key not in self._limiters:
-                self._limiters[key] = self.of(judge.name).limiter(self._kept(model, key))
+                self._limiters[key] = self.of(judge.name).limiter(self._keep_alive(model, key))
             return self._limiters[key]
 
-    def _kept(self, model: object, key: tuple[object, ...]) -> object:
+    def _keep_alive(self, model: object, key: tuple[object, ...]) -> object:
         """Return what keeps the id of *model* its own: if possible a reference that takes the limiter away with it."""
         try:
             return ref(model, lambda _: self._limiters.pop(key, None))

@@ -39,7 +39,7 @@ class Share:
         """Return the share of a run with *limits*, and with what is *left* of a budget with these *prices*."""
         limits = limits or Limits()
         by_model = {"": limits, **{name: limits.of(name) for name in limits.by_model}}
-        return cls({name: _given(each) for name, each in by_model.items()}, left, dict(prices))
+        return cls({name: _settings_of(each) for name, each in by_model.items()}, left, dict(prices))
 
     @property
     def counts_tokens(self) -> bool:
@@ -67,7 +67,7 @@ class Share:
         return Allowance(self, self.budget())
 
 
-def _given(limits: Limits) -> dict[str, Any]:
+def _settings_of(limits: Limits) -> dict[str, Any]:
     names = {part.alias or part.name: part.name for part in fields(Limits) if part.init}
     return {alias: getattr(limits, name) for alias, name in names.items() if alias not in ("clock", "by_model")}
 

@@ -117,7 +117,7 @@ def read(ask: Ask, text: str) -> tuple[Any, str]:
     if reader == "rating":
         return _rating(text, criterion, graded)
     if isinstance(reader, Mapping):
-        return _matched(text, reader, graded), text
+        return _match(text, reader, graded), text
     assert callable(reader)  # noqa: S101 - the validator of the judge
     if graded.holds(text):
         raise NoVerdict("it repeats the candidate")
@@ -139,14 +139,14 @@ class _Graded:
     @classmethod
     def of(cls, ask: Ask) -> _Graded:
         texts = [text for text in (ask.candidate, ask.run) if text]
-        return cls(tuple(map(_folded, dict.fromkeys([*texts, *map(redact, texts)]))))  # keys are masked in a reply
+        return cls(tuple(map(_fold, dict.fromkeys([*texts, *map(redact, texts)]))))  # keys are masked in a reply
 
     def holds(self, words: str) -> bool:
         """True if *words*, more than one, are in the candidate, with or without its markup."""
-        beginning = _folded(words[:_NEAR])  # a line may be as long as the reply, and is looked up for each match in it
+        beginning = _fold(words[:_NEAR])  # a line may be as long as the reply, and is looked up for each match in it
         if not any(beginning in text for text in self.texts):
             return False
-        folded = _folded(words)
+        folded = _fold(words)
         if not re.search(r"\w\W+\w", folded):
             return False
         whole = rf"(?<!\w){re.escape(folded)}(?!\w|[.,]\d)"
@@ -156,11 +156,11 @@ class _Graded:
 _IGNORED = str.maketrans("", "", "\"'“”‘’*_`")
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.translate(_IGNORED).casefold().split())
 
 
-def _matched(text: str, reader: Mapping[str, str], graded: _Graded) -> str:
+def _match(text: str, reader: Mapping[str, str], graded: _Graded) -> str:
     """Return the label whose pattern is found in *text*."""
     found = [
         (span, label)

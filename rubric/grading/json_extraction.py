@@ -178,7 +178,7 @@ class _Doubled(dict[str, Any]):
     """An object with a key that occurs twice."""
 
 
-def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     return made if len(made) == len(pairs) else _Doubled(pairs)
 
@@ -187,7 +187,7 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) < 40 else float(digits)  # noqa: PLR2004 - beyond any score, and slow to read
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_paired, parse_int=_integer, strict=False)
+_DECODER = json.JSONDecoder(object_pairs_hook=_pair, parse_int=_integer, strict=False)
 
 
 def _strict(piece: str) -> dict[str, Any] | None:

@@ -67,7 +67,7 @@ def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Fi
     for criterion, finding in zip(ask.criteria, findings, strict=True):
         if isinstance(finding, Scored):
             try:
-                finding = _weighted(ask, reply, criterion, finding)  # noqa: PLW2901 - the same, weighted
+                finding = _weigh(ask, reply, criterion, finding)  # noqa: PLW2901 - the same, weighted
             except _Unclear as why:
                 notes.append(f"{criterion.id!r} has the score that was sampled, not a weighted one: {why}")
         made.append(finding)
@@ -77,14 +77,14 @@ def weigh(ask: Ask, reply: Reply, findings: Sequence[Finding]) -> tuple[tuple[Fi
 _NONE = "scores are those that were sampled, not weighted ones"
 
 
-def _weighted(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:
+def _weigh(ask: Ask, reply: Reply, criterion: Criterion, finding: Scored) -> Scored:
     text = reply.text or ""
     scale = _scale_of(criterion.answer)
     start, end = _place(ask, criterion, scale, text)
     if not scale.says(text[start:end], finding.value):
         raise _Unclear("the verdict is in another form")
     tokens = _tokens_at(text, reply.logprobs or (), start, end)
-    return evolve(finding, score=_expected(scale, tokens, finding.score), weighted=True)
+    return evolve(finding, score=_expectation(scale, tokens, finding.score), weighted=True)
 
 
 # -- the place of the verdict ----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class _Token:
 
 def _tokens_at(text: str, logprobs: Sequence[TokenLogprob], start: int, end: int) -> list[_Token]:
     """Return the tokens from *start* on, up to the one that holds the character after *end*."""
-    found = [token for token in _aligned(text, logprobs) if token.offset + len(token.text) > start]
+    found = [token for token in _align(text, logprobs) if token.offset + len(token.text) > start]
     found = [evolve(token, offset=token.offset - start) for token in found if token.offset <= end]
     if not found or found[0].offset > 0 or found[-1].offset + len(found[-1].text) <= end - start:
         raise _Unclear("its tokens are not those of the text")
@@ -128,7 +128,7 @@ def _tokens_at(text: str, logprobs: Sequence[TokenLogprob], start: int, end: int
     return found
 
 
-def _aligned(text: str, logprobs: Sequence[TokenLogprob]) -> list[_Token]:
+def _align(text: str, logprobs: Sequence[TokenLogprob]) -> list[_Token]:
     """Return the tokens with their places in *text*: from its start, and from its end, as far as they agree with it."""
     head: list[_Token] = []
     at, index = 0, 0
@@ -178,7 +178,7 @@ def _scale_of(answer: Answer) -> _Words | _Numbers:
             raise _Unclear("answers of this type are not weighted")
 
 
-def _expected(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float) -> float:
+def _expectation(scale: _Words | _Numbers, tokens: Sequence[_Token], sampled: float) -> float:
     """Return the expectation over the answers of *tokens*, and of the alternatives to each of them."""
     places: list[tuple[float, float]] = []
     share, lost = 1.0, 0.0

@@ -147,10 +147,10 @@ def _failure(ask: Ask, kind: FailureKind, message: str) -> Failure:
 
 
 def _unjudged_all(ask: Ask, failure: Failure, text: str) -> tuple[Finding, ...]:
-    return tuple(_unjudged(criterion, failure, text) for criterion in ask.criteria)
+    return tuple(_as_unjudged(criterion, failure, text) for criterion in ask.criteria)
 
 
-def _unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
+def _as_unjudged(criterion: Criterion, failure: Failure, text: str) -> Unjudged:
     low, high = reach(criterion.answer)
     return Unjudged(criterion.id, evolve(failure, criterion=criterion.id), shorten(text), low, high)
 
@@ -217,7 +217,7 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         return None
     try:
         said, _ = _decode(_encodable(text))
-        return _scored(ask, criterion, said) if said.get("nonce", "") == ask.nonce else None
+        return _score(ask, criterion, said) if said.get("nonce", "") == ask.nonce else None
     except (ValueError, Unreadable):  # an escape that JSON does not have, or a value out of its range
         return None
 
@@ -278,7 +278,7 @@ def _read_free(ask: Ask, text: str) -> Finding:
     criterion = ask.criteria[0]
     value, reason = free_text.read(ask, text)
     key = keys_of(criterion.answer)[0]
-    return _scored(ask, criterion, {key: value, "reason": reason})
+    return _score(ask, criterion, {key: value, "reason": reason})
 
 
 def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]]) -> Finding:
@@ -287,11 +287,11 @@ def _entry(ask: Ask, criterion: Criterion, entries: Sequence[Mapping[str, Any]])
     mine = [entry for entry in entries if str(entry.get("id", "")).strip() in ids]
     if len(mine) != 1:
         why = f"expected one verdict for {criterion.id!r}, got {len(mine) or 'none'}"
-        return _unjudged(criterion, _failure(ask, "unreadable", why), "")
+        return _as_unjudged(criterion, _failure(ask, "unreadable", why), "")
     try:
         return _finding(ask, criterion, mine[0])
     except Unreadable as problem:
-        return _unjudged(criterion, _failure(ask, "unreadable", str(problem)), _encodable(str(mine[0])))
+        return _as_unjudged(criterion, _failure(ask, "unreadable", str(problem)), _encodable(str(mine[0])))
 
 
 # -- what it says, for each type of answer -----------------------------------------------------------------
@@ -349,7 +349,7 @@ def _finding(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Finding
         if criterion.id not in ask.abstainable:
             raise Unreadable("its verdict is null, and the rubric does not allow to abstain")
         return Abstained(criterion.id, _reason(said))
-    return _scored(ask, criterion, said)
+    return _score(ask, criterion, said)
 
 
 def _refuse_synonyms(ask: Ask, answer: Answer, said: Mapping[str, Any]) -> None:
@@ -357,10 +357,10 @@ def _refuse_synonyms(ask: Ask, answer: Answer, said: Mapping[str, Any]) -> None:
     asked = {"verdict" if ask.many else keys_of(answer)[0]}
     asked |= {"pass"} if isinstance(answer, Unit) and answer.flag else set()
     if others := [key for key in dict.fromkeys((*keys_of(answer), *_VERDICTS)) if key in said and key not in asked]:
-        raise _unexpected(f'the verdict under "{min(asked - {"pass"})}" alone, as the text must not hold', others)
+        raise _complaint(f'the verdict under "{min(asked - {"pass"})}" alone, as the text must not hold', others)
 
 
-def _scored(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
+def _score(ask: Ask, criterion: Criterion, said: Mapping[str, Any]) -> Scored:
     id_, reason = criterion.id, _reason(said)
     evidence = _evidence(ask, said) if id_ in ask.quoted else ()
     match cast("JudgeAnswer", criterion.answer):
@@ -390,7 +390,7 @@ def _reason(said: Mapping[str, Any]) -> str:
 def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
     given = next((said[key] for key in _QUOTES if key in said), None)
     if not isinstance(given, str | list | None):
-        raise _unexpected("a list of quotes as evidence", given)
+        raise _complaint("a list of quotes as evidence", given)
     words = [given] if isinstance(given, str) else given or []
     return tuple(_span(ask, _encodable(w)) for w in words[:_MOST_QUOTES] if isinstance(w, str) and w.strip())
 
@@ -427,13 +427,13 @@ def _yes_no(said: Mapping[str, Any]) -> bool:
     if (number := _number(score)) in (0, 1):
         verdicts.append(number == 1)
     if not verdicts or None in verdicts:
-        raise _unexpected("a verdict of true or false", given or score)
+        raise _complaint("a verdict of true or false", given or score)
     if len(set(verdicts)) > 1:
-        raise _unexpected("one verdict", [*given, *([score] if "score" in said else [])])
+        raise _complaint("one verdict", [*given, *([score] if "score" in said else [])])
     return bool(verdicts[0])
 
 
-def _unexpected(allowed: str, found: object) -> Unreadable:
+def _complaint(allowed: str, found: object) -> Unreadable:
     """Return the complaint; the part after "got" is the judge's own, and is not repeated to a judge."""
     return Unreadable(f"expected {allowed}, got {shorten(repr(found), 80)}")
 
@@ -453,7 +453,7 @@ def _number(value: Any) -> float | None:
 def _one_score(said: Mapping[str, Any]) -> Any:
     given = [said[key] for key in SCORE_KEYS if key in said and _as_bool(said[key]) is None]
     if any(value != given[0] for value in given):
-        raise _unexpected("one score", given)
+        raise _complaint("one score", given)
     return given[0] if given else None
 
 
@@ -465,7 +465,7 @@ def _unit(said: Mapping[str, Any]) -> float:
             return float(verdicts == {True})
     score = _number(given)
     if score is None or not 0 <= score <= 1:
-        raise _unexpected("a score from 0 to 1", given)
+        raise _complaint("a score from 0 to 1", given)
     return score
 
 
@@ -474,20 +474,20 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> int:
     match = _OUT_OF.fullmatch(given.strip()) if isinstance(given, str) and len(given) < _LONGEST_NUMBER else None
     value = _number(match[1]) if match and int(match[2]) == levels.high else _number(given)
     if value is None or not value.is_integer() or not levels.low <= value <= levels.high:
-        raise _unexpected(f"a whole number from {levels.low} to {levels.high}", given)
+        raise _complaint(f"a whole number from {levels.low} to {levels.high}", given)
     return int(value)
 
 
 def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    found = [_named(choices, value) if isinstance(value, str) else None for value in given]
+    found = [_choice_named(choices, value) if isinstance(value, str) else None for value in given]
     if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
-        raise _unexpected(f"one of {menu}", given)
+        raise _complaint(f"one of {menu}", given)
     return found[0]
 
 
-def _named(choices: Choices, label: str) -> Choice | None:
+def _choice_named(choices: Choices, label: str) -> Choice | None:
     """Return the choice called *label*, which is masked if it looks like a key."""
     masked = [choice for choice in choices.choices if redact(choice.label) == label] if MASK in label else []
     return masked[0] if len(masked) == 1 else choices.get(label)
@@ -502,4 +502,4 @@ def _flag(ask: Ask, unit: Unit, said: Mapping[str, Any]) -> bool | None:
         return flags.pop()
     if not flags and ask.flagless:
         return None
-    raise _unexpected('"pass": true or false', given)
+    raise _complaint('"pass": true or false', given)

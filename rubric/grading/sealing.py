@@ -167,7 +167,7 @@ def _check_surroundings(
         raise Ambiguous("expected one verdict, got one and an object that has a key of another")
     pattern = _key_pattern(asked)
     broken = [piece.source for piece in others if piece.value is None or piece.end is None]
-    if any(pattern.search(_unescaped(part)) for part in [*broken, *_between(text, found)]):
+    if any(pattern.search(_unescape(part)) for part in [*broken, *_between(text, found)]):
         raise Ambiguous("expected one JSON object, got remains of another beside it")
     depth = 0
     for brace in (brace for part in _between(text, found) for brace in _BRACE.findall(part)):
@@ -204,6 +204,6 @@ def _key_pattern(names: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:{quoted}|[{{,]\s*(?:{any_name}))\s*:", re.IGNORECASE)
 
 
-def _unescaped(source: str) -> str:
+def _unescape(source: str) -> str:
     """Return *source* with the letters that are written as `\\u0076`; an escaped quotation mark stays one."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[0], source)

@@ -62,7 +62,7 @@ def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
         notes: Gets a line for each model that gave fewer choices than it was asked for.
     """
     unable: set[int] = set()  # the judges of these models, by identity
-    return answering(steps, lambda batch: _merged(batch, notes, unable))
+    return answering(steps, lambda batch: _send_merged(batch, notes, unable))
 
 
 def programs_first(steps: Steps[T], *, allowed: bool) -> Steps[T]:
@@ -92,7 +92,7 @@ def programs_first(steps: Steps[T], *, allowed: bool) -> Steps[T]:
     return answering(steps, answer)
 
 
-def _merged(batch: Batch, notes: list[str], unable: set[int]) -> Steps[Got]:
+def _send_merged(batch: Batch, notes: list[str], unable: set[int]) -> Steps[Got]:
     """Send *batch* in as few requests as possible; then, one by one, the asks for which no choice came."""
     groups: list[list[int]] = []
     seen: list[Ask] = []

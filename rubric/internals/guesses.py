@@ -40,7 +40,7 @@ def understood(
     """
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args[1:] if "." in function.__qualname__ else args
-    call = _Call(owner, _called(function, args), _parameters(function), given, dict(named))
+    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named))
     for shape in _SHAPES.get(owner, ()):
         if (meant := shape(call)) is not None:
             return (args[0], *meant[0]), meant[1]
@@ -49,7 +49,7 @@ def understood(
     return call.refuse()
 
 
-def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Return what stands before the bracket of a call: `Criterion`, `rubric.expects`, `grade`."""
     if function.__name__ == "__init__":
         return type(args[0]).__name__
@@ -94,7 +94,7 @@ class _Call:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
-            return f"; different judges are a panel: Panel({', '.join(_shown('', each) for each in self.args)})"
+            return f"; different judges are a panel: Panel({', '.join(_source_of('', each) for each in self.args)})"
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
             return f"; write {form}"
         value = self.given.get(field)
@@ -121,7 +121,7 @@ class _Call:
             "criterion" if self.owner in guess_words.OF_CRITERIA else "",
         ):
             if (said := guess_words.SAID.get(table, {}).get(name)) is not None:
-                raise CallError(name, said.replace("{value}", _shown(name, self.named[name])))
+                raise CallError(name, said.replace("{value}", _source_of(name, self.named[name])))
         meant = {each: self._meant(each) for each in self.unknown}
         if not meant[name]:
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
@@ -141,15 +141,15 @@ class _Call:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
         named = {meant.get(name) or name: value for name, value in self.named.items()}
         clash = next((field for field in meant.values() if field in self.given), "")
-        shown = [_shown("", value) for value in self.args]
+        shown = [_source_of("", value) for value in self.args]
         if clash:
             return f"{clash!r} is given already; write {guess_words.EXAMPLES.get(self.owner, self.called + '(...)')}"
-        shown += [_shown("", named.pop(name)) for name in self.positional_only if name in named]
-        shown += [f"{name}={_shown(name, value)}" for name, value in named.items()]
+        shown += [_source_of("", named.pop(name)) for name in self.positional_only if name in named]
+        shown += [f"{name}={_source_of(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
 
 
-def _shown(name: str, value: object) -> str:
+def _source_of(name: str, value: object) -> str:
     """Return *value* as one would type it; never a secret, and nothing long."""
     if name and is_secret(name):
         return "..."
@@ -181,34 +181,34 @@ def _rubric_of_criteria(call: _Call) -> Arguments | None:
     if all(type(each).__name__ == "Criterion" for each in args):
         raise CallError("criteria", f"expected a list of criteria; write Rubric({_items(args)})")
     if isinstance(first, str) and rest and all(type(each).__name__ in ("str", "Criterion") for each in rest):
-        line = f"Rubric({_shown('', first)}, {_items(rest)})"
+        line = f"Rubric({_source_of('', first)}, {_items(rest)})"
         raise CallError("criteria", f"expected a list of criteria; write {line}: a name, and a list")
     return None
 
 
 def _items(values: Sequence[object]) -> str:
     """Return *values* as one would type a list of criteria."""
-    return f"[{', '.join(_shown('', each) if isinstance(each, str) else repr(each) for each in values)}]"
+    return f"[{', '.join(_source_of('', each) if isinstance(each, str) else repr(each) for each in values)}]"
 
 
 def _criterion_of_two(call: _Call) -> None:
     """Name the call for `Criterion('polite', 'Is polite')`, in which the id may come first or last."""
     texts = [each for each in call.args if isinstance(each, str)]
     if call.args and isinstance(call.args[0], list | tuple):
-        several = ", ".join(_shown("", each) for each in call.args[0])
+        several = ", ".join(_source_of("", each) for each in call.args[0])
         raise CallError("text", f"a criterion has one text; several are rubric.adding({several})")
     if len(call.args) == 2 and len(texts) == 2:  # noqa: PLR2004 - a pair
         name, text = sorted(texts, key=len)
         raise CallError("text", f"a criterion has one text; write Criterion({text!r}, id={name!r})")
     if len(texts) == 1 and "description" in call.unknown:
-        both = f"Criterion({_shown('', call.named['description'])}, id={texts[0]!r})"
+        both = f"Criterion({_source_of('', call.named['description'])}, id={texts[0]!r})"
         raise CallError("description", f"a criterion has one text, which the judge reads; write {both}")
 
 
 def _candidate_of_two(call: _Call) -> None:
     """Name the call for `Candidate('the answer', 'the question')`, of which either may be the output."""
     if len(call.args) == 2:  # noqa: PLR2004 - a pair
-        first, second = (_shown("", each) for each in call.args)
+        first, second = (_source_of("", each) for each in call.args)
         raise CallError("input", f"only the output comes without a name; write Candidate({first}, input={second})")
 
 
@@ -216,7 +216,7 @@ def _choices_by_place(call: _Call) -> None:
     """Name the call for `chooses('x', 'a', 'b')`."""
     if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
         scores = {label: round(n / (len(call.args) - 2), 2) for n, label in enumerate(call.args[1:])}
-        line = f"{call.called}({_shown('', call.args[0])}, {scores})"
+        line = f"{call.called}({_source_of('', call.args[0])}, {scores})"
         raise CallError("choices", f"each choice has its score; if the last is the best, write {line}")
 
 
@@ -229,14 +229,14 @@ def _range_by_name(call: _Call) -> None:
     high = [name for name in _HIGHS if name in call.unknown]
     if len(call.args) == 1 and len(low) == 1 and len(high) == 1:
         ends = call.named[low[0]], call.named[high[0]]
-        raise CallError(low[0], f"a range is two numbers; write {call.called}({_shown('', call.args[0])}, {ends})")
+        raise CallError(low[0], f"a range is two numbers; write {call.called}({_source_of('', call.args[0])}, {ends})")
 
 
 def _choices_by_name(call: _Call) -> None:
     """Name the call for `chooses('x', a=0, b=1)`."""
     numbers = {n: v for n, v in call.named.items() if n in call.unknown and isinstance(v, int | float)}
     if len(call.args) == 1 and len(numbers) > 1:
-        line = f"{call.called}({_shown('', call.args[0])}, {numbers!r})"
+        line = f"{call.called}({_source_of('', call.args[0])}, {numbers!r})"
         raise CallError("choices", f"the choices are one mapping from labels to scores; write {line}")
 
 

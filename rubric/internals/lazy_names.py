@@ -24,7 +24,7 @@ def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], 
     """
     is_package = file.endswith("__init__.py")
     package = name if is_package else name.rpartition(".")[0]
-    homes = cache(lambda: _listed(f"{file}i"))
+    homes = cache(lambda: _names_in(f"{file}i"))
 
     def find(wanted: str) -> object:
         if wanted == "__all__":
@@ -34,7 +34,7 @@ def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], 
 
             return version("rubric-grade")
         if wanted in homes():
-            home = _imported(homes()[wanted], package, f"{name}.{wanted}")
+            home = _import(homes()[wanted], package, f"{name}.{wanted}")
             value = getattr(home, wanted, None) or import_module(
                 f"{home.__name__}.{wanted}"
             )  # a module, not yet imported
@@ -68,17 +68,17 @@ def public_names() -> dict[str, str]:
     modules = {
         stub: ".".join(["rubric", *stub.relative_to(root).with_suffix("").parts]) for stub in root.rglob("*.pyi")
     }
-    return {name: module.removesuffix(".__init__") for stub, module in modules.items() for name in _listed(str(stub))}
+    return {name: module.removesuffix(".__init__") for stub, module in modules.items() for name in _names_in(str(stub))}
 
 
-def _listed(stub: str) -> dict[str, str]:
+def _names_in(stub: str) -> dict[str, str]:
     """Return the names that the file *stub* lists, each with the module that defines it, relative to the package."""
     with open(stub, encoding="utf-8") as opened:  # noqa: PTH123 - pathlib would double the time of the import
         lines = [line.split() for line in opened if line.startswith(("from .", "from rubric."))]
     return {name: module for _, module, _, name, *_ in lines}  # from .module import name as name
 
 
-def _imported(home: str, package: str, wanted: str) -> ModuleType:
+def _import(home: str, package: str, wanted: str) -> ModuleType:
     try:
         return import_module(home, package)
     except ModuleNotFoundError as error:

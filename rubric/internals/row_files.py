@@ -94,7 +94,7 @@ NO_TEXT = "no text in UTF-8; save the file in that encoding"
 _MARKED = re.compile("[\udc80-\udcff]")
 
 
-def _opened(path: Path, newline: str | None = None) -> TextIO:
+def _open(path: Path, newline: str | None = None) -> TextIO:
     """Return the text in *path*, with marks for bytes that are no text, so that they cost no more than their line."""
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
@@ -104,7 +104,7 @@ def _is_text(given: str) -> bool:
 
 
 def _json_lines(path: Path) -> Numbered:
-    with _opened(path) as lines:
+    with _open(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield number, _json_line(f"{path.name}:{number}", line)
@@ -121,7 +121,7 @@ def _json_line(where: str, line: str) -> Any:
 
 def _json_file(path: Path) -> Numbered:
     """Yield what a JSON file lists: an array, the results of promptfoo, or the rows of a report of ours."""
-    with _opened(path) as file:
+    with _open(path) as file:
         text = file.read()
     if not _is_text(text):
         raise DefinitionError("", f"{path.name}: {NO_TEXT}")
@@ -206,12 +206,12 @@ def _not_finite(data: Any) -> str:
 
 
 def _cells(path: Path, separator: str) -> Numbered:
-    with _opened(path, newline="") as lines:
+    with _open(path, newline="") as lines:
         rows = csv.reader(lines, delimiter=separator, strict=True)
         try:
             names: list[str] = next(filter(None, _roomy(rows)), [])
             _check_header(f"{path.name}:1", names, separator)
-            read = _unescaped if any(own <= {*names} for own in _OWN_COLUMNS) else str
+            read = _unescape if any(own <= {*names} for own in _OWN_COLUMNS) else str
             for cells in filter(None, _roomy(rows)):
                 where = f"{path.name}:{rows.line_num}"
                 if len(cells) > len(names):
@@ -247,7 +247,7 @@ def _cell(value: Any) -> str:
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text  # csv.writer forgets some "\r"
 
 
-def _unescaped(cell: str) -> str:
+def _unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 

@@ -247,10 +247,10 @@ def _introduces(name: str) -> bool:
 
 def masked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return *settings* with secrets masked, by name and by look, at every level; headers are always masked."""
-    return {name: _masked(str(name), value) for name, value in settings.items()}
+    return {name: _mask(str(name), value) for name, value in settings.items()}
 
 
-def _masked(name: str, value: Any) -> Any:
+def _mask(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if is_secret(name) or "headers" in name.lower():
@@ -258,7 +258,7 @@ def _masked(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return masked(value)
     if isinstance(value, list | tuple):
-        return type(value)(_masked("", item) for item in value) if type(value) in (list, tuple) else HIDDEN
+        return type(value)(_mask("", item) for item in value) if type(value) in (list, tuple) else HIDDEN
     if isinstance(value, str):
         return HIDDEN if _LOGS_IN.fullmatch(value) else redact(value)
     return value

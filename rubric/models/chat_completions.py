@@ -397,7 +397,7 @@ def reply_from(
         _thinking.add(_server(ask.judge))
     texts = [tuple(redact_reply(part, secrets) if part else part for part in said_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
-    if ask is not None and ask.steps and (wanted := redact_reply(_wanted(at(choice, "message"), text), secrets)):
+    if ask is not None and ask.steps and (wanted := redact_reply(_tool_message(at(choice, "message"), text), secrets)):
         named = model if isinstance(model, str) else ""
         return Reply(text, "tool_calls", "", usage, named, unsent, remarks=remarks, wanted=wanted)
     if refusal or finish == "content_filter":
@@ -418,7 +418,7 @@ def _has_thought(response: Any, choice: Any) -> bool:
     return isinstance(text, str) and text.lstrip()[:6].lower() == "<think"
 
 
-def _wanted(message: Any, text: str | None) -> str:
+def _tool_message(message: Any, text: str | None) -> str:
     """Return the message that asks for tools, as it is sent back; empty where it asks for none."""
     requested = at(message, "tool_calls")
     calls = []

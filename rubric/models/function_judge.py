@@ -87,14 +87,14 @@ class FunctionJudge:
         candidate = ask.about or Candidate(ask.candidate)
         verdicts = []
         for criterion in ask.criteria:
-            said = await self._decided(candidate, criterion)
+            said = await self._decide(candidate, criterion)
             if why := _ambiguous(criterion, said):
                 raise ModelError(Failure("bad_response", why, criterion=criterion.id))
             verdicts.append(_verdict(criterion, said, ask))
         body = {"verdicts": verdicts} if ask.many else verdicts[0]
         return Reply(json.dumps(body, ensure_ascii=False, default=str), usage=Usage(calls=1, cost=0.0))
 
-    async def _decided(self, candidate: Candidate, criterion: Criterion) -> Any:
+    async def _decide(self, candidate: Candidate, criterion: Criterion) -> Any:
         try:
             if is_async(self.function):
                 return await cast("Awaitable[Decision]", self.function(candidate, criterion))

@@ -208,7 +208,7 @@ async def post(server: Server, content: bytes, seconds: float, limit: int) -> by
     Raises:
         ModelError: It failed, the response has an error status, or its body is too long.
     """
-    return await _typed(server, seconds, partial(_post if _IS_WHOLE else _post_by_session, server, content, limit))
+    return await _attempt(server, seconds, partial(_post if _IS_WHOLE else _post_by_session, server, content, limit))
 
 
 async def request(
@@ -227,7 +227,7 @@ async def request(
             await _check(response.content, response.status, response.headers, server.secrets)
             return await read(response)
 
-    return await _typed(server, seconds, exchange)
+    return await _attempt(server, seconds, exchange)
 
 
 @frozen
@@ -335,7 +335,7 @@ async def whole(content: aiohttp.StreamReader, status: int, headers: Mapping[str
     return await read(content.iter_any(), status, encoding, limit)
 
 
-async def _typed(server: Server, seconds: float, exchange: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+async def _attempt(server: Server, seconds: float, exchange: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
     """Return the result of *exchange* within so many *seconds*; raise its errors as `ModelError`."""
     has_left: list[bool] = []
     _left.set(has_left)

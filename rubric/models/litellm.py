@@ -90,7 +90,7 @@ class LiteLLMModel:
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         await self.ready()
-        return await background_loop.on_background(_embedded(ask) if ask.embeds else _answer(ask))
+        return await background_loop.on_background(_embed(ask) if ask.embeds else _answer(ask))
 
 
 async def _answer(ask: Ask) -> Reply:
@@ -110,7 +110,7 @@ async def _answer(ask: Ask) -> Reply:
         raise ModelError(lowered(ask, replies, form, error.failure)) from None
     if ask.schema and not ask.steps and form == "nothing":
         unsent = (*unsent, "response_format")
-    price = partial(_known, ask.judge)
+    price = partial(_with_known_cost, ask.judge)
     return reply_from(response, unsent, _secrets(ask.judge), price, ask=ask)
 
 
@@ -118,7 +118,7 @@ _A_VECTOR = 16_384
 """Numbers, and so about tokens, of the longest embedding there is."""
 
 
-async def _embedded(ask: Ask) -> Reply:
+async def _embed(ask: Ask) -> Reply:
     """Return the reply to *ask* for embeddings: the vectors of its messages' texts, as JSON."""
     from rubric.models.litellm_http import calling  # noqa: PLC0415 - as below
 
@@ -139,10 +139,10 @@ async def _embedded(ask: Ask) -> Reply:
         except Exception as error:  # noqa: BLE001 - whatever it was, it becomes a typed failure
             raise ModelError(call.failure_of(error)) from None
     usage = Usage(calls=1, prompt_tokens=sent, cost=None, unmetered=int(not sent))
-    return Reply(json.dumps(vectors), usage=_known(judge, usage), model=str(response.model or ""))
+    return Reply(json.dumps(vectors), usage=_with_known_cost(judge, usage), model=str(response.model or ""))
 
 
-def _known(judge: Judge, usage: Usage) -> Usage:
+def _with_known_cost(judge: Judge, usage: Usage) -> Usage:
     """Return *usage* with a cost of None if LiteLLM says 0 for want of a price; if it says none, as listed."""
     return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else priced(judge, usage)
 

@@ -52,7 +52,7 @@ class OfflineModel:
         verdicts = [_verdict(criterion, ask) for criterion in ask.criteria]
         if ask.judge.reader is None:
             body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
-            text = json.dumps(_fitted(body, ask.schema), ensure_ascii=False)
+            text = json.dumps(_fit(body, ask.schema), ensure_ascii=False)
         else:
             from rubric.values.readers import written  # noqa: PLC0415 - few judges have a reader
 
@@ -83,14 +83,14 @@ def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:
     }
 
 
-def _fitted(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+def _fit(body: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return *body* in the order of *schema*, with the keys that it asks for and no others."""
     properties, fitted = schema.get("properties") or {key: {} for key in body}, {}
     for key, shape in properties.items():
         if key not in body:
             continue
         items = shape.get("items", {})
-        fitted[key] = [_fitted(item, items) for item in body[key]] if "properties" in items else body[key]
+        fitted[key] = [_fit(item, items) for item in body[key]] if "properties" in items else body[key]
     return fitted
 
 

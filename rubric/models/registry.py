@@ -63,7 +63,7 @@ class FunctionModel:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
         if self._is_async:
             try:
-                said: Any = self._function(_given(ask))
+                said: Any = self._function(_arguments_of(ask))
                 said = await said
             except Exception as error:
                 raise ModelError(Failure.of(error)) from error
@@ -98,19 +98,19 @@ class FunctionModel:
         except asyncio.CancelledError:
             abandon(self._owner, future)
             raise
-        return await _awaited(said) if isinstance(said, Awaitable) else (said, error)
+        return await _wait_for(said) if isinstance(said, Awaitable) else (said, error)
 
     def _outcome(self, ask: Ask) -> _Outcome:
         began = perf_counter()
         try:
-            return self._function(_given(ask)), None
+            return self._function(_arguments_of(ask)), None
         except BaseException as error:  # noqa: BLE001
             return None, error
         finally:
             self.busy += perf_counter() - began
 
 
-def _given(ask: Ask) -> Any:
+def _arguments_of(ask: Ask) -> Any:
     """Return what a function is called with: the messages, or the texts whose embeddings are wanted."""
     return [message.text for message in ask.messages] if ask.embeds else ask.chat()
 
@@ -123,7 +123,7 @@ def _as_vectors(said: Any) -> str:
         raise ModelError(Failure("bad_response", message, usage=_USED)) from None
 
 
-async def _awaited(said: Any) -> _Outcome:
+async def _wait_for(said: Any) -> _Outcome:
     try:
         return await said, None
     except Exception as error:  # noqa: BLE001

@@ -286,7 +286,7 @@ async def persist(
         failures.append(outcome)
         delay = retry_delay(failures, retries, resends=resends, random=random)
         if delay is None:
-            return _explained(outcome), spent
+            return _explain(outcome), spent
         logger.info("retry %d in %.1f s: %s (HTTP %s)", len(failures), delay, outcome.kind, outcome.status or "-")
         if not outcome.again:
             await sleep(delay)
@@ -361,17 +361,17 @@ async def _send(model: Model, ask: Ask, limiter: Limiter | None) -> Reply | _Uns
 
 def _answer(model: Model, ask: Ask) -> Coroutine[Any, Any, Reply | Failure]:
     is_plain = TRACES not in sys.modules or not is_traced()
-    return _answered(model, ask) if is_plain else _traced(model, ask)
+    return _ask_once(model, ask) if is_plain else _trace(model, ask)
 
 
-async def _traced(model: Model, ask: Ask) -> Reply | Failure:
+async def _trace(model: Model, ask: Ask) -> Reply | Failure:
     with chat_span(ask) as record:
-        outcome = await _answered(model, ask)
+        outcome = await _ask_once(model, ask)
         record(outcome)
     return outcome
 
 
-async def _answered(model: Model, ask: Ask) -> Reply | Failure:
+async def _ask_once(model: Model, ask: Ask) -> Reply | Failure:
     try:
         if getattr(model, "is_punctual", False):  # it keeps the deadline itself, and knows whether the request was sent
             reply: object = await model.answer(ask)
@@ -399,7 +399,7 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _explained(failure: Failure) -> Failure:
+def _explain(failure: Failure) -> Failure:
     if failure.kind not in RETRIED or (failure.retry_after or 0) <= LONGEST_WAIT:
         return failure
     wait = f"the server asks to wait {failure.retry_after:g} seconds, {LONGEST_WAIT:g} are the most"

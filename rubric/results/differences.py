@@ -135,7 +135,7 @@ def _of_rubrics(old: Rubric, new: Rubric, within: str) -> Iterator[RubricChange]
     for name in (each.name for each in fields(Rubric)):
         if name != "criteria" and getattr(old, name) != getattr(new, name):
             yield _change(f"{within}{name}", getattr(old, name), getattr(new, name), _affects(name, old, new))
-    pairs = _matched(old.criteria, new.criteria)
+    pairs = _match(old.criteria, new.criteria)
     for criterion in old.criteria:
         if criterion.id not in {was.id for was, _ in pairs}:
             yield RubricChange(f"{within}{criterion.id}", _whole(criterion), "", "judge")
@@ -150,7 +150,7 @@ def _of_rubrics(old: Rubric, new: Rubric, within: str) -> Iterator[RubricChange]
         yield RubricChange(f"{within}order", ", ".join(order), ", ".join(was), "judge")
 
 
-def _matched(old: Sequence[Criterion], new: Sequence[Criterion]) -> list[tuple[Criterion, Criterion]]:
+def _match(old: Sequence[Criterion], new: Sequence[Criterion]) -> list[tuple[Criterion, Criterion]]:
     """Return the criteria of both that are the same one, in the order of *old*."""
     by_id = {criterion.id: criterion for criterion in new}
     gone = {criterion.id for criterion in old}
@@ -201,13 +201,13 @@ def _questions(tree: DecisionTree | Leaf) -> Any:
 
 
 def _change(id: str, was: Any, now: Any, affects: For, values: tuple[Any, Any] = ("", "")) -> RubricChange:
-    before, after = _shown(was), _shown(now)
+    before, after = _show(was), _show(now)
     if before == after:  # descriptions that leave the difference out
         before, after = map(repr, values if values != ("", "") else (was, now))
     return RubricChange(id, before, after, affects)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

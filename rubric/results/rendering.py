@@ -57,12 +57,12 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     for criterion, f in zip(result.rubric.judged, result.findings, strict=True):
         words = _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates)
-        said = f"{len(f.votes)} votes: {_met(f)}" if f.votes else _reason(f)
+        said = f"{len(f.votes)} votes: {_vote_lines(f)}" if f.votes else _reason(f)
         lines.append((label(f.id, str(criterion.text)), f"{criterion.weight:g}", words, said, _quotes(f)))
     return lines
 
 
-def _met(finding: Finding) -> str:
+def _vote_lines(finding: Finding) -> str:
     """Return each vote's answer with its reason."""
     return "; ".join(f"{_verdict_words(vote, None, gated=False)} {_reason(vote)}".strip() for vote in finding.votes)
 
@@ -137,13 +137,13 @@ def _failures_of(missing: Sequence[Unjudged]) -> list[str]:
     for first, *others in groups.values():
         if others:
             ids = shorten(", ".join(finding.id for finding in (first, *others)), 120)
-            lines.append(f"{1 + len(others)} criteria ({ids}), {_said(first.failure, first.text, '')}")
+            lines.append(f"{1 + len(others)} criteria ({ids}), {_failure_line(first.failure, first.text, '')}")
         else:
-            lines.append(_said(first.failure, first.text, first.failure.criterion or first.id))
+            lines.append(_failure_line(first.failure, first.text, first.failure.criterion or first.id))
     return lines
 
 
-def _said(failure: Failure, text: str, criterion: str) -> str:
+def _failure_line(failure: Failure, text: str, criterion: str) -> str:
     shown = str(evolve(failure, criterion=criterion))
     return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rubric.results.differences import RubricChange
 
 
-def _worded(how: str, result: Result) -> str:
+def _word(how: str, result: Result) -> str:
     """Return *result* as the function *how* of `rubric.results.rendering` words it."""
     from rubric.results import rendering  # noqa: PLC0415 - a result that nobody looks at needs no words
 
@@ -167,9 +167,9 @@ class Result(NoTruth, Listed[Finding]):
         same: dict[str, Any] = {
             name: getattr(self, name) for name in ("index", "key", "group", "candidate", "exchanges", "models")
         }
-        return evolve(self._rescored(rubric, judge, rule), **same)
+        return evolve(self._rescore(rubric, judge, rule), **same)
 
-    def _rescored(
+    def _rescore(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
         from rubric.results.differences import diff  # noqa: PLC0415 - few results are scored again
@@ -240,7 +240,7 @@ class Result(NoTruth, Listed[Finding]):
 
     def to_markdown(self) -> str:
         """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
-        return _worded("as_table", self)
+        return _word("as_table", self)
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
@@ -248,7 +248,7 @@ class Result(NoTruth, Listed[Finding]):
     _repr_html_ = as_html
 
     def __str__(self) -> str:
-        return _worded("as_text", self)
+        return _word("as_text", self)
 
 
 @frozen(repr=False)
@@ -289,11 +289,11 @@ class Grade(Result):
 
     def explain(self) -> str:
         """Return a line a criterion: a mark, the text, the reason."""
-        return _worded("explanation_of_grade", self)
+        return _word("explanation_of_grade", self)
 
     def feedback(self) -> str:
         """Return advice for the candidate's author; empty if every contribution is 1."""
-        return _worded("advice", self)
+        return _word("advice", self)
 
     def __repr__(self) -> str:
         return f"<Grade {self.score:.3f} {self.verdict}: {counted(len(self.findings), 'criterion')}, {self.usage}>"
@@ -331,7 +331,7 @@ class Ungraded(Result):
 
     def explain(self) -> str:
         """Describe what could not be judged, why, and what the score could have been."""
-        return _worded("explanation", self)
+        return _word("explanation", self)
 
     def __repr__(self) -> str:
         low, high = self.bounds

@@ -128,7 +128,7 @@ class Summary(NoTruth):
     def line(self) -> str:
         """All but the criteria, in one line."""
         facts = {name: said for name, said in self._facts().items() if name != "used"}
-        return "; ".join([self._head(), *(f"{name} {said}" for name, said in facts.items()), _used(self.usage)])
+        return "; ".join([self._head(), *(f"{name} {said}" for name, said in facts.items()), _usage_line(self.usage)])
 
     def _head(self) -> str:
         return f"{counted(self.results, 'result')}: {self.passed:,} of {self.passed + self.failed:,} grades pass"
@@ -146,7 +146,7 @@ class Summary(NoTruth):
             facts["ungraded"] = f"{self.ungraded:,} ({kinds}), left out of the rates: {of_all}"
         if self.groups is not None:
             facts["groups"] = f"{self.groups:,}, and intervals are by group"
-        return {name: said for name, said in facts.items() if said} | {"used": _used(self.usage)}
+        return {name: said for name, said in facts.items() if said} | {"used": _usage_line(self.usage)}
 
     def _remarks(self) -> list[str]:
         """Return the reasons of ungraded results and the warnings, a line each, the commonest first."""
@@ -170,7 +170,7 @@ class Summary(NoTruth):
 _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged", "gate failed")
 
 
-def _used(usage: Usage) -> str:
+def _usage_line(usage: Usage) -> str:
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:,.4f}"
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
     calls = counted(usage.calls, "call")

@@ -256,11 +256,11 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
     match finding:  # the usual case first
         case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
             inner = _inner(finding, rule.criterion.answer)
-            return _nested(rule, rule.criterion.answer, inner, best=best)
+            return _nested_part(rule, rule.criterion.answer, inner, best=best)
         case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
             return Part(rule, 0.0, holds=False, gated=not rule.penalty)
         case Scored():
-            part = _judged(rule, finding.score, flag=finding.flag)
+            part = _judged_part(rule, finding.score, flag=finding.flag)
             if finding.flag is not None and isinstance(rule.criterion.answer, Check):
                 part.holds = finding.flag != rule.unwanted
             part.holds = part.holds or _leans_well(rubric, rule, finding)
@@ -268,7 +268,7 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
         case Unjudged():
             return _open(rule, finding.low, finding.high, best=best)
         case Abstained():
-            return _abstained(rule, best=best)
+            return _abstained_part(rule, best=best)
         case NotApplicable():
             return None
         case never:
@@ -288,7 +288,7 @@ Without it each level works out all levels below it again, at both extremes, and
 """
 
 
-def _judged(rule: _Rule, score: float, *, flag: bool | None) -> Part:
+def _judged_part(rule: _Rule, score: float, *, flag: bool | None) -> Part:
     contribution, answer = 1 - score if rule.unwanted else score, rule.criterion.answer
     disowned = isinstance(answer, Unit) and answer.flag and flag is False
     holds = not disowned if isinstance(answer, Unit) else contribution == 1
@@ -319,7 +319,7 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
     """
     if rule.quoted or rule.abstainable:
         low, high = 0.0, 1.0
-    part = _judged(rule, high if best != rule.unwanted else low, flag=best)
+    part = _judged_part(rule, high if best != rule.unwanted else low, flag=best)
     abstains = rule.policy if rule.abstainable else None
     dreaded = (rule.quoted and not rule.penalty) or abstains == "fail"
     part.gated = part.gated or (dreaded and not best)
@@ -327,7 +327,7 @@ def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
     return part
 
 
-def _nested(rule: _Rule, rubric: Rubric, inner: Outcome, *, best: bool) -> Part:
+def _nested_part(rule: _Rule, rubric: Rubric, inner: Outcome, *, best: bool) -> Part:
     criterion, unwanted = rule.criterion, rule.unwanted
     extreme = inner.best if best != unwanted else inner.worst
     score = float(extreme.passed) if rubric.all_or_nothing else extreme.score
@@ -341,7 +341,7 @@ def _nested(rule: _Rule, rubric: Rubric, inner: Outcome, *, best: bool) -> Part:
     return Part(rule, contribution, holds, gated, inner.coverage)
 
 
-def _abstained(rule: _Rule, *, best: bool) -> Part | None:
+def _abstained_part(rule: _Rule, *, best: bool) -> Part | None:
     match rule.policy:
         case "exclude":
             return None
@@ -370,8 +370,8 @@ class Rules:
         rule = _Rule.of(self.rubric, criterion)
         if isinstance(inner, Extreme):
             assert isinstance(criterion.answer, Rubric)  # noqa: S101 - for type checkers
-            return _nested(rule, criterion.answer, Outcome(inner, inner, inner.score, None), best=False)
-        return _judged(rule, inner, flag=(inner < EVEN) == rule.unwanted)
+            return _nested_part(rule, criterion.answer, Outcome(inner, inner, inner.score, None), best=False)
+        return _judged_part(rule, inner, flag=(inner < EVEN) == rule.unwanted)
 
     def result(self, parts: Sequence[Part]) -> Extreme:
         """Return the result of *parts*, of the criteria that apply."""
@@ -459,10 +459,10 @@ def skipped_weight(rubric: Rubric) -> float:
     counted = [criterion for criterion in rubric.criteria if criterion.weight]
     if not counted:
         return 0.0
-    return mean([_skipped(criterion) for criterion in counted], [criterion.weight for criterion in counted])
+    return mean([_skipped_weights(criterion) for criterion in counted], [criterion.weight for criterion in counted])
 
 
-def _skipped(criterion: Criterion) -> float:
+def _skipped_weights(criterion: Criterion) -> float:
     match criterion.answer:
         case Unsupported(otherwise="skip"):
             return 1.0

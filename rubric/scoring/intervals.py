@@ -117,8 +117,8 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
     if len(sums) == len(values) and all(value in (0, 1) for value in values):
         return share_interval(round(sum(values)), len(values))
     size, mean = len(values) / len(sums), fmean(values)
-    _, _, effective = _padded(sums, sizes, size)  # pseudo-observations that weigh as much as a group
-    middle, variance, _ = _padded(sums, sizes, min(size, (len(values) + 2 * size) / effective))  # as much as one does
+    _, _, effective = _pad(sums, sizes, size)  # pseudo-observations that weigh as much as a group
+    middle, variance, _ = _pad(sums, sizes, min(size, (len(values) + 2 * size) / effective))  # as much as one does
     half = t_quantile(_freedom(sizes)) * math.sqrt(variance)
     return max(0.0, min(middle - half, mean)), min(1.0, max(middle + half, mean))
 
@@ -190,7 +190,7 @@ def _freedom(sizes: Sequence[float]) -> int:
     return max(1, round(math.fsum(sizes) ** 2 / math.fsum(one * one for one in sizes)) - 1)
 
 
-def _padded(sums: Sequence[float], sizes: Sequence[float], pseudo: float) -> tuple[float, float, float]:
+def _pad(sums: Sequence[float], sizes: Sequence[float], pseudo: float) -> tuple[float, float, float]:
     """Return mean, variance and effective number, with a pseudo-observation of the weight *pseudo* at each end."""
     middle, variance = jackknife([*sums, 0.0, pseudo], [*sizes, pseudo, pseudo])
     return middle, variance, min(math.fsum(sizes) + 2 * pseudo, max(1.0, middle * (1 - middle) / variance))

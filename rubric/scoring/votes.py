@@ -50,12 +50,11 @@ def pool(rubric: Rubric, votes: Sequence[Sequence[Finding]], how: Pooling) -> tu
     if len(votes) == 1:
         return tuple(votes[0])
     return tuple(
-        _pooled(rubric, criterion, [vote[index] for vote in votes], how)
-        for index, criterion in enumerate(rubric.judged)
+        _pool(rubric, criterion, [vote[index] for vote in votes], how) for index, criterion in enumerate(rubric.judged)
     )
 
 
-def _pooled(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how: Pooling) -> Finding:
+def _pool(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how: Pooling) -> Finding:
     """Pool the findings of one criterion: failures first, which are no verdict, then scores, abstentions, the rest."""
     weights = (how.weights or (1,) * len(votes))[: len(votes)]
     failed = [vote for vote in votes if isinstance(vote, Unjudged)]
@@ -182,7 +181,7 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
         kept = [index for index, vote in enumerate(votes) if vote.score is not None]
         rule, votes, failed = _only(rule, kept, len(votes)), [votes[index] for index in kept], []
     whole = [*votes, *[aggregation.unknown(rubric)] * (len(rule.members) - len(votes))]
-    worst, best = _combined(rule, rubric, whole, best=False), _combined(rule, rubric, whole, best=True)
+    worst, best = _combine(rule, rubric, whole, best=False), _combine(rule, rubric, whole, best=True)
     if failed or not votes or not _agree(rubric, worst, best):
         coverage = min(sum(vote.coverage for vote in votes) / len(rule.members), 1 - TOLERANCE)
         return Outcome(worst, best, None, None, coverage=coverage)
@@ -246,7 +245,7 @@ def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) 
     return mean([not v.gated for v in votes], weights) > EVEN + TOLERANCE
 
 
-def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
+def _combine(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
     extremes = [v.best if best else v.worst for v in votes]
     weights = _weights(rule)
     score = mean([e.score for e in extremes], weights)
@@ -257,7 +256,7 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
     verdicts = [e.passed for e in extremes]
     match rule.aggregate:
         case "majority":
-            return aggregation.Extreme(score, _agreed(rule, verdicts, weights), gated)
+            return aggregation.Extreme(score, _has_consensus(rule, verdicts, weights), gated)
         case "mean":
             value = score
         case "median":
@@ -271,7 +270,7 @@ def _combined(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, b
     return aggregation.Extreme(score, aggregation.meets(rubric, value) and not gated, gated)
 
 
-def _agreed(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:
+def _has_consensus(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:
     if panel.consensus is None:
         return _majority(passes, weights, panel.tie_break)
     if len({*weights}) == 1:  # all alike, so counts are compared: 2 of 3 meets 0.67

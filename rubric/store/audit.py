@@ -89,7 +89,7 @@ class Stats:
 
     def __str__(self) -> str:
         states = ", ".join(f"{number:,} {state}" for state, number in self.states.items()) or "no calls"
-        return f"{states}; {self._sent()}; {self._served()}"
+        return f"{states}; {self._requests_line()}; {self._hits_line()}"
 
     def _repr_markdown_(self) -> str:
         states = [(state, f"{number:,}", _MEANINGS.get(state, "")) for state, number in self.states.items()]
@@ -97,14 +97,17 @@ class Stats:
             (m.model, f"{m.calls:,}", f"{m.prompt_tokens:,}", f"{m.completion_tokens:,}", m.spent) for m in self.models
         ]
         head = ("model", "requests", "tokens sent", "tokens back", "cost")
-        parts = [f"- {cell(self._sent())}\n- {cell(self._served())}", table(("calls", "how many", "means"), states)]
+        parts = [
+            f"- {cell(self._requests_line())}\n- {cell(self._hits_line())}",
+            table(("calls", "how many", "means"), states),
+        ]
         return "\n\n".join([*parts, table(head, models)])
 
-    def _sent(self) -> str:
+    def _requests_line(self) -> str:
         tokens = f"{self.prompt_tokens:,} in, {self.completion_tokens:,} out tokens"
         return f"sent: {self.calls:,} requests, {tokens}, {_dollars(self.cost, self.unknown)}"
 
-    def _served(self) -> str:
+    def _hits_line(self) -> str:
         saved = f"{self.saved_calls:,} requests, ${self.saved_cost:,.4f}"
         return f"served from the store: {self.hits:,} times, which saved {saved}"
 
@@ -196,7 +199,7 @@ def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str
     with _read(path) as connection:
         for row in connection.execute(f"{_ROWS} DESC" if newest_first else _ROWS):
             id_, key, model, *_, state, kind, sent_at, ended_at, result = row
-            request = _masked(json.loads(_text(row)))
+            request = _mask(json.loads(_text(row)))
             if isinstance(request.get("params"), dict):  # an early version may have stored secret parameters
                 request["params"] = masked(request["params"])
             yield {
@@ -208,7 +211,7 @@ def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str
                 "sent_at": sent_at,
                 "ended_at": ended_at,
                 "request": request,
-                **_masked(unpacked(result, key.hex()) if result else {}),
+                **_mask(unpacked(result, key.hex()) if result else {}),
             }
 
 
@@ -225,11 +228,11 @@ def _text(row: tuple[Any, ...]) -> str:
     return Request(key.hex(), model, skeleton, shared, nonce).text
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     if isinstance(value, dict):
-        return {redact(name): _masked(item) for name, item in value.items()}
+        return {redact(name): _mask(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_masked(item) for item in value]
+        return [_mask(item) for item in value]
     return redact(value) if isinstance(value, str) else value
 
 

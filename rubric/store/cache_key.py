@@ -163,7 +163,7 @@ class Request:
     @property
     def text(self) -> str:
         """The whole request as JSON."""
-        return self.skeleton.replace(SHARED, _escaped(self.shared)).replace(NONCE, self.nonce)
+        return self.skeleton.replace(SHARED, _escape(self.shared)).replace(NONCE, self.nonce)
 
 
 def request_of(ask: Ask) -> Request:
@@ -182,7 +182,7 @@ def request_of(ask: Ask) -> Request:
     else:  # from the user's own prompt: the candidate is what other criteria have in common with this one
         lead, shared, rest = last.text.partition(ask.candidate) if ask.candidate else (last.text, "", "")
     opening, state = _opening(before, ask.messages[:-1], last.role, lead, shared)
-    ending = f'{_escaped(rest)}"]]{after}'
+    ending = f'{_escape(rest)}"]]{after}'
     whole = state.copy()
     whole.update(ending.encode())
     nonce = ask.nonce if ask.nonce.isalnum() and ask.nonce.isascii() else ""
@@ -197,12 +197,12 @@ def _opening(
     before: str, messages: tuple[Outgoing, ...], role: str, lead: str, shared: str
 ) -> tuple[str, hashlib._Hash]:
     """Return the text up to the end of *shared*, as a skeleton, and the state of the hash at that point."""
-    earlier = "".join(f'["{message.role}","{_escaped(message.text)}"],' for message in messages)
-    opening = f'{before}"messages":[{earlier}["{role}","{_escaped(lead)}{SHARED}'
-    return opening, hashlib.sha256(opening.replace(SHARED, _escaped(shared)).encode())
+    earlier = "".join(f'["{message.role}","{_escape(message.text)}"],' for message in messages)
+    opening = f'{before}"messages":[{earlier}["{role}","{_escape(lead)}{SHARED}'
+    return opening, hashlib.sha256(opening.replace(SHARED, _escape(shared)).encode())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return encode_basestring_ascii(text)[1:-1]
 
 
@@ -222,7 +222,7 @@ def _frame(ask: Ask) -> tuple[str, str]:
     frames = _frames(judge)
     found = frames.get(place)
     if found is None:
-        said = {"model": judge.name, "identity": identity, "endpoint": endpoint, **_given(ask, _ASKED)}
+        said = {"model": judge.name, "identity": identity, "endpoint": endpoint, **_changes(ask, _ASKED)}
         kept = {name: value for name, value in (said | _settings(judge)).items() if value != ""}
         before = _json({name: value for name, value in kept.items() if name < "messages"})[:-1]
         after = _json({name: value for name, value in kept.items() if name > "messages"})[1:]
@@ -233,7 +233,7 @@ def _frame(ask: Ask) -> tuple[str, str]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_written)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_encode)
 
 
 def _defaults(kind: type[Ask | Judge], skipped: frozenset[str]) -> tuple[tuple[str, Any], ...]:
@@ -246,7 +246,7 @@ _ASKED = _defaults(Ask, _IN_REQUEST | _READING | _HOLDING)
 _SET = _defaults(Judge, _HANDLING)
 
 
-def _given(value: Ask | Judge, fields: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+def _changes(value: Ask | Judge, fields: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return {name: it for name, default in fields if (it := getattr(value, name)) != default}
 
 
@@ -261,7 +261,7 @@ def _frames(judge: Judge) -> dict[tuple[Any, ...], tuple[list[Any], str, str]]:
 def _settings(judge: Judge) -> dict[str, Any]:
     """Return the settings of *judge* that reach the vendor."""
     given = {
-        name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _given(judge, _SET).items()
+        name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _changes(judge, _SET).items()
     }
     if judge.max_tokens == MOST_TOKENS:  # the limit of all judges once, when it was no part of the key
         del given["max_tokens"]
@@ -273,7 +273,7 @@ def _settings(judge: Judge) -> dict[str, Any]:
     return given | ({"params": params} if params else {})
 
 
-def _written(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     """Convert *value*, which JSON has no form for."""
     return dict(value) if isinstance(value, Mapping) else _plain(value)
 

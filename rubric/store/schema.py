@@ -105,7 +105,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise StoreError(f"{path}: it cannot be written to; mode='replay' needs no more than reading")
     with explained(path):
-        connection = _opened(path, "mode=rwc", patience)
+        connection = _connect(path, "mode=rwc", patience)
         try:
             _prepare(connection, path, patience)
         except BaseException:
@@ -117,7 +117,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 def connect_beside(path: Path) -> sqlite3.Connection:
     """Return another connection, to a store that is open for writing; it waits for no lock, and changes nothing."""
     with explained(path):
-        return _opened(path, "mode=ro", 0.0)
+        return _connect(path, "mode=ro", 0.0)
 
 
 def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
@@ -131,7 +131,7 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
         raise StoreError(f"{path}: there is no such file")
     with explained(path):
         for options in ("mode=ro", "mode=ro&immutable=1"):
-            connection = _opened(path, options, patience)
+            connection = _connect(path, options, patience)
             try:
                 version = _version(connection, path)
             except BaseException as error:
@@ -153,7 +153,7 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
     raise AssertionError(path)
 
 
-def _opened(path: Path, options: str, patience: float) -> sqlite3.Connection:
+def _connect(path: Path, options: str, patience: float) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?{options}"
     return sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False)
 

@@ -299,7 +299,7 @@ class OpenFile:
             if recorded is not None:
                 return self._serve(recorded)
             message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
-            return _located(Failure("replay", message), ask)
+            return _with_place(Failure("replay", message), ask)
         # By the loop too, since a task can be awaited in its own loop alone. An id is no proof: that of a loop that is
         # gone may be given to another one.
         loop = asyncio.get_running_loop()
@@ -350,7 +350,7 @@ class OpenFile:
                     self.database.count(held=1)
                     when = datetime.fromtimestamp(sent_at, UTC).isoformat(sep=" ", timespec="seconds")
                     message = f"it was sent at {when}, and may have been paid for; its reply is lost"
-                    return _located(Failure("in_doubt", message, in_doubt=True), ask)
+                    return _with_place(Failure("in_doubt", message, in_doubt=True), ask)
                 case Busy():
                     self._clear_wrecks()
                     await asyncio.sleep(pause)
@@ -403,7 +403,7 @@ def _goes_on(ask: Ask) -> bool:
     return ask.repair < ask.judge.repairs
 
 
-def _located(failure: Failure, ask: Ask) -> Failure:
+def _with_place(failure: Failure, ask: Ask) -> Failure:
     return evolve(failure, judge=ask.judge.name, criterion=ask.criteria[0].id if len(ask.criteria) == 1 else "")
 
 

@@ -86,7 +86,7 @@ class WriterThread:
     def write(self, run: Callable[[Database], T], *, is_kept: bool = False) -> Task[T]:
         """Have *run* done in a transaction; await the task that is returned."""
         loop = asyncio.get_running_loop()
-        task = self._put(Task(run, is_kept, _Unhurried(loop=loop)))
+        task = self._enqueue(Task(run, is_kept, _Unhurried(loop=loop)))
         # The thread wakes once the loop has run all that is ready now, so that their tasks share a transaction. Woken
         # for each, it would compete with the loop for the interpreter, which costs both more than the transaction.
         if loop not in self._waking:
@@ -96,7 +96,7 @@ class WriterThread:
 
     def post(self, run: Callable[[Database], Any]) -> None:
         """Have *run* done, without waiting: pending until it is, at the latest when the store is closed."""
-        self._put(Task(run, is_kept=True))
+        self._enqueue(Task(run, is_kept=True))
         self._wake(None)  # at once: no loop may be running any more
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class WriterThread:
             self._changed.notify()
         self._thread.join()
 
-    def _put(self, task: Task[T]) -> Task[T]:
+    def _enqueue(self, task: Task[T]) -> Task[T]:
         with self._changed:
             if self._closed:
                 raise StoreError(f"{self._path}: the store is closed")

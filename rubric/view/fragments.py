@@ -28,7 +28,7 @@ def page_of(results: Grades, title: str) -> str:
     return results_page(results, results.summary(), title)
 
 
-def _presented(result: Presented) -> str:
+def _card_of(result: Presented) -> str:
     body: list[object] = []
     for (title, head, texts), (_, _, rows) in zip(result.plain_tables(), result.tables(), strict=True):
         figures = [n for n in range(len(head)) if any(isinstance(row[n], int | float) for row in rows)]
@@ -66,4 +66,4 @@ fragment_of.register(Grades, lambda results: cards(results, results.summary()))
 fragment_of.register(Summary, lambda summary: html.fragment(summary_card(summary)))
 fragment_of.register(Plan, _plan)
 fragment_of.register(Progress, _progress)
-fragment_of.register(Presented, _presented)
+fragment_of.register(Presented, _card_of)
