@@ -8,8 +8,8 @@ Assertions that code decides: one table of their types, from which readers, writ
 | similarity of words and letters | `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
 | runs and fields, in AgentV | `tool-trajectory`, `skill-trigger`, `field-accuracy` |
-| the form of an output | `is-sql`, `contains-sql`, `word-count` |
-| how it ended | `finish-reason` |
+| the form of an output | `is-xml`, `is-html`, `is-sql` and `contains-*` of them, `word-count` |
+| how it ended | `finish-reason`, `perplexity-score` |
 | code | `javascript`, `python`; any of these with a `transform` |
 
 A row of `KINDS` says which keys a type has, which field of the check each of them is, and which systems have it. A
@@ -67,7 +67,7 @@ from rubric.formats.kinds import (
     some,
 )
 from rubric.formats.mcptest.agents import RunExpectation, run_expectation
-from rubric.formats.output_checks import FORMS, FinishReason, Form, form_of, sql_lacks
+from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.tool_calls import Used
@@ -271,6 +271,7 @@ KINDS: dict[str, Kind] = {
         for kind in FORMS
     },
     "finish-reason": Kind(FinishReason, (Key("value", "expected", TEXT),), PROMPTFOO),
+    "perplexity-score": Kind(PerplexityScore, (Key("threshold", "threshold", number(0, 1), None),), PROMPTFOO),
     **{kind: Kind(of, keys, BOTH, make=_calls(kind), said=said) for kind, (of, said, keys) in _CALLS.items()},
     "tool-call-f1": Kind(
         tool_calls.ToolCallF1,

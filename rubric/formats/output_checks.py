@@ -1,24 +1,33 @@
 """
-Graders of the form of an output, and of how it ended: SQL, the number of words, the reason why a model stopped.
+Graders of the form of an output, and of how it ended: markup, SQL, the number of words, the reason why a model stopped.
 
 | type | value | holds if |
 |---|---|---|
+| `is-xml` | none, or `{requiredElements: [a.b]}` | the output is one XML document that has these elements |
+| `contains-xml` | as `is-xml` | elements in it are well formed, and all together have these |
+| `is-html` | none | it is HTML and nothing else: elements known to HTML, closed, without text around them |
+| `contains-html` | none | two signs of HTML are in it, or one of its common elements |
 | `is-sql` | none, or `{databaseType, allowedTables, allowedColumns}` | it is SQL, of these tables and columns alone |
 | `contains-sql` | as `is-sql` | it is SQL, or a fenced block in it is |
 | `word-count` | a number, or `{min, max}` | it has so many words, divided by white space |
 | `finish-reason` | `stop`, `length`, `content_filter`, `tool_calls` | the model stopped for this reason |
+| `perplexity-score` | none; a threshold | 1 / (1 + perplexity), so that more is better |
 
-The rules are those of promptfoo's documentation. SQL is parsed by SQLGlot (the extra `sql`).
+The rules are those of promptfoo's documentation. XML is read by Expat, which loads nothing; a document type with
+declarations of its own is refused. SQL is parsed by SQLGlot (the extra `sql`).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from html.parser import HTMLParser
 from importlib.util import find_spec
 from typing import Any
+from xml.parsers import expat
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 from attrs.converters import optional
 
 from rubric import Candidate, DefinitionError, Matches, RubricError
@@ -29,6 +38,200 @@ SQL_EXTRA = "pip install 'rubric-grade[sql]'"
 
 class UnknownError(RubricError):
     """What a check asks for is not known of the run, or no library can tell it."""
+
+
+# -- XML -----------------------------------------------------------------------------------------------------
+
+
+@define
+class _Element:
+    name: str
+    children: list[_Element] = field(factory=list)
+
+    def has(self, path: list[str]) -> bool:
+        """True if elements lie below each other as *path* says; a number picks one of several of a name, from 0."""
+        found = [self]
+        for step in path:
+            if step.isdecimal() and len(found) > 1:
+                found = found[int(step) : int(step) + 1]
+            else:
+                found = [child for one in found for child in one.children if child.name == step]
+        return bool(found)
+
+
+def _xml(text: str) -> _Element:
+    """
+    Return a root above the document that *text* is.
+
+    Raises:
+        ValueError: It is not well formed, or has a document type with declarations of its own.
+    """
+    root = _Element("")
+    stack = [root]
+    parser = expat.ParserCreate()
+
+    def begin(name: str, _: Any) -> None:
+        stack[-1].children.append(_Element(name))
+        stack.append(stack[-1].children[-1])
+
+    def declared(_: str, __: Any, ___: Any, has_own: int) -> None:
+        if has_own:
+            raise ValueError("its document type has declarations of its own")
+
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = lambda _: stack.pop()
+    parser.StartDoctypeDeclHandler = declared
+    try:
+        parser.Parse(text.strip().removeprefix("\ufeff"), True)  # noqa: FBT003 - its only form
+    except (expat.ExpatError, UnicodeError) as problem:
+        raise ValueError(str(problem)) from None
+    return root
+
+
+_TAG = re.compile(r"<!--|<!\[CDATA\[|<(/?)([^\W\d][\w:.-]*+)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?)(/?)>")
+_LOOSE = re.compile(r"&(?!\w+;|#)")
+_MOST_TAGS = 20_000
+
+
+def _fragments(text: str) -> Iterator[str]:
+    """Yield the outermost elements in *text*, from their opening to their closing tags."""
+    found: list[tuple[int, int]] = []
+    open_: list[tuple[str, int]] = []
+    position = 0
+    for _ in range(_MOST_TAGS):
+        tag = _TAG.search(text, position)
+        if tag is None:
+            break
+        closes, name, _attributes, empty = tag.groups()
+        position = tag.end()
+        if name is None:  # a comment or CDATA, in which no tag is one
+            end = text.find("-->" if tag[0] == "<!--" else "]]>", position)
+            position = len(text) if end < 0 else end + 3
+        elif not closes:
+            if empty:
+                found.append((tag.start(), tag.end()))
+            else:
+                open_.append((name, tag.start()))
+        elif open_ and open_[-1][0] == name:
+            start = open_.pop()[1]
+            while found and found[-1][0] > start:
+                found.pop()
+            found.append((start, tag.end()))
+        else:
+            open_.clear()
+    yield from (text[start:end] for start, end in found)
+
+
+def _is_xml(text: str, value: Mapping[str, Any]) -> str:
+    try:
+        return _lacks([_xml(text)], value)
+    except ValueError as problem:
+        return f"is not well-formed XML: {problem}"
+
+
+def _contains_xml(text: str, value: Mapping[str, Any]) -> str:
+    roots = []
+    for fragment in _fragments(text):
+        try:
+            roots.append(_xml(_LOOSE.sub("&amp;", fragment)))
+        except ValueError:
+            continue
+    return _lacks(roots, value) if roots else "has no well-formed XML in it"
+
+
+def _lacks(roots: list[_Element], value: Mapping[str, Any]) -> str:
+    wanted = value.get("requiredElements") or ()
+    missing = [path for path in wanted if not any(root.has(path.split(".")) for root in roots)]
+    return f"lacks the elements {', '.join(missing)}" if missing else ""
+
+
+# -- HTML ----------------------------------------------------------------------------------------------------
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID = _names("area base br col embed hr img input link meta source track wbr")
+_UNCLOSED = _names("html head body p li dt dd td th tr thead tbody tfoot option optgroup colgroup caption rt rp")
+"""Elements whose end may be left out."""
+
+_CLOSED = _names("""
+    a abbr address article aside audio b bdi bdo blockquote button canvas cite code data datalist del details dfn dialog
+    div dl em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup i iframe ins kbd label legend main
+    map mark math menu meter nav noscript object ol output picture pre progress q ruby s samp script search section
+    select slot small span strong style sub summary sup svg table template textarea time title u ul var video
+""")
+_KNOWN = _VOID | _UNCLOSED | _CLOSED
+_COMMON = re.compile(
+    r"<(?:html|head|body|div|span|p|a|img|h[1-6]|ul|ol|li|table|tr|td|th|form|input|button|script|style|link|meta|br|hr)"
+    r"(?![\w-])[^<>]{0,2000}>",
+    re.IGNORECASE,
+)
+_SIGNS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (_COMMON, 2),
+    (re.compile(r"<!DOCTYPE\s{1,20}html", re.IGNORECASE), 2),
+    (re.compile(r"<[A-Za-z][\w-]*(?:\s[^<>]*)?/>"), 1),
+    (re.compile(r"&(?:[A-Za-z]{2,32}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});"), 1),
+    (re.compile(r"<!--"), 1),
+    (re.compile(r"<[A-Za-z][^<>]*\s[A-Za-z-]+\s?=\s?[\"']"), 1),
+    (re.compile(r"<[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?>"), 1),
+    (re.compile(r"</[A-Za-z][A-Za-z0-9-]*\s?>"), 1),
+)
+"""Signs of HTML, and how much each counts; from 2 on there is some."""
+
+
+def _contains_html(text: str, _: Mapping[str, Any]) -> str:
+    return "" if sum(count for sign, count in _SIGNS if sign.search(text)) > 1 else "has no HTML in it"
+
+
+class _Outline(HTMLParser):
+    """The elements of a page, and whether they are closed and have text around them."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.count = Counter[str]()  # of the open ones
+        self.problem, self.known = "", False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as the parent's
+        self.known = self.known or tag in _KNOWN or "-" in tag
+        if tag not in _VOID:
+            self.open.append(tag)
+            self.count[tag] += 1
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as above
+        self.known = self.known or tag in _KNOWN or "-" in tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.count[tag]:
+            self.problem = self.problem or f"closes <{tag}>, which is not open"
+            return
+        while (last := self.open.pop()) != tag:
+            self.count[last] -= 1
+            if last not in _UNCLOSED:
+                self.problem = self.problem or f"does not close <{last}>"
+        self.count[tag] -= 1
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and not self.open:
+            self.problem = self.problem or "has text outside of its elements"
+
+
+def _is_html(text: str, _: Mapping[str, Any]) -> str:
+    bare = text.strip()
+    if not bare.startswith("<") or not bare.endswith(">") or bare.lower().startswith("<?xml"):
+        return "is not HTML from its first to its last sign"
+    outline = _Outline()
+    try:
+        outline.feed(bare)
+        outline.close()
+    except AssertionError as problem:  # of a declaration that the parser does not know, such as <![x[
+        return f"is not HTML: {shorten(str(problem), 120)}"
+    left = next((tag for tag in outline.open if tag not in _UNCLOSED), "")
+    return outline.problem or (
+        f"does not close <{left}>" if left else "" if outline.known else "has no element of HTML"
+    )
 
 
 # -- SQL -----------------------------------------------------------------------------------------------------
@@ -43,9 +246,7 @@ DIALECTS = {
 """The databases of promptfoo that SQLGlot knows, by their names without capitals."""
 
 _FENCED = re.compile(r"```[ \t]*+(?:sql)?[ \t]*+\n?(.*?)```", re.DOTALL | re.IGNORECASE)
-_RESERVED = frozenset({
-    "select", "from", "where", "group", "order", "having", "insert", "update", "delete", "join", "union", "table",
-})  # fmt: skip
+_RESERVED = _names("select from where group order having insert update delete join union table")
 _PARSED = frozenset({"CREATE", "DROP", "ALTER", "GRANT", "SHOW"})
 """Statements that the parser knows: one of them that it passes over has a slip."""
 
@@ -194,6 +395,10 @@ def _word_count(text: str, value: Mapping[str, Any]) -> str:
 
 
 _FORMS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
+    "is-xml": _is_xml,
+    "contains-xml": _contains_xml,
+    "is-html": _is_html,
+    "contains-html": _contains_html,
     "is-sql": _is_sql,
     "contains-sql": _contains_sql,
     "word-count": _word_count,
@@ -231,11 +436,12 @@ def form_of(kind: str, value: Any) -> Form:
     """
     if kind == "word-count":
         return Form(kind, _counted(value))
-    if value is None:
+    if value is None or (kind.endswith("html") and value == ""):
         return Form(kind)
-    if not isinstance(value, Mapping):
-        raise fields.refuse("value", value, "nothing, or a mapping")
-    known = ["allowedTables", "allowedColumns", "databaseType"]
+    if kind.endswith("html") or not isinstance(value, Mapping):
+        allowed = "nothing" if kind.endswith("html") else "nothing, or a mapping"
+        raise fields.refuse("value", value, allowed)
+    known = ["requiredElements"] if kind.endswith("xml") else ["allowedTables", "allowedColumns", "databaseType"]
     for key, one in value.items():
         if key not in known:
             raise DefinitionError("value", f"{kind} has no {key!r}; it has {', '.join(known)}")
@@ -294,3 +500,28 @@ class FinishReason:
             raise UnknownError(f"it is not known why the model stopped; {cure}")
         found, wanted = (_REASONS.get(said, said) for said in (found, self.expected.lower()))
         return Decided(float(found == wanted), reason=f"the model stopped for {found!r}", passed=found == wanted)
+
+
+@frozen
+class PerplexityScore:
+    """A function for `Holds`: 1 / (1 + perplexity) of the output, which passes from *threshold*, if there is one."""
+
+    threshold: float | None = None
+
+    @property
+    def __name__(self) -> str:
+        return "perplexity-score"
+
+    def __call__(self, candidate: Candidate) -> Decided:
+        """
+        Return the score of *candidate*.
+
+        Raises:
+            UnknownError: Its perplexity is not known.
+        """
+        known = candidate.metrics.perplexity
+        if known is None:
+            raise UnknownError("the perplexity is not known; give the response with `metrics: {perplexity: ...}`")
+        score = 1 / (1 + known)
+        passed = self.threshold is None or score >= self.threshold
+        return Decided(score, reason=f"perplexity {known:.4g}, score {score:.4g}", passed=passed)

@@ -23,7 +23,7 @@ from rubric.formats.assertion_types import ContainsJSON
 from rubric.formats.field_accuracy import Field, FieldAccuracy
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.mcptest.agents import RunExpectation
-from rubric.formats.output_checks import FinishReason, Form
+from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
 from rubric.formats.text_metrics import TextMetric
@@ -68,11 +68,13 @@ IN_FILES: list[Any] = [
     SkillTriggered("pdf", wanted=False),
     RunExpectation("tool_calls[0].args.city", "icontains", "oslo"),
     RunExpectation("tool_calls", "schema", {"type": "array", "minItems": 1}),
-    Form("is-sql", {"allowedTables": ["select::null::a"]}),
+    Form("is-xml", {"requiredElements": ["a.b"]}),
+    Form("contains-html"),
     Form("is-sql", {"databaseType": "MySQL", "allowedTables": ["select::null::a"]}),
     Form("word-count", {"count": 3}),
     Form("word-count", {"min": 1, "max": 3}),
     FinishReason("stop"),
+    PerplexityScore(0.5),
     ToolCallF1(("a", "b")),
     ToolCallF1(("a", "b"), 0.5),
     FieldAccuracy((Field("a.b"), Field("c", "date", formats=("DD/MM/YYYY",), required=False)), strict=True),

@@ -38,7 +38,7 @@ def _document(assertion: Any) -> dict[str, Any]:
 
 WITHOUT_THRESHOLD = {
     "contains": "zzz", "icontains": "zzz", "contains-any": ["zzz"], "regex": "zzz", "equals": "zzz", "is-json": None,
-    "starts-with": "zzz", "ends-with": "zzz", "word-count": 9,
+    "starts-with": "zzz", "ends-with": "zzz", "word-count": 9, "is-xml": None, "contains-html": None,
     "trajectory:tool-used": "search", "skill-used": "search",
 }  # fmt: skip
 
@@ -75,7 +75,9 @@ def test_a_threshold_may_be_written_as_text(kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "bar"), [("latency", -1), ("bleu", -1), ("tool-call-f1", 7), ("similar", "high")])
+@pytest.mark.parametrize(
+    ("kind", "bar"), [("latency", -1), ("bleu", -1), ("tool-call-f1", 7), ("perplexity-score", 7), ("similar", "high")]
+)
 def test_a_wrong_threshold_is_shown_at_its_key(kind: str, bar: Any) -> None:
     """For each family of types alike."""
     with pytest.raises(LoadError, match=r"assert\[0\]\.threshold: expected a number"):
@@ -134,6 +136,7 @@ def test_a_word_for_no_is_an_error_in_our_format_and_a_warning_in_agentv() -> No
         ({"type": "field-accuracy", "fields": [{"path": "a", "required": "no"}]}, r"fields\[0\]\.required"),
         ({"type": "field-accuracy", "fields": [{"path": "a", "mtach": "exact"}]}, r"fields\[0\]\.mtach"),
         ({"type": "tool-call-f1", "value": ["a"], "threshold": 7}, "threshold"),
+        ({"type": "perplexity-score", "threshold": 7}, "threshold"),
         ({"type": "trajectory:tool-used", "value": "x", "any": "yes"}, "any"),
         ({"type": "contains", "vlaue": "x"}, "vlaue"),
         ({"type": "latency", "threshold": -1}, "threshold"),

@@ -1,4 +1,4 @@
-"""SQL, words and how a model stopped: promptfoo's checks of an output, with the cases of its own tests."""
+"""Markup, SQL, words and how a model stopped: promptfoo's checks of an output, with the cases of its own tests."""
 
 from __future__ import annotations
 
@@ -24,6 +24,165 @@ def passes(kind: str, output: str, value: Any = None, **keys: Any) -> bool | Non
     found = evaluate(Candidate(output), rubric_of(kind, value, **keys), "offline")
     assert isinstance(found, Grade), found
     return found.passed
+
+
+# -- XML -----------------------------------------------------------------------------------------------------
+
+XHTML = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "<root><child>Content</child></root>",
+        "  <root/>\n",
+        "\ufeff<root/>",
+        "<!-- before --><root/><!-- after -->",
+        "<!DOCTYPE root><root/>",
+        '<!DOCTYPE root SYSTEM "weird[name].dtd"><root/>',
+        f'{XHTML}<html xmlns="http://www.w3.org/1999/xhtml"><body>&nbsp;</body></html>',
+        '<root xmlns:ns="http://example.com"><ns:child>Content</ns:child></root>',
+    ],
+)
+def test_well_formed_documents_are_xml(output: str) -> None:
+    """One root element with comments, a document type or namespaces passes `is-xml`."""
+    assert passes("is-xml", output)
+    assert not passes("not-is-xml", output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "<root><child>Content</child></root",
+        "<a></b>",
+        "<a><b></a></b>",
+        "<a>text</a><b>more</b>",
+        "<a attr=unquoted>x</a>",
+        "<a/>trailing",
+        '<root attr="1" attr="2"/>',
+        "<root>&undefined;</root>",
+        "",
+        "```xml\n<a/>\n```",
+        '<!DOCTYPE root [<!ENTITY writer "Donald">]><root>&writer;</root>',
+        '<?xml version="1.0" standalone="yes"?><!DOCTYPE root SYSTEM "e.dtd"><root>&external;</root>',
+    ],
+)
+def test_anything_else_is_no_xml(output: str) -> None:
+    """Malformed markup, text around the root, fences and own entities fail `is-xml`."""
+    assert not passes("is-xml", output)
+    assert passes("not-is-xml", output)
+
+
+SHIRT = "<analysis><classification>T-shirt</classification><color>Red</color></analysis>"
+ITEMS = "<root><item><name>First</name></item><item><name>Second</name></item></root>"
+
+
+@pytest.mark.parametrize(
+    ("output", "paths", "passed"),
+    [
+        (SHIRT, ["analysis.classification", "analysis.color"], True),
+        (SHIRT.replace("<color>Red</color>", ""), ["analysis.classification", "analysis.color"], False),
+        ("<root><parent><child></child></parent></root>", ["root.parent.child.grandchild"], False),
+        ("<root><parent><child><grandchild/></child></parent></root>", ["root.parent.child.grandchild"], True),
+        (ITEMS, ["root.item.0.name", "root.item.1.name"], True),
+        (ITEMS, ["root.item.2.name"], False),
+        ("<root><child><![CDATA[<p>text</p>]]></child></root>", ["root.child"], True),
+    ],
+)
+def test_required_elements_are_paths_from_the_root(output: str, paths: list[str], passed: bool) -> None:
+    """Each path must exist; a number in it counts elements of one name."""
+    assert passes("is-xml", output, {"requiredElements": paths}) is passed
+
+
+@pytest.mark.parametrize(
+    ("output", "paths", "passed"),
+    [
+        ("Some text <root><child>Content</child></root> more text", [], True),
+        ("This is just plain text", [], False),
+        ("Text <root><child>Content</child></root> more", ["root.child"], True),
+        ("Text <root><child>Content</child></root> more", ["root.missing"], False),
+        ("<root1>Content</root1> text <root2><child>More</child></root2>", ["root2.child"], True),
+        ("<xml1>content1</xml1> more text <xml2>content2</xml2>", ["xml1", "xml2"], True),
+        ("Text <unclosed><root><child>Content</child></root>", ["root.child"], True),
+        ("Text <élément>Content</élément> more", ["élément"], True),
+        ("<root><!-- </root> --><child>Content</child></root>", ["root.child"], True),
+        ("<root><![CDATA[</root>]]><child>Content</child></root>", ["root.child"], True),
+        ("Text <wrapper><root><child>Content</child></root></wrapper>", ["root.child"], False),
+        ("Say <b>R & D</b>", ["b"], True),
+        ("<a" * 5_000, [], False),
+        ("<!--" * 10_000, [], False),
+        ("<a>" * 1_000 + "</a>" * 1_000, ["a.missing"], False),
+    ],
+)
+def test_xml_is_found_in_other_text(output: str, paths: list[str], passed: bool) -> None:
+    """A well-formed element in prose counts, and hostile input is decided in linear time."""
+    assert passes("contains-xml", output, {"requiredElements": paths} if paths else None) is passed
+
+
+# -- HTML ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "<p>paragraph</p>",
+        '<img src="image.jpg" />',
+        "Some text with <strong>emphasis</strong> in it",
+        "<br />",
+        '<custom-element attr="value">Web component</custom-element>',
+        "<div>&nbsp;</div>",
+        "<!-- comment --><span>text</span>",
+    ],
+)
+def test_html_is_found_by_two_signs(output: str) -> None:
+    """A common element is enough; weaker signs, such as a closing tag or an entity, must be two."""
+    assert passes("contains-html", output)
+    assert not passes("not-contains-html", output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Just plain text",
+        "2 < 3 and 4 > 1",
+        "Math: a < b > c",
+        "< div >",
+        "Generic <example> text",
+        "if (a<b) { return c>d; }",
+        "The price is <$50",
+        "Email me at <john@example.com>",
+        "<custom>",
+        "&amp;",
+        "<!-- comment -->",
+    ],
+)
+def test_one_sign_is_no_html(output: str) -> None:
+    """Comparisons, placeholders, addresses and a lone entity or comment are no HTML."""
+    assert not passes("contains-html", output)
+
+
+@pytest.mark.parametrize(
+    ("output", "passed"),
+    [
+        ("<!DOCTYPE html><html><head><title>T</title></head><body>Text</body></html>", True),
+        ("<div>Content</div>", True),
+        ("<h1>Title</h1><p>Paragraph</p>", True),
+        ('<img src="test.jpg" />', True),
+        ("<ul><li>one<li>two</ul>", True),
+        ("<my-element>x</my-element>", True),
+        ("Just text", False),
+        ("Text before <div>HTML</div> text after", False),
+        ("<p>one</p> and <p>two</p>", False),
+        ('<?xml version="1.0"?><root>...</root>', False),
+        ("<root><child>x</child></root>", False),
+        ("<div>Unclosed div", False),
+        ("<div><span>x</div>", False),
+        ("Here is some HTML: <div>test</div>", False),
+    ],
+)
+def test_html_is_known_elements_and_nothing_around_them(output: str, passed: bool) -> None:
+    """`is-html` wants known elements that are closed, and no text outside of them."""
+    assert passes("is-html", output) is passed
 
 
 # -- SQL -----------------------------------------------------------------------------------------------------
@@ -130,9 +289,11 @@ def test_words_are_counted(output: str, value: Any, passed: bool) -> None:
     [
         ("word-count", {"min": 3, "max": 2}),
         ("word-count", "many"),
+        ("is-xml", "root"),
+        ("is-xml", {"required": ["a"]}),
+        ("is-xml", {"requiredElements": "a"}),
+        ("is-html", "x"),
         ("is-sql", "MySQL"),
-        ("is-sql", {"tables": ["a"]}),
-        ("is-sql", {"allowedTables": "a"}),
     ],
 )
 def test_a_value_that_the_type_cannot_have_is_refused(kind: str, value: Any) -> None:
@@ -165,13 +326,37 @@ def test_the_reason_why_a_model_stopped_is_compared(found: str, expected: str, p
 
 def test_figures_that_are_not_known_leave_the_case_ungraded_with_the_cure() -> None:
     """The reason shows the `metrics` that a candidate needs."""
-    (row,) = Suite("s", [Case("a", rubric_of("finish-reason", "stop"), output="x")]).run("offline")
-    assert (row.status, "metrics: {" in row.reason) == ("ungraded", True)
+    for kind, value in (("finish-reason", "stop"), ("perplexity-score", None)):
+        (row,) = Suite("s", [Case("a", rubric_of(kind, value), output="x")]).run("offline")
+        assert (row.status, "metrics: {" in row.reason) == ("ungraded", True)
 
 
-def test_no_output_takes_more_time_than_its_length() -> None:
-    """This took minutes, where the time grew with the square of the length."""
-    assert passes("contains-sql", "```" + " " * 20_000) is False
+@pytest.mark.parametrize(("threshold", "passed"), [(None, True), (0.2, True), (0.5, False)])
+def test_the_score_by_perplexity_is_higher_for_less(threshold: float | None, passed: bool) -> None:
+    """A perplexity of 3 scores 0.25, and the threshold is a least score."""
+    keys = {} if threshold is None else {"threshold": threshold}
+    candidate = Candidate("x", metrics={"perplexity": 3.0})
+    found = evaluate(candidate, rubric_of("perplexity-score", **keys), "offline")
+    assert (found.passed, found.outcome.score) == (passed, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        ("contains-xml", "<" + "a" * 400_000),
+        ("contains-sql", "```" + " " * 20_000),
+        ("is-html", "<b>" * 100_000 + "</x>" * 100_000),
+    ],
+)
+def test_no_output_takes_more_time_than_its_length(kind: str, output: str) -> None:
+    """Each of these took minutes, or hours, where the time grows with the square or the cube of the length."""
+    assert passes(kind, output) is False
+
+
+def test_a_declaration_that_the_parser_does_not_know_is_no_html() -> None:
+    """An unknown declaration fails `is-html` and raises no error."""
+    assert passes("is-html", "<p>a</p><![x><p>b</p>") is False
+    assert passes("not-is-html", "<p>a</p><![x><p>b</p>") is True
 
 
 @pytest.mark.parametrize(

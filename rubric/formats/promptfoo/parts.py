@@ -39,7 +39,7 @@ class Assertion:
 _GIVEN = "give the judgement as a function: `functions={name: function}` and `type: python`, `value: name`"
 _CURES = {
     r"moderation|guardrails|promptfoo:redteam|^is-safe": "write an llm-rubric that says what is forbidden",
-    r"^(?:not-)?(?:classifier|pi|webhook|ruby|human|perplexity-score|(?:is|contains)-(?:xml|html))\b": _GIVEN,
+    r"^(?:not-)?(?:classifier|pi|webhook|ruby|human)\b": _GIVEN,
     r"^(?:not-)?search-rubric": "give what the search would find as the variable `context`, and write an llm-rubric",
     r"^(?:not-)?trace-": "give the run's calls as `tool_calls`, and write trajectory:step-count or :tool-used",
     r"environment variable": "give its value: `environ={name: value}`, or --env NAME",

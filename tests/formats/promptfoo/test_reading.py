@@ -183,8 +183,8 @@ def test_a_grader_that_we_do_not_have_leaves_its_case_ungraded(kind: str) -> Non
 @pytest.mark.parametrize("kind", sorted(KNOWN - {"assert-set"}))
 def test_each_type_of_promptfoo_is_graded_or_says_what_would_make_it_gradable(kind: str) -> None:
     """Each reason has its cure: in its words, or beside them."""
-    value = {"is-sql": "", "contains-sql": "", "word-count": ", value: 3"}
-    value |= {"max-score": "", "is-json": "", "contains-json": ""}
+    value = {"is-sql": "", "contains-sql": "", "is-xml": "", "contains-xml": "", "word-count": ", value: 3"}
+    value |= {"max-score": "", "is-html": "", "contains-html": "", "is-json": "", "contains-json": ""}
     value |= {
         "trajectory:step-count": ", value: {max: 3}",
         "trajectory:tool-args-match": ", value: {name: a, args: {}}",
