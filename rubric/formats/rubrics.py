@@ -22,6 +22,7 @@ from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric, reading_from
+from rubric.formats.native.rules import rules_schema
 from rubric.formats.native.suite import is_suite
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
@@ -178,5 +179,5 @@ def schema(of: Literal["rubric", "suite"] = "rubric", /) -> dict[str, Any]:
     criterion["properties"] |= {key: row.schema for key, row in ANSWERS.items()}
     given = [{"required": [key]} for key in ANSWERS]
     criterion["oneOf"] = [*given, {"not": {"anyOf": given}}]
-    found["$defs"]["check"] = check_schema()
+    found["$defs"] |= {"check": check_schema(), **rules_schema()}
     return copy.deepcopy(found)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any, assert_never
 
+from attrs import evolve
+
 from rubric.internals.fields import plain_number
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.values import checks
 from rubric.values.candidates import Candidate
-from rubric.values.checks import Check, matches_name
+from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
-from rubric.values.findings import Finding, NotApplicable, Scored, Unjudged
-from rubric.values.matching import misfit
+from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
+from rubric.values.matching import matches_name, misfit
 from rubric.values.requests import Failure, FailureKind
+from rubric.values.rules import Rule, Rules
+from rubric.values.runs import Run, State
+from rubric.values.verdicts import shown
 
 
 def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
@@ -35,7 +40,7 @@ def decide(criterion: Criterion, candidate: Candidate) -> Finding | None:
     return settle(criterion, answer, candidate)
 
 
-def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
+def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:  # noqa: C901 - a case for each check
     """Return the finding of *criterion*, whose answer is *check*; Unjudged if the check cannot be decided."""
     match check:
         case checks.Decided():
@@ -55,6 +60,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():
             return Unjudged(criterion.id, forbidden(criterion, check))
+        case Rule() | Rules():
+            return _ruled(criterion, check, candidate)
         case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
@@ -96,6 +103,29 @@ def _limited(criterion: Criterion, check: checks.Within, candidate: Candidate) -
     kept = {name: took[name] <= limit for name, limit in check.limits.items()}
     said = [f"{name} {took[name]:g} {'<=' if kept[name] else '>'} {limit:g}" for name, limit in check.limits.items()]
     return Scored(criterion.id, sum(kept.values()) / len(kept), all(kept.values()), "; ".join(said))
+
+
+_MOST_QUOTED = 20
+"""Steps that are evidence of a broken rule; the reason counts the rest."""
+
+
+def _ruled(criterion: Criterion, check: Rule | Rules, candidate: Candidate) -> Finding:
+    """Return the finding of *criterion*, a rule over the run; what must not be is not there if it is so vacuously."""
+    verdict = check.judge(_with_files(candidate))
+    if verdict.met is None:
+        return _undecided(criterion, "unsupported", verdict.reason)
+    met = verdict.met and not (verdict.vacuous and criterion.is_unwanted)
+    steps = [(shown(one.event), one.step) for one in verdict.breaches[:_MOST_QUOTED] if one.event]
+    evidence = tuple(Evidence(text, 0, len(text), f"step {step}") for text, step in steps)
+    return Scored(criterion.id, float(met), met, verdict.reason, evidence)
+
+
+def _with_files(candidate: Candidate) -> Run:
+    """Return the run of *candidate*, with its files and changes as the state after it."""
+    after = {f"file:{name}": text for name, text in candidate.files.items()}
+    after |= {"file_changes": candidate.file_changes} if candidate.file_changes else {}
+    run = getattr(candidate, "run", None) or Run([*candidate.messages, *candidate.tool_calls])
+    return evolve(run, events=(*run.events, State(after))) if after else run
 
 
 def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
@@ -143,6 +173,8 @@ def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901
         case (
             checks.Decided()
             | checks.Holds()
+            | Rule()
+            | Rules()
             | checks.Unsupported()
             | checks.Script()
             | checks.Within()

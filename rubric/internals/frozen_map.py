@@ -35,6 +35,12 @@ class FrozenMap(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __eq__(self, other: object) -> bool:
+        return self._items == other._items if type(other) is FrozenMap else super().__eq__(other)
+
+    def get(self, key: str, default: Any = None) -> Any:  # that of `Mapping` looks the key up by an exception
+        return self._items.get(key, default)
+
     def __hash__(self) -> int:
         return hash(frozenset(self._items.items()))
 

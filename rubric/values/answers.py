@@ -44,6 +44,15 @@ class Answer:
     __slots__ = ()
 
 
+class Check(Answer):
+    """The parent of all checks. A check reads the candidate's output, or its run."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+
 EVEN = 0.5
 """Where yes begins, for a score that means yes or no."""
 

@@ -15,8 +15,9 @@ from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
-from rubric.values.answers import Answer
-from rubric.values.matching import check_schema, matches, misfit, pattern
+from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
+from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern
+from rubric.values.rules import Matcher, Rule, Rules
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -41,15 +42,6 @@ def launcher_of(value: object) -> Launcher | None:
     """Return what starts programs in *value*, an answer or what a criterion is asked of; None if nothing does."""
     found = value.function if isinstance(value, Holds) else value
     return found if isinstance(found, Launcher) and found.scripts else None
-
-
-class Check(Answer):
-    """The parent of all checks. A check reads the candidate's output, or its tool calls."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        raise NotImplementedError
 
 
 _described = partial(shorten, limit=60)
@@ -211,16 +203,6 @@ def _as_tools(value: Iterable[str]) -> tuple[str, ...]:
     if not tools or not all(tool.strip() for tool in tools):
         raise refuse("tools", value, "a list of names of tools, none of them empty")
     return tools
-
-
-def matches_name(name: str, called: str) -> bool:
-    """True if *name* is that of the tool *called*; it may have `*` and `?`, and case does not matter."""
-    if name == called:  # most are; it needs no pattern
-        return True
-    wild = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name)
-    return matches(
-        f"(?is)^{wild}$", called
-    )  # RE2, whose time is linear: the one comes from a file, the other from a run
 
 
 @guided_class
@@ -459,6 +441,8 @@ AnyCheck = (
     | FitsSchema
     | Calls
     | Trajectory
+    | Rule
+    | Rules
     | Within
     | Similar
     | Holds
@@ -474,13 +458,15 @@ _LONGEST_WORDING = 3
 
 def as_check(value: object, field: str = "check") -> Check:
     """
-    Return *value* as a check: a short text is looked for, a function decides.
+    Return *value* as a check: a short text is looked for, a function decides, `call(...)` must occur in the run.
 
     Raises:
         DefinitionError: It is none, or a sentence, which a judge may have to decide.
     """
     if isinstance(value, Check):
         return value
+    if isinstance(value, Matcher):
+        return value.at_least(1)
     if isinstance(value, str) and value.strip():
         if len(value.split()) > _LONGEST_WORDING:
             cure = f"if these words must occur, give Contains({value!r}); if a judge decides, rubric.expects({value!r})"

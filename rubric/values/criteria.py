@@ -27,9 +27,8 @@ from rubric.values.checks import (
     Within,
     as_check,
     launcher_of,
-    matches_name,
 )
-from rubric.values.matching import matches, pattern
+from rubric.values.matching import matches, matches_name, pattern
 
 if TYPE_CHECKING:
     import re as regex

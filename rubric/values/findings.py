@@ -23,7 +23,7 @@ class Evidence(NoTruth):
         start: Where it starts in *where*, in characters; None where it was not found.
         end: Where it ends.
         where: Which part of the candidate holds it: `output`, `run` (messages, tool calls, file changes), `turn 2`,
-            `tool calls`, or the name of a file.
+            `tool calls`, `step 3` of the run, or the name of a file.
     """
 
     _truth = ".verified"

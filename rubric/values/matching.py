@@ -79,6 +79,14 @@ def matches(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(clean) is not None
 
 
+def matches_name(name: str, called: str) -> bool:
+    """True if *name* is that of the tool *called*; it may have `*` and `?`, and case does not matter."""
+    if name in (called, "*"):  # most are; it needs no pattern
+        return True
+    wild = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name)
+    return matches(f"(?is)^{wild}$", called)  # RE2 is linear: the one is of a file, the other of a run
+
+
 def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield where *pattern* is found in the first million characters of *text*."""
     clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")

@@ -184,12 +184,14 @@ class Run(Shown):
         events: In the order in which they happened.
         agent: The name of the agent.
         model: The name of its model.
+        complete: False if the log ends before the run did. Then no rule is kept by what is not there.
         metadata: What else the log has. No judge is shown it.
     """
 
     events: tuple[Event, ...] = field(default=(), converter=_as_events)
     agent: str = field(default="", kw_only=True, validator=fields.string)
     model: str = field(default="", kw_only=True, validator=fields.string)
+    complete: bool = field(default=True, kw_only=True, validator=fields.flag)
     metadata: FrozenMap = _metadata
 
     def steps(self, before: str = "") -> Iterator[tuple[str, Event]]:
@@ -197,5 +199,5 @@ class Run(Shown):
         for number, event in enumerate(self.events, 1):
             step = f"{before}{number}"
             yield step, event
-            if isinstance(event, SubRun):
+            if type(event) is SubRun:
                 yield from event.run.steps(f"{step}.")

@@ -54,6 +54,7 @@ from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Un
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
 from rubric.values.rubrics import AnyAnswer
+from rubric.values.rules import Rule, Rules, call
 from rubric.values.trees import DecisionTree
 
 JUDGED: dict[type, Answer] = {
@@ -76,6 +77,8 @@ CHECKS: dict[type, Answer] = {
     FitsSchema: FitsSchema({"type": "string"}),
     Calls: Calls("search"),
     Trajectory: Trajectory(["search"]),
+    Rule: call("search").at_least(1),
+    Rules: call("search").at_least(1) & call("delete_*").never(),
     Similar: Similar("words"),
     Within: Within(tool_calls=3),
     Holds: Holds(lambda candidate: True),

@@ -12,6 +12,7 @@ from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of, schema_of
+from rubric.formats.native.rules import read_rules
 from rubric.internals.fields import suggest
 from rubric.values import checks
 from rubric.values.checks import Check
@@ -109,6 +110,7 @@ CHECKS: dict[Any, Callable[[Any], Check]] = {
     **{name: _ROWS[name].reader() for name in _FIRST},
     "fits_schema": lambda data: checks.FitsSchema(fields.read_free(data)),
     **{name: row.reader() for name, row in _ROWS.items() if name not in _FIRST},
+    "run": read_rules,
     "assertion": _read_assertion,
 }
 """The reader of each check but `is_json`, which has no fields, in the order of messages."""
@@ -172,5 +174,7 @@ def check_schema() -> Data:
     fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
     assertion = schema_of("An assertion of promptfoo or AgentV.", assertion_schema())
     rows = {name: row.schema() for name, row in _ROWS.items()}
-    one = mapping_of((), **rows, fits_schema=fits, assertion=assertion)
+    rule: Data = {"$ref": "#/$defs/rule"}
+    rules = schema_of("What the run must keep.", rule, {"type": "array", "items": rule, "minItems": 1})
+    one = mapping_of((), **rows, fits_schema=fits, run=rules, assertion=assertion)
     return {"anyOf": [{"const": "is_json"}, {**one, "minProperties": 1, "maxProperties": 1}]}

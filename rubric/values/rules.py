@@ -1,0 +1,463 @@
+"""
+Rules over runs: what must happen, what must not, and in which order. A rule is a check, and a value.
+
+    call("refund").needs(call("verify"), same="order")
+    call("account_*").never().after(call("logout")).until(call("login"))
+
+The words are the patterns and scopes of Dwyer, Avrunin and Corbett (ICSE 1999), over finite runs as in DECLARE (Pesic,
+Schonenberg and van der Aalst, EDOC 2007; De Giacomo and Vardi, IJCAI 2013), with data as in MP-DECLARE (Burattin, Maggi
+and Sperduti, 2016). Of a run that is cut short, a rule is kept or broken only if nothing that may follow could change
+that, and unknown otherwise (LTL3: Bauer, Leucker and Schallhart, 2011). A rule reads the events once, in their order,
+those of sub-agents after the event that started them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, get_args
+
+from attrs import Attribute, evolve, field, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals import fields
+from rubric.internals.fields import Shown, refuse
+from rubric.internals.frozen_map import FrozenMap, freeze, thaw
+from rubric.internals.guided import guided_class
+from rubric.internals.text import as_json, shorten
+from rubric.values.answers import Check
+from rubric.values.matching import check_pattern, matches, matches_name, pattern
+from rubric.values.runs import Event, Message, Run, State, ToolCall
+from rubric.values.verdicts import Test, Verdict, both, judge
+
+_pattern = fields.optional(pattern)
+_agent = fields.optional(fields.string)
+_short = partial(shorten, limit=100)
+
+
+def _as_patterns(value: Mapping[str, str]) -> FrozenMap:
+    patterns = fields.as_map("matches", value)
+    for name, one in patterns.items():
+        check_pattern(f"matches.{name}", one)
+    return patterns
+
+
+def _is_of(named: str | None, agent: str) -> bool:
+    return named is None or named == agent or (named != "" and matches_name(named, agent))
+
+
+class Matcher(Shown):
+    """Which events are meant; the parent of `call`, `said` and `state`. Its methods make rules."""
+
+    __slots__ = ()
+    _maker: ClassVar[str]
+    is_state: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return Shown.__repr__(self).replace(type(self).__name__, self._maker, 1)
+
+    def test(self) -> Test:
+        """Return a function that is true for the events that are meant."""
+        raise NotImplementedError
+
+    def kin(self) -> Test:
+        """Return a function that is true for the events among which `first`, `last` and `always` look."""
+        raise NotImplementedError
+
+    def needs(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+        """
+        Return the rule that each of these has one of *other* before it (Dwyer's precedence).
+
+        Args:
+            other: Events, or the name of a tool.
+            same: An argument that both calls share: `"order"`; `"order=id"`, where it has another name in *other*;
+                `"arguments"`, for all. A call without the argument shares it with none.
+            within: The most messages and calls between the two.
+        """
+        return Rule("needs", self, as_matcher(other, "other"), same=same, within=within)
+
+    def needs_one(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+        """Return the rule that each of these has one of *other* before it for itself (alternate precedence)."""
+        return Rule("needs_one", self, as_matcher(other, "other"), same=same, within=within)
+
+    def then(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+        """Return the rule that one of *other* follows each of these (response)."""
+        return Rule("then", self, as_matcher(other, "other"), same=same, within=within)
+
+    def never(self) -> Rule:
+        """Return the rule that there are none of these (absence)."""
+        return Rule("never", self)
+
+    def at_most(self, count: int, *, same: str = "") -> Rule:
+        """Return the rule that there are at most *count*, of one tool with the *same* argument (bounded existence)."""
+        return Rule("at_most", self, count=count, same=same)
+
+    def at_least(self, count: int = 1) -> Rule:
+        """Return the rule that there are at least *count* (existence)."""
+        return Rule("at_least", self, count=count)
+
+    def first(self) -> Rule:
+        """Return the rule that the first call is one of these; of messages, the first of their role (init)."""
+        return Rule("first", self)
+
+    def last(self) -> Rule:
+        """Return the rule that the last call is one of these; of messages, the last of their role (end)."""
+        return Rule("last", self)
+
+    def always(self) -> Rule:
+        """Return the rule that all calls are of these; of messages, all of their role (universality)."""
+        return Rule("always", self)
+
+
+@guided_class
+@frozen(repr=False)
+class CallMatcher(Matcher):
+    """
+    Calls of tools, for rules: `call("refund").needs(call("verify"), same="order")`.
+
+    Args:
+        name: Of the tool; `*` and `?` match other letters, and case does not matter.
+        arguments: Arguments that the call has, with these values.
+        matches: A pattern (RE2 syntax) for each of these arguments, found in its text, or in its JSON.
+        result: A pattern that is found in what came back.
+        failed: Whether it failed; None: either.
+        agent: Who called it, with `*` and `?`; `""` is an agent without a name, None is any.
+    """
+
+    _maker = "call"
+
+    name: str = field(default="*", validator=fields.text)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
+    matches: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_patterns)
+    result: str | None = field(default=None, kw_only=True, validator=_pattern)
+    failed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
+    agent: str | None = field(default=None, kw_only=True, validator=_agent)
+
+    def test(self) -> Test:
+        known = dict[str, bool]()
+        is_plain = self == CallMatcher(self.name)
+
+        def fits(event: Event, agent: str) -> bool:
+            if type(event) is not ToolCall:
+                return False
+            named = known.get(event.name)
+            if named is None:  # a run calls few tools, and calls them often
+                named = known[event.name] = matches_name(self.name, event.name)
+            return named and (is_plain or self._holds(event, agent))
+
+        return fits
+
+    def _holds(self, called: ToolCall, agent: str) -> bool:
+        given = called.arguments
+        return (
+            _is_of(self.agent, called.agent or agent)
+            and self.failed in (None, called.error != "")
+            and all(name in given and given[name] == value for name, value in self.arguments.items())
+            and all(name in given and matches(one, _text(given[name])) for name, one in self.matches.items())
+            and (self.result is None or (called.result is not None and matches(self.result, _text(called.result))))
+        )
+
+    def kin(self) -> Test:
+        named = self.agent
+        return lambda event, agent: type(event) is ToolCall and (named is None or _is_of(named, event.agent or agent))
+
+    def __str__(self) -> str:
+        with_ = [f"{name} {_short(repr(thaw(value)))}" for name, value in self.arguments.items()]
+        with_ += [f"{name} like {one}" for name, one in self.matches.items()]
+        with_ += [] if self.result is None else [f"a result like {self.result}"]
+        how = {None: "", True: " that failed", False: " that did not fail"}[self.failed]
+        name = "any tool" if self.name == "*" else self.name
+        return f"call of {name}{' with ' if with_ else ''}{', '.join(with_)}{how}{_by(self.agent)}"
+
+
+@guided_class
+@frozen(repr=False)
+class MessageMatcher(Matcher):
+    r"""
+    Messages, for rules: `call("refund").needs(said("user", r"(?i)\byes\b"))`.
+
+    Args:
+        role: Who said it: `user`, `assistant`, or another role of the run.
+        matches: A pattern (RE2 syntax) that is found in it.
+        agent: As of `call`.
+    """
+
+    _maker = "said"
+
+    role: str = field(default="*", validator=fields.text)
+    matches: str | None = field(default=None, validator=_pattern)
+    agent: str | None = field(default=None, kw_only=True, validator=_agent)
+
+    def test(self) -> Test:
+        is_kin, wanted = self.kin(), self.matches
+        return lambda event, agent: is_kin(event, agent) and (wanted is None or matches(wanted, event.content))  # type: ignore[union-attr]
+
+    def kin(self) -> Test:
+        return lambda event, agent: (
+            type(event) is Message
+            and (self.role in ("*", event.role) or matches_name(self.role, event.role))
+            and (self.agent is None or _is_of(self.agent, event.name or agent))
+        )
+
+    def __str__(self) -> str:
+        like = "" if self.matches is None else f" like {self.matches}"
+        return f"message{'' if self.role == '*' else f' of the {self.role}'}{like}{_by(self.agent)}"
+
+
+@guided_class
+@frozen(repr=False)
+class StateMatcher(Matcher):
+    """
+    Recorded states, for rules: `state("balance", 20).at_end()`. A rule about one that was not recorded is unknown.
+
+    After the run, `file:NAME` is the text of a file of the candidate, and `file_changes` its diff.
+
+    Args:
+        name: Of the value in `State(values)`.
+        value: What it is.
+        low: The least that it is.
+        high: The most that it is.
+        matches: A pattern (RE2 syntax) that is found in its text, or in its JSON.
+    """
+
+    _maker = "state"
+    is_state = True
+
+    name: str = field(validator=fields.text)
+    value: Any = field(default=..., converter=freeze)
+    low: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(-1e300, 1e300)))
+    high: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(-1e300, 1e300)))
+    matches: str | None = field(default=None, kw_only=True, validator=_pattern)
+
+    def test(self) -> Test:
+        is_kin = self.kin()
+        return lambda event, agent: is_kin(event, agent) and self._holds(event.values[self.name])  # type: ignore[union-attr]
+
+    def _holds(self, found: Any) -> bool:
+        if self.low is not None or self.high is not None:
+            number = fields.plain_number(found)
+            low, high = (-1e400 if self.low is None else self.low), (1e400 if self.high is None else self.high)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
+                return False
+        return self.value in (..., found) and (self.matches is None or matches(self.matches, _text(found)))
+
+    def kin(self) -> Test:
+        return lambda event, _: type(event) is State and self.name in event.values
+
+    def at_end(self) -> Rule:
+        """Return the rule that the last known value is as said."""
+        return self.last()
+
+    def after(self, event: Matcher | str) -> Rule:
+        """Return the rule that each value that is known after *event* is as said; `until` and `before` end it."""
+        return self.always().after(event)
+
+    def unchanged(self) -> Rule:
+        """Return the rule that the value stays as it was."""
+        return Rule("unchanged", self)
+
+    @property
+    def is_bare(self) -> bool:
+        """True if any value is meant."""
+        return self == StateMatcher(self.name)
+
+    def __str__(self) -> str:
+        how = [] if self.value is ... else [f"of {_short(repr(thaw(self.value)))}"]
+        how += [f"{word} {limit:g}" for word, limit in (("from", self.low), ("to", self.high)) if limit is not None]
+        how += [] if self.matches is None else [f"like {self.matches}"]
+        return " ".join([f"state {self.name}", *how])
+
+
+def _by(agent: str | None) -> str:
+    return "" if agent is None else f" by {agent or 'the agent without a name'}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else as_json(thaw(value))
+
+
+call, said, state = CallMatcher, MessageMatcher, StateMatcher
+
+
+def as_matcher(value: object, field: str = "event") -> Matcher:
+    """Return *value* as a matcher: a text is the name of a tool."""
+    if isinstance(value, str):
+        return CallMatcher(value)
+    if not isinstance(value, Matcher):
+        raise refuse(field, value, "call(...), said(...), state(...), or the name of a tool")
+    return value
+
+
+Kind = Literal[
+    "needs", "needs_one", "then", "never", "at_most", "at_least", "first", "last", "always", "unchanged"
+]  # fmt: skip
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+PAIRS: Final = ("needs", "needs_one", "then")
+COUNTS: Final = ("at_most", "at_least")
+
+
+def _matcher(_: Any, attribute: Attribute[Any], value: object) -> None:
+    as_matcher(None if isinstance(value, str) else value, attribute.name)
+
+
+_optional_matcher = fields.optional(_matcher)
+
+
+@guided_class
+@frozen(repr=False)
+class Rule(Check, Shown):
+    """
+    A rule over a run, made by `call`, `said` or `state`: `call("search").at_most(3)`.
+
+    It holds of the whole run, or of the parts that these cut out of it (Dwyer's scopes): `before(r)`, up to the first
+    r, if there is one; `after(q)`, from the first q on; `after(q).before(r)`, between each q and the next r;
+    `after(q).until(r)`, likewise, where the last r may be missing; `until(r)`, from the start. The events that bound a
+    part are not in it; an event that is both ends one part and begins the next.
+
+    `rule & other` are both. `rule.judge(run)` is what it says of a run.
+
+    Args:
+        kind: The name of the method that makes it.
+        event: The events that it speaks of.
+        other: The events that they need, or that follow them.
+        count: The bound of `at_most` and `at_least`.
+        same: The argument that both share.
+        within: The most messages and calls between both.
+        start: What begins a part.
+        end: What ends it.
+        must_end: Whether a part without an end is none.
+    """
+
+    kind: Kind = field(validator=fields.one_of(*KINDS))
+    event: Matcher = field(validator=_matcher)
+    other: Matcher | None = field(default=None, validator=_optional_matcher)
+    count: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(0)))
+    same: str = field(default="", kw_only=True, validator=fields.string)
+    within: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(0)))
+    start: Matcher | None = field(default=None, kw_only=True, validator=_optional_matcher)
+    end: Matcher | None = field(default=None, kw_only=True, validator=_optional_matcher)
+    must_end: bool = field(default=False, kw_only=True, validator=fields.flag)
+
+    def __attrs_post_init__(self) -> None:
+        for name, kinds in (("other", PAIRS), ("count", COUNTS)):
+            if (getattr(self, name) is not None) != (self.kind in kinds):
+                raise DefinitionError(name, f"it goes with {', '.join(kinds)}, and with no other rule: {self.kind}")
+        if self.kind == "at_least" and not self.count:
+            raise DefinitionError("count", "at least 0 is always so; give 1 or more")
+        if self.same and self.kind not in (*PAIRS, "at_most"):
+            raise DefinitionError("same", f"it goes with {', '.join(PAIRS)}, at_most; with {self.kind} take it out")
+        if self.within is not None and self.kind not in PAIRS:
+            raise DefinitionError("within", f"it goes with {', '.join(PAIRS)}; with {self.kind} take it out")
+        for one in (self.event, self.other) if self.same else ():
+            if not isinstance(one, CallMatcher | None):
+                message = f"only calls have arguments, and {one} is none; take it out, or put the value into a pattern"
+                raise DefinitionError("same", message)
+        if self.same and not all(part.strip() for part in self.same.split("=", 1)):
+            raise refuse("same", self.same, "the name of an argument, 'a=b' for two names, or 'arguments' for all")
+        self._check_state()
+
+    def _check_state(self) -> None:
+        if isinstance(self.event, StateMatcher):
+            name = self.event.name
+            if self.event.is_bare and self.kind in ("first", "last", "always"):
+                message = f"any {name} would do; say which one: state({name!r}, 20), or state({name!r}).unchanged()"
+                raise DefinitionError("event", message)
+            if not self.event.is_bare and self.kind == "unchanged":
+                raise DefinitionError("event", f"any {name} may stay as it was; write state({name!r}).unchanged()")
+        elif self.kind == "unchanged":
+            raise DefinitionError(
+                "event", f"only a state is unchanged: state('balance').unchanged(), got {self.event!r}"
+            )
+
+    def after(self, event: Matcher | str) -> Rule:
+        """Return the rule for what comes after the first *event*; with an end, after each that begins a part."""
+        return self._bounded("start", event)
+
+    def until(self, event: Matcher | str) -> Rule:
+        """Return the rule for what comes before *event*, or before the end of the run where there is none."""
+        return self._bounded("end", event)
+
+    def before(self, event: Matcher | str) -> Rule:
+        """Return the rule for what comes before *event*, where there is one; else there is nothing to keep."""
+        return self._bounded("end", event, must_end=True)
+
+    def _bounded(self, name: str, event: Matcher | str, **more: Any) -> Rule:
+        if (bound := getattr(self, name)) is not None:
+            word = "after" if name == "start" else "before" if self.must_end else "until"
+            raise DefinitionError(name, f"this rule has {word}({bound!r}) already; a part has one {name}")
+        more[name] = as_matcher(event, name)
+        return evolve(self, **more)
+
+    def judge(self, run: Run) -> Verdict:
+        """Return what the rule says of *run*, in one pass over its events."""
+        return judge(self, run)
+
+    def __and__(self, other: Rule | Rules) -> Rules:
+        return Rules([self, other]) if isinstance(other, Rule) else Rules([self, *other.rules])
+
+    def __str__(self) -> str:
+        what, other, times = str(self.event), str(self.other), f"{self.count} time{'s' * (self.count != 1)}"
+        said = {
+            "needs": f"{what} needs {other} before it",
+            "needs_one": f"{what} needs one {other} before it for itself",
+            "then": f"{what} is followed by {other}",
+            "never": f"no {what}",
+            "at_most": f"{what} at most {times}",
+            "at_least": f"{what} at least {times}",
+            "first": f"{what} first",
+            "last": f"{what} last",
+            "always": f"always {what}",
+            "unchanged": f"{what} unchanged",
+        }[self.kind]
+        end = "" if self.end is None else f" {'before' if self.must_end else 'until'} {self.end}"
+        return f"{said}{self.bond}{'' if self.start is None else f' after {self.start}'}{end}"
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The names of the states that it is about."""
+        given = (self.event, self.other, self.start, self.end)
+        return tuple(one.name for one in given if isinstance(one, StateMatcher))
+
+    @property
+    def is_conditional(self) -> bool:
+        """True if it says something of each of its events, so that without any it is kept vacuously."""
+        return self.kind in (*PAIRS, "at_most", "always")
+
+    @property
+    def bond(self) -> str:
+        """What both events share, in words."""
+        same = "all arguments the same" if self.same == "arguments" else f"the same {self.same}"
+        near = "" if self.within is None else f", at most {self.within} messages and calls between"
+        return (f" with {same}" if self.same else "") + near
+
+    def __repr__(self) -> str:
+        given = [*map(repr, filter(None, (self.other,)))] + [str(self.count)] * (self.count is not None)
+        given += [f"same={self.same!r}"] * bool(self.same) + [f"within={self.within}"] * (self.within is not None)
+        after = f".after({self.start!r})" if self.start else ""
+        end = f".{'before' if self.must_end else 'until'}({self.end!r})" if self.end else ""
+        return f"{self.event!r}.{self.kind}({', '.join(given)}){after}{end}"
+
+
+def _as_rules(value: Iterable[Rule]) -> tuple[Rule, ...]:
+    rules = fields.as_tuple("rules", value, Rule, "rules")
+    if not rules:
+        raise refuse("rules", value, "at least one rule")
+    return rules
+
+
+@guided_class
+@frozen(repr=False)
+class Rules(Check, Shown):
+    """Several rules over a run, all of which it must keep: `call("edit").needs("read") & call("submit").last()`."""
+
+    rules: tuple[Rule, ...] = field(converter=_as_rules)
+
+    def judge(self, run: Run) -> Verdict:
+        """Return what the rules say of *run*: it breaks them if it breaks one."""
+        return both([rule.judge(run) for rule in self.rules])
+
+    def __and__(self, other: Rule | Rules) -> Rules:
+        return Rules([*self.rules, *(other.rules if isinstance(other, Rules) else [other])])
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.rules))

@@ -1,0 +1,325 @@
+"""What rules say of runs: each of `values.rules` reads the events once, and names those that break it."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import chain, count, repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, frozen
+
+from rubric.internals.containers import NoTruth
+from rubric.internals.frozen_map import thaw
+from rubric.internals.text import as_json, shorten
+from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
+
+if TYPE_CHECKING:
+    from rubric.values.rules import Rule
+
+Test = Callable[[Event, str], bool]
+"""Whether an event, of the agent of a name, is meant."""
+
+Place = tuple[int, Event, str]
+"""An event with its number and the name of the agent in whose run it is."""
+
+Broken = Iterator[tuple[int, str]]
+"""The numbers of events that break a rule, and why."""
+
+_ACTS: Final = frozenset({Message, ToolCall})
+"""What `within` counts: what somebody said or did."""
+
+_ALL, _END, _LACKING = "arguments", sys.maxsize, object()
+"""The name that stands for all arguments; the number of what is missing; the key of a call without the argument."""
+
+_LONGEST, _MOST_SAID = 120, 5
+
+
+@frozen
+class Breach:
+    """
+    One breach of a rule.
+
+    Args:
+        step: Of the event, as in `Run.steps`; empty where something is missing at the end.
+        event: The event; None at the end.
+        why: How it breaks the rule.
+    """
+
+    step: str
+    event: Event | None
+    why: str
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {shown(self.event)}: {self.why}" if self.event else self.why
+
+
+@frozen
+class Verdict(NoTruth):
+    """
+    What a rule says of a run.
+
+    Args:
+        met: Whether the run keeps it; None if that is unknown.
+        reason: Why.
+        breaches: Where it is broken, in the order of the events.
+        vacuous: Whether it is kept only since nothing happened that it speaks of.
+    """
+
+    _truth = ".met"
+
+    met: bool | None
+    reason: str
+    breaches: tuple[Breach, ...] = ()
+    vacuous: bool = False
+
+
+def both(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on all rules: broken if one is, else unknown if one is."""
+    met = [one.met for one in verdicts]
+    kept = False if False in met else None if None in met else True
+    telling = [one.reason for one in verdicts if one.met is kept]
+    breaches = tuple(breach for one in verdicts for breach in one.breaches)
+    return Verdict(kept, "; ".join(telling), breaches, all(one.vacuous for one in verdicts))
+
+
+def places(run: Run, numbers: Iterator[int], agent: str = "") -> Iterator[Place]:
+    """Yield each event with its number and the name of the agent in whose run it is, in the order of `Run.steps`."""
+    agent = run.agent or agent
+    for event in run.events:
+        yield next(numbers), event, agent
+        if type(event) is SubRun:
+            yield from places(event.run, numbers, event.agent)
+
+
+def is_complete(run: Run) -> bool:
+    """True if neither *run* nor a run in it was cut short."""
+    return run.complete and all(is_complete(one.run) for one in run.events if type(one) is SubRun)
+
+
+def shown(event: Event) -> str:
+    """Return *event* on one short line."""
+    match event:
+        case ToolCall():
+            said = f"{event.name}({as_json(thaw(event.arguments)) if event.arguments else ''})"
+        case Message():
+            said = f"{event.role}: {event.content}"
+        case State():
+            said = f"state {as_json(thaw(event.values))}"
+        case SubRun():
+            said = f"run of {event.agent}"
+    return shorten(said, _LONGEST)
+
+
+def judge(rule: Rule, run: Run) -> Verdict:
+    """Return what *rule* says of *run*."""
+    complete, known, opened = is_complete(run), dict[str, Any](), 0
+    events = places(run, count())
+    events = _noted(events, known) if rule.states else events
+    parts, broken, settled = list[_Part](), list[tuple[int, str]](), False
+    for opened, part in enumerate(_parts(rule, events, known), 1):  # noqa: B007 - it is used below
+        part.is_cut = not complete
+        breaks = [*_KINDS[rule.kind](rule, part)]
+        settled = part.ended_by is not None or (part.settled and not breaks)
+        if part.ended_by or not rule.must_end:
+            parts.append(part)
+            broken += breaks
+    deque(events, maxlen=0)  # for the states after the last part
+    if unknown := next((name for name in rule.states if name not in known), ""):
+        return Verdict(met=None, reason=f"{rule}: unknown, since the state {unknown} was not recorded")
+    if broken:
+        wanted = {at for at, _ in broken}
+        steps = [step for number, step in enumerate(run.steps()) if number in wanted]
+        found = zip(chain(steps, repeat(("", None))), sorted(broken), strict=False)
+        breaches = tuple(Breach(*step, why) for step, (_, why) in found)
+        more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
+        said = "; at ".join(map(str, breaches[:_MOST_SAID]))
+        return Verdict(met=False, reason=f"{rule}: broken at {said}{more}", breaches=breaches)
+    if not complete and not (settled and (rule.start is None or rule.end is None)):  # else another part may begin
+        return Verdict(met=None, reason=f"{rule}: unknown, since the run was cut short")
+    if any(part.is_unrecorded for part in parts):
+        return Verdict(met=None, reason=f"{rule}: unknown, since the state was not recorded there")
+    lacks = None if parts else rule.end if opened else rule.start
+    if parts and rule.is_conditional and not any(part.seen for part in parts):
+        lacks = rule.event
+    why = "kept" if lacks is None else f"kept vacuously, since there is no {lacks}"
+    return Verdict(met=True, reason=f"{rule}: {why}", vacuous=lacks is not None)
+
+
+@define
+class _Part:
+    """
+    A part of a run, which is read once.
+
+    Args:
+        events: The rest of the run.
+        ends: Whether an event ends the part.
+        known: The states as they were before the event that is read.
+        is_cut: Whether the run was cut short, so that a part without an end may go on.
+        ended_by: The event that ended it.
+        seen: How many of the events that the rule speaks of are in it.
+        settled: Whether nothing that may follow in it can break the rule.
+        is_unrecorded: Whether the rule is about a state that was not recorded in it.
+    """
+
+    events: Iterator[Place]
+    ends: Test | None
+    known: dict[str, Any]
+    is_cut: bool = False
+    ended_by: Place | None = None
+    seen: int = 0
+    settled: bool = False
+    is_unrecorded: bool = False
+
+    def __iter__(self) -> Iterator[Place]:
+        return self.events if self.ends is None else self._bounded(self.ends)
+
+    def _bounded(self, ends: Test) -> Iterator[Place]:
+        for place in self.events:
+            if ends(place[1], place[2]):
+                self.ended_by, self.is_cut = place, False
+                return
+            yield place
+
+
+def _noted(events: Iterator[Place], known: dict[str, Any]) -> Iterator[Place]:
+    """Yield *events*; each state is added to those *known* when the next one is read."""
+    for place in events:
+        yield place
+        if isinstance(place[1], State):
+            known |= place[1].values
+
+
+def _parts(rule: Rule, events: Iterator[Place], known: dict[str, Any]) -> Iterator[_Part]:
+    """Yield the parts of which *rule* speaks (Dwyer's scopes); each is read before the next begins."""
+    starts, ends = (None if one is None else one.test() for one in (rule.start, rule.end))
+    if starts is None:
+        yield _Part(events, ends, known)
+        return
+    place = next(events, None)
+    while place is not None:
+        if starts(place[1], place[2]):
+            part = _Part(events, ends, known)
+            yield part
+            place = part.ended_by
+            if place is None or starts(place[1], place[2]):
+                continue
+        place = next(events, None)
+
+
+def _counted(rule: Rule, part: _Part) -> Broken:
+    """Judge `never`, `at_most` and `at_least`."""
+    is_meant, key_of, counts = rule.event.test(), _key_of(rule.same, named=True), dict[Hashable, list[int]]()
+    most = {"never": 0, "at_most": rule.count}.get(rule.kind)
+    for number, event, agent in part:
+        if not is_meant(event, agent):
+            continue
+        part.seen += 1
+        if most is not None and (key := key_of(event)) is not _LACKING:
+            counted = counts.setdefault(key, [0])  # hashes the key once, which takes the most time
+            counted[0] += 1
+            if counted[0] > most:
+                yield number, f"number {counted[0]} of at most {most}{rule.bond}" if most else "it must not be"
+    if most is None and rule.count is not None:
+        part.settled = part.seen >= rule.count
+        if not part.settled and not part.is_cut:
+            yield _END, f"the end, with {part.seen} of at least {rule.count}"
+
+
+def _edges(rule: Rule, part: _Part) -> Broken:
+    """Judge `first`, `last` and `always`."""
+    is_meant, is_kin, why = rule.event.test(), rule.event.kin(), f"it is no {rule.event}"
+    latest: Place | None = None
+    for place in part:
+        if is_kin(place[1], place[2]):
+            part.seen, latest = part.seen + 1, place
+            looks = rule.kind == "always" or (rule.kind == "first" and part.seen == 1)
+            if looks and not is_meant(place[1], place[2]):
+                yield place[0], why
+    part.settled, part.is_unrecorded = rule.kind == "first" and part.seen > 0, rule.event.is_state and not part.seen
+    if part.is_cut or part.is_unrecorded or rule.kind == "always":
+        return
+    if latest is None:
+        yield _END, f"the end, without a {rule.event}"
+    elif rule.kind == "last" and not is_meant(latest[1], latest[2]):
+        yield latest[0], why
+
+
+def _unchanged(rule: Rule, part: _Part) -> Broken:
+    """Judge `unchanged`: each value is the one before it, which may have been before this part."""
+    (name,), is_kin, part.is_unrecorded = rule.states[:1], rule.event.kin(), True
+    for number, event, agent in part:
+        if is_kin(event, agent) and isinstance(event, State):
+            part.seen += 1
+            if name in part.known:
+                part.is_unrecorded = False
+                if event.values[name] != part.known[name]:
+                    yield number, f"{name} was {shorten(as_json(thaw(part.known[name])), _LONGEST)}"
+
+
+def _before(rule: Rule, part: _Part) -> Broken:
+    """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
+    is_meant, is_other, keys, within = *_tests(rule), rule.within
+    latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it{rule.bond}"
+    for number, event, agent in part:
+        if is_meant(event, agent):
+            part.seen += 1
+            key = keys[0](event)
+            at = latest.get(key)
+            if at is None or (within is not None and acts - at > within):
+                yield number, why
+            if rule.kind == "needs_one":
+                latest.pop(key, None)
+        acts += type(event) in _ACTS
+        if is_other(event, agent) and (key := keys[1](event)) is not _LACKING:
+            latest[key] = acts
+            part.settled = rule.kind == "needs" and not rule.same and within is None
+
+
+def _after(rule: Rule, part: _Part) -> Broken:
+    """Judge `then`: each waits for the next of the others."""
+    is_meant, is_other, keys, within = *_tests(rule), rule.within
+    waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it{rule.bond}"
+    for number, event, agent in part:
+        if waiting and is_other(event, agent):
+            met = waiting.pop(keys[1](event), ())
+            yield from ((waits, why) for waits, at in met if within is not None and acts - at > within)
+        acts += type(event) in _ACTS
+        if is_meant(event, agent):
+            part.seen += 1
+            key = keys[0](event)
+            if key is _LACKING:
+                yield number, why
+            else:
+                waiting.setdefault(key, []).append((number, acts))
+    for waits, at in (one for some in waiting.values() for one in some):
+        if not part.is_cut or (within is not None and acts - at > within):
+            yield waits, why
+
+
+_KINDS: Final[dict[str, Callable[[Rule, _Part], Broken]]] = {
+    **dict.fromkeys(("never", "at_most", "at_least"), _counted),
+    **dict.fromkeys(("first", "last", "always"), _edges),
+    **dict.fromkeys(("needs", "needs_one"), _before),
+    "then": _after,
+    "unchanged": _unchanged,
+}
+
+
+def _tests(rule: Rule) -> tuple[Test, Test, tuple[Key, Key]]:
+    """Return whether an event is meant, whether it is the other one, and the keys by which both are the same."""
+    one, _, two = rule.same.partition("=")
+    return rule.event.test(), (rule.other or rule.event).test(), (_key_of(one), _key_of(two or one))
+
+
+Key = Callable[[Any], Hashable]
+
+
+def _key_of(same: str, *, named: bool = False) -> Key:
+    """Return what gives the key by which calls are the same; *named*, all arguments are so for calls of one tool."""
+    if not same:
+        return lambda _: None
+    if same != _ALL:
+        return lambda one: one.arguments.get(same, _LACKING)
+    return (lambda one: (one.name, one.arguments)) if named else lambda one: one.arguments

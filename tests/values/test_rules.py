@@ -1,0 +1,328 @@
+"""Rules over runs: what they say, by their definitions, of whole runs and of those that are cut short."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from rubric import Criterion, DefinitionError, Message, ToolCall
+from rubric.values.rules import Matcher, Rule, Rules, call, said, state
+from rubric.values.runs import Event, Run, State, SubRun
+from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
+
+ELEVEN: dict[str, Rule] = {
+    "verifies before it refunds": call("refund").needs(call("verify"), same="order"),
+    "tests after the last edit": call("edit_*").then(call("run_tests")),
+    "never deletes": call("delete_*").never(),
+    "searches at most three times": call("search").at_most(3),
+    "no loop": call("*").at_most(2, same="arguments"),
+    "reads what it edits": call("edit").needs(call("read"), same="path"),
+    "asks first": call("refund").needs(said("user", r"(?i)\byes\b")),
+    "no silent failure": call(failed=True).then(said("assistant", "sorry|could not"), within=2),
+    "nothing after logout": call("account_*").never().after(call("logout")).until(call("login")),
+    "submits last": call("submit").last(),
+    "one approval, one payment": call("refund").needs_one(call("verify"), same="order"),
+}
+
+
+def do(name: str, error: str = "", **arguments: Any) -> ToolCall:
+    """Return a call of the tool *name*."""
+    return ToolCall(name, arguments=arguments, error=error)
+
+
+def user(text: str) -> Message:
+    """Return what the user said."""
+    return Message("user", text)
+
+
+def agent(text: str) -> Message:
+    """Return what the assistant said."""
+    return Message("assistant", text)
+
+
+GOOD = Run([
+    user("refund 7"), do("login"), do("verify", order=7), agent("20 EUR?"), user("Yes"), do("account_read"), do("refund", order=7),
+    do("logout"), do("read", path="a"), do("edit", path="a"), do("edit_line"), do("run_tests"), do("search", "down"), agent("sorry, no search"),
+    do("submit"), agent("done"),
+])  # fmt: skip
+BAD = Run([
+    user("refund 7"), do("refund", order=7), do("verify", order=8), do("logout"), do("account_read"), do("delete_db", "boom"),
+    do("edit", path="a"), do("edit_line"), do("search"), do("search"), do("search"), do("search"), agent("done"), user("Yes"),
+    do("refund", order=8), do("refund", order=8),
+])  # fmt: skip
+BROKEN = {
+    "verifies before it refunds": ["2"], "tests after the last edit": ["8"], "never deletes": ["6"], "searches at most three times": ["12"],
+    "no loop": ["11", "12"], "reads what it edits": ["7"], "asks first": ["2"], "no silent failure": ["6"], "nothing after logout": ["5"],
+    "submits last": ["16"], "one approval, one payment": ["2", "16"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELEVEN)
+def test_the_eleven_rules_tell_a_good_run_from_a_bad_one(name: str) -> None:
+    """The good run keeps each, and the verdict on the bad one names the steps that break it."""
+    kept, broken = ELEVEN[name].judge(GOOD), ELEVEN[name].judge(BAD)
+    assert (kept.met, kept.breaches, kept.vacuous) == (True, (), False)
+    assert (broken.met, [breach.step for breach in broken.breaches]) == (False, BROKEN[name])
+    for step in BROKEN[name]:
+        assert f"step {step}, " in broken.reason
+
+
+@pytest.mark.parametrize("name", ELEVEN)
+def test_a_rule_is_a_value(name: str) -> None:
+    """It has one hash and one repr that can be typed, is pickled, and is the same in Python, in YAML and back."""
+    rule = ELEVEN[name]
+    again = eval(repr(rule), {"call": call, "said": said, "state": state})  # noqa: S307 - what we wrote
+    assert (again, hash(again), pickle.loads(pickle.dumps(rule))) == (rule, hash(rule), rule)  # noqa: S301
+
+
+def test_verdicts_are_those_of_the_literal_quantifiers() -> None:
+    """On random runs and rules of every kind and scope; `python -m tests.run_rules` takes a million of them."""
+    rnd = Random(25)
+    assert [why for _ in range(4_000) if (why := differs(random_rule(rnd), random_run(rnd)))] == []
+
+
+NEXT: list[Event] = [do("a", x=0), do("b", x=0), do("c"), do("a", x=1), do("b", x=1), user("yes")]
+A, B, C = call("a"), call("b"), call("c")
+CUT = [
+    A.never(), A.at_most(1), A.at_most(1, same="x"), A.at_least(2), A.first(), A.last(), A.always(), A.needs(B), A.needs(B, same="x"),
+    A.needs(B, within=1), A.needs_one(B), A.then(B), A.then(B, same="x"), A.then(B, within=1), A.then(said("user", "yes"), within=0),
+    *(rule.after(C) for rule in (A.never(), A.at_least(2), A.needs(B), A.then(B), A.last(), A.first())),
+    *(rule.until(C) for rule in (A.never(), A.at_least(1), A.needs(B), A.then(B), A.last(), A.first())),
+    *(rule.before(C) for rule in (A.never(), A.at_least(1), A.needs(B), A.then(B), A.last(), A.first())),
+    *(rule.after(C).until(B) for rule in (A.never(), A.at_least(1), A.last())),
+    *(rule.after(C).before(B) for rule in (A.never(), A.at_least(1), A.first())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", CUT, ids=repr)
+def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: Rule) -> None:
+    """Each verdict is that of every way in which the run may go on; where it is unknown, two ways differ."""
+    rnd = Random(3)
+    for _ in range(12):
+        run = random_run(rnd, NEXT, 4, 0)
+        assert not cut_short_differs(rule, run, NEXT, 3, exact=True)
+
+
+def test_the_run_of_a_sub_agent_that_was_cut_short_cuts_the_whole() -> None:
+    """What it did not log may break a rule."""
+    run = Run([SubRun("a", Run([do("x")], complete=False))])
+    assert (call("y").never().judge(run).met, call("x").never().judge(run).met) == (None, False)
+
+
+def mutants(rule: Rule) -> list[Rule]:
+    """Return the rules that differ from *rule* in one thing."""
+    ways: list[dict[str, Any]] = [
+        {"kind": kind} for kind in ("needs", "needs_one", "then", "never", "first", "last", "always")
+    ]
+    if rule.other is not None:
+        ways += [{"event": rule.other, "other": rule.event}, {"other": call("nothing")}, {"other": call("submit")}]
+        ways += [{"within": n} for n in {0, 1, (rule.within or 0) + 1, None}]
+    if rule.same:
+        ways += [{"same": same} for same in ("", "id", "order=id")]
+    if rule.count is not None:
+        ways += [{"count": rule.count + 1}, {"count": rule.count - 1}, {"kind": "at_least"}]
+    if rule.start is not None:
+        ways += [{"start": None}, {"end": None}, {"must_end": True}, {"start": rule.end, "end": rule.start}]
+    else:
+        ways += [{"start": call("login")}, {"end": call("login")}, {"end": call("login"), "must_end": True}]
+    ways += [{"event": one} for one in (call("*"), call("read"), call("*", failed=False))]
+    found = list[Rule]()
+    for way in ways:
+        with suppress(DefinitionError):  # no such rule can be made
+            found.append(evolve(rule, **way))
+    return [one for one in dict.fromkeys(found) if one != rule]
+
+
+ALL = [(name, mutant) for name, rule in ELEVEN.items() for mutant in mutants(rule)]
+WORLD: list[Event] = [
+    *(ToolCall(name, arguments={key: value}) for name in ("refund", "verify") for key, value in (("order", 7), ("order", 8), ("id", 7))),
+    do("edit_a"), do("edit_b"), do("run_tests"), do("delete_db"), do("delete_all"), do("search"), do("search"), do("search", "down"),
+    do("read", path="a"), do("edit", path="a"), do("read", path="b"), do("edit", path="b"), do("edit", id="a"), do("submit"),
+    user("yes"), agent("sorry"), agent("ok"), do("login"), do("logout"), do("account_x"), do("verify", "boom", order=7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "mutant"), ALL, ids=[f"{name}: {mutant!r}" for name, mutant in ALL])
+def test_a_mutant_of_a_rule_is_told_apart_by_a_run(name: str, mutant: Rule) -> None:
+    """No part of a rule is without effect: some run is judged otherwise, as its definition is."""
+    rnd, rule = Random(7), ELEVEN[name]
+    for _ in range(4_000):
+        run = random_run(rnd, WORLD, 14, 0)
+        if rule.judge(run).met is not mutant.judge(run).met:
+            assert oracle(mutant, run)[0] is mutant.judge(run).met
+            return
+    pytest.fail("no run tells them apart")
+
+
+def test_there_are_sixty_mutants() -> None:
+    """So many ways to get the eleven wrong are tried."""
+    assert len(ALL) >= 60
+
+
+def test_a_rule_whose_event_never_occurs_is_kept_vacuously_and_says_so() -> None:
+    """Also one whose scope never begins, or never ends where it must; an absence is not vacuous."""
+    run = Run([do("a")])
+    for rule, lacks in (
+        (call("b").needs("c"), "no call of b"),
+        (call("b").then("c"), "no call of b"),
+        (call("b").at_most(2), "no call of b"),
+        (call("a").never().after("b"), "no call of b"),
+        (call("a").never().before("b"), "no call of b"),
+        (call("a").at_least(2).after("a").before("b"), "no call of b"),
+    ):
+        verdict = rule.judge(run)
+        assert (verdict.met, verdict.vacuous) == (True, True), rule
+        assert f"vacuously, since there is {lacks}" in verdict.reason
+    assert not call("b").never().judge(run).vacuous
+
+
+def test_each_turn_is_a_part_where_one_event_ends_it_and_begins_the_next() -> None:
+    """At most one search for each question."""
+    rule = call("search").at_most(1).after(said("user")).until(said("user"))
+    searches = [do("search"), do("search")]
+    assert rule.judge(Run([user("a"), searches[0], user("b"), searches[0]])).met
+    assert [one.step for one in rule.judge(Run([user("a"), user("b"), *searches, user("c"), *searches])).breaches] == [
+        "4",
+        "7",
+    ]
+
+
+def test_sub_agents_count_in_their_order_and_are_chosen_by_name() -> None:
+    """Their events stand after what started them; `agent` takes wild cards, and '' is the agent without a name."""
+    run = Run([SubRun("coder", Run([do("edit", path="a")])), do("edit", path="b"), ToolCall("edit", agent="tester")])
+    steps = {
+        who: [one.step for one in call("edit", agent=who).never().judge(run).breaches]
+        for who in (None, "c*", "", "TESTER")
+    }
+    assert steps == {None: ["1.1", "2", "3"], "c*": ["1.1"], "": ["2"], "TESTER": ["3"]}
+
+
+def test_a_call_without_the_argument_shares_it_with_none() -> None:
+    """It does not match another that lacks it as well."""
+    rule = call("refund").needs("verify", same="order")
+    assert rule.judge(Run([do("verify"), do("refund")])).met is False
+    assert call("refund").then("verify", same="order").judge(Run([do("refund"), do("verify")])).met is False
+    assert call("refund").at_most(1, same="order").judge(Run([do("refund"), do("refund")])).met is True
+
+
+def test_arguments_with_two_names() -> None:
+    """`same="order=id"` is the order of the one and the id of the other."""
+    rule = call("refund").needs("find", same="order=id")
+    assert rule.judge(Run([do("find", id=7), do("refund", order=7)])).met
+    assert rule.judge(Run([do("find", order=7), do("refund", id=7)])).breaches
+
+
+def test_arguments_results_and_failures_of_calls() -> None:
+    """Arguments are equal, patterns are found in texts and in JSON, and a failed call is no proof if one says so."""
+    run = Run([ToolCall("sh", arguments={"command": "rm -rf /", "opts": {"a": 1}}, result={"code": 0}), do("sh", "no")])
+    for matcher, steps in (
+        (call("sh", matches={"command": r"rm\s"}), ["1"]),
+        (call("sh", matches={"opts": '"a": 1'}), ["1"]),
+        (call("sh", arguments={"opts": {"a": 1}}), ["1"]),
+        (call("sh", arguments={"opts": {"a": 2}}), []),
+        (call("sh", result='"code": 0'), ["1"]),
+        (call("sh", failed=True), ["2"]),
+        (call("SH", failed=False), ["1"]),
+    ):
+        assert [one.step for one in matcher.never().judge(run).breaches] == steps, matcher
+
+
+BALANCE = Run(
+    [
+        State({"balance": 50, "open": True}),
+        do("pay"),
+        State({"balance": 20}),
+        do("log"),
+        State({"open": False}),
+        agent("Paid"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "met", "steps"),
+    [
+        (state("balance", 20).at_end(), True, []),
+        (state("balance", 50).at_end(), False, ["3"]),
+        (state("balance", 50).first(), True, []),
+        (state("balance", low=0).always(), True, []),
+        (state("balance", low=0, high=30).always(), False, ["1"]),
+        (state("balance", 20).after("pay"), True, []),
+        (state("balance", 30).after("pay").until("log"), False, ["3"]),
+        (state("balance", 20).after("log"), None, []),
+        (state("balance", 20).after("nothing"), True, []),
+        (state("balance").unchanged(), False, ["3"]),
+        (state("open").unchanged().before("log"), None, []),
+        (state("balance").unchanged().after("pay"), False, ["3"]),
+        (state("open").unchanged().after("pay").until("log"), None, []),
+        (state("open").unchanged(), False, ["5"]),
+        (state("open", False).at_end(), True, []),
+        (call("pay").then(state("balance", 20)), True, []),
+        (state("mail").unchanged(), None, []),
+        (call("pay").never().after(state("open", True)), False, ["2"]),
+    ],
+    ids=repr,
+)
+def test_states_are_compared_where_they_were_recorded(rule: Rule, met: bool | None, steps: list[str]) -> None:
+    """At the end, after an event, unchanged between two; unknown where nothing was recorded."""
+    verdict = rule.judge(BALANCE)
+    assert (verdict.met, [one.step for one in verdict.breaches]) == (met, steps), verdict.reason
+    assert met is not None or "not recorded" in verdict.reason
+
+
+def test_several_rules_are_one_check() -> None:
+    """Broken if one is, else unknown if one is; with all breaches, and the reasons of those that decide."""
+    a, b = call("a").never(), call("b").at_least(1)
+    assert (a & b) == Rules([a, b])
+    assert (a & b) & a == a & (b & a) == Rules([a, b, a])
+    assert (a & b).judge(Run([do("b")])).met is True
+    both = (a & b).judge(Run([do("a")]))
+    assert (both.met, [one.step for one in both.breaches]) == (False, ["1", ""])
+    assert ((a & b).judge(Run([], complete=False)).met, (a & b).judge(Run([do("a")], complete=False)).met) == (
+        None,
+        False,
+    )
+
+
+def refusals() -> list[tuple[str, Any, str]]:
+    """Return what is refused: the field, how it is tried, and words of the cure."""
+    return [
+        ("count", lambda: call("a").at_least(0), "1 or more"),
+        ("count", lambda: call("a").at_most(-1), "at least 0"),
+        ("count", lambda: Rule("never", call("a"), count=1), "at_most, at_least"),
+        ("other", lambda: Rule("needs", call("a")), "needs"),
+        ("same", lambda: Rule("never", call("a"), same="x"), "take it out"),
+        ("within", lambda: Rule("at_most", call("a"), count=1, within=2), "take it out"),
+        ("same", lambda: call("a").needs(said("user"), same="x"), "only calls have arguments"),
+        ("same", lambda: call("a").needs("b", same="x="), "'a=b'"),
+        ("start", lambda: call("a").never().after("b").after("c"), "already"),
+        ("end", lambda: call("a").never().until("b").before("c"), "already"),
+        ("event", lambda: state("s").at_end(), "unchanged()"),
+        ("event", lambda: state("s", 1).unchanged(), "unchanged()"),
+        ("event", lambda: Rule("unchanged", call("a")), "only a state"),
+        ("other", lambda: call("a").needs(3), r"call\(...\)"),  # type: ignore[arg-type]
+        ("matches", lambda: said("user", "(?=x)"), "RE2"),
+        ("matches.a", lambda: call("x", matches={"a": "("}), "RE2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "make", "words"), refusals(), ids=[f"{n} {one[0]}" for n, one in enumerate(refusals())]
+)
+def test_what_has_no_meaning_is_refused(field: str, make: Any, words: str) -> None:
+    """With the field, and what works."""
+    with pytest.raises(DefinitionError, match=words) as caught:
+        make()
+    assert caught.value.field == field
+
+
+def test_a_matcher_is_a_check_that_it_occurs() -> None:
+    """`check=call("a")` is `call("a").at_least(1)`, and a criterion may leave its text out."""
+    assert Criterion("Calls a", check=call("a")).answer == call("a").at_least(1)  # type: ignore[arg-type]
+    assert Criterion(check=call("a").never()).text == "no call of a"
+    assert isinstance(call("a"), Matcher)
