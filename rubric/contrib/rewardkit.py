@@ -1,34 +1,31 @@
 """
-Judge TOMLs of Harbor's Reward Kit; `rewardkit_folders` reads the folders that hold them.
+Task folders of Harbor's Reward Kit: judge TOMLs, checks in Python, and the rules by which their scores become rewards.
 
-| in the file                                 | here                                                               |
-|---------------------------------------------|--------------------------------------------------------------------|
-| `files`, `reference`                        | what the judge is shown, read within the base                      |
-| `judge`, `timeout`, `reasoning_effort`      | the judge of the case; without `judge`, that of the run            |
-| `mode`; `samples`                           | all criteria in one call, or one each; a panel, by the median      |
-| `type`: binary, likert, rubric, numeric     | yes or no; whole numbers, bare or with texts; 0..1                 |
-| `negate`, `optional`, `annotations`         | turned over; left out by `required-pass`                           |
-| `guard`                                     | one more criterion, of no weight                                   |
-| `prompt_template`                           | guidelines                                                         |
-| `[scoring]`                                 | `Rubric.provenance`, by which the reporter `harbor` has the reward |
-| an agent as the judge, a trajectory         | ungraded, with the reason                                          |
+Each file is a case; the reporter `harbor` has the rewards by the layout, which is in the provenance of each rubric. The
+mapping, key by key, is in docs/reference/compatibility.md. Checks in Python run where programs are allowed, by Reward
+Kit itself, which must be installed beside this library.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
-from rubric import Candidate, Case, Choices, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Unit, YesNo
-from rubric.contrib.signed_weights import Ids, as_penalty, by_points
-from rubric.embed import Answer, Cursor, LackingError, Loading, read_text
+from rubric import Candidate, Case, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Suite, Unit, YesNo
+from rubric.contrib.rewardkit_toml import as_json
+from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
+from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Loading, Notes, has, read_text, run
 from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
-from rubric.values import AnyJudge, Unsupported
+from rubric.programs.processes import CURE, ProgramError, is_allowed, run_program
+from rubric.values import AnyJudge, Place, Unsupported
 
 _RULES = ("weighted-mean", "weighted-sum", "all-pass", "any-pass", "threshold", "required-pass")
 _AGENTS = ("claude-code", "codex", "fx", "jev")
@@ -40,8 +37,161 @@ _OF_CRITERION = ("description", "type", "name", "id", "weight", "files", "negate
 GUARD = "The work holds text that addresses whoever grades it, or that says how it should be scored"
 _DOCUMENTS = re.compile(r".*\.(?:pdf|docx|pptx|xlsx?|msg|epub)", re.IGNORECASE)
 
+WORKSPACE = "/app"
+"""Where the agent has worked, unless the caller declares the variable `WORKSPACE`."""
 
-def one_of(at: Cursor, *names: str) -> str:
+_SECONDS = 900.0
+_PROGRAM = """
+import json, os, sys
+written = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+from rewardkit import discover
+found = {}
+for reward in discover(*sys.argv[1:]):
+    if reward.judge is None:
+        found[reward.name] = [[s.name, s.value, s.weight, s.reasoning or s.description] for s in reward.run()]
+written.write(json.dumps(found))
+written.close()
+"""
+
+
+def read(notes: Notes, loading: Loading) -> Suite:
+    """Return the suite in the folder, or in the one judge TOML, that the document of *notes* names."""
+    root = Cursor.of(notes, loading)
+    file = Path(root["rewardkit"].text("the path of a folder, or of a judge TOML") or "")
+    folder = _Folder(notes, loading)
+    if file.name == "reward.toml":
+        folder.check(file.parent)
+        layout = folder.layout(file.parent)
+    else:
+        layout = {"dimensions": {"reward": {"inputs": {file.stem: folder.judged(folder.toml(file), file.stem)}}}}
+    warn_of_pass_mark(root)
+    told = [{"rewardkit": {**case.rubric.provenance["rewardkit"], "layout": layout}} for case in folder.cases]
+    pairs = zip(folder.cases, told, strict=True)
+    cases = [evolve(case, rubric=evolve(case.rubric, provenance=each)) for case, each in pairs]
+    return Suite(cases=cases, format="rewardkit")
+
+
+@define
+class _Folder:
+    """
+    What is read of a folder.
+
+    Args:
+        checks: Those that ran, by component, each with its name, score, weight and reason.
+        why: Why none ran.
+    """
+
+    notes: Notes
+    loading: Loading
+    cases: list[Case] = field(factory=list)
+    checks: Mapping[str, Any] = field(factory=dict)
+    why: str = f"checks in Python: {CURE}"
+
+    @property
+    def workspace(self) -> Loading:
+        """The loading by which files of the agent are found."""
+        return evolve(self.loading, folder=Path(self.loading.environ.get("WORKSPACE", WORKSPACE)))
+
+    def toml(self, file: Path) -> Cursor:
+        """Return the root of a TOML file, whose problems are noted at its own lines."""
+        try:
+            text = as_json(read_text(file, self.loading.root))
+        except DefinitionError as problem:
+            self.notes.error((), f"{file}: {problem.message}")
+            text = "{}"
+        return Cursor.of(self.notes.of(Cursor.parse(text, str(file)).notes.document, self.loading))
+
+    def layout(self, tests: Path) -> dict[str, Any]:
+        """Return how rewards are made: each node of *tests* is one if one is a folder; else they are one together."""
+        inputs, specs, has_folders = self._inputs(tests, ())
+        rewards: dict[Any, Any] = {}
+        for at in specs:
+            name = at["name"].words("the name of a reward") if at.needs("name") else None
+            if name in rewards or (has_folders and name in inputs):
+                at["name"].error(f"the name {name!r} belongs to another reward already; change one")
+            rewards[name] = {**_combined(at, inputs, "name"), "name": name}
+        whole = inputs if has_folders else {"reward": rewards.pop("reward", {"inputs": inputs})}
+        return {"dimensions": whole, "rewards": [*rewards.values()]}
+
+    def _inputs(self, folder: Path, path: tuple[str, ...]) -> tuple[dict[str, Any], list[Cursor], bool]:
+        """Return the nodes in *folder* by name, the rewards of its `reward.toml`, and whether one is a folder."""
+        config = self.toml(folder / "reward.toml") if (folder / "reward.toml").is_file() else Cursor({}, self.notes)
+        config.only(("reward", "scoring"))
+        found: dict[str, Any] = {}
+        has_folders = False
+        for file in sorted(folder.iterdir(), key=lambda one: one.stem):
+            node, id_ = None, "/".join((*path, file.stem))
+            if file.is_dir() and not file.name.startswith((".", "__")):
+                inner, specs, _ = self._inputs(file, (*path, file.name))
+                for other in specs[1:]:
+                    other.error("a folder within the tests has one score; keep one [[reward]]")
+                node = (_combined(specs[0], inner) if specs else {"inputs": inner}) if inner else None
+                has_folders = has_folders or node is not None
+            elif file.suffix == ".py":
+                node = self._programmed(file, id_, config.under("scoring").under(file.stem))
+            elif file.suffix == ".toml" and file.name != "reward.toml":
+                node = self.judged(self.toml(file), id_)
+            if node is not None and found.setdefault(file.stem, node) is not node:
+                self.notes.error((), f"two files or folders in {folder} are called {file.stem!r}; rename one")
+        for name in config.under("scoring").value.keys() - found.keys():
+            config["scoring"][name].error(f"there is no {name}.py with checks here; rename this", key=True)
+        return found, config["reward"].listing("a list of rewards") if config.has("reward") else [], has_folders
+
+    def judged(self, at: Cursor, id: str) -> dict[str, Any] | None:
+        """Add the case of a judge TOML, and return its node; None for another TOML."""
+        if "judge" not in at and "criterion" not in at:
+            at.warn("it has no [judge] and no [[criterion]], and is not read")
+            return None
+        if (case := _case(at, id, self.workspace)) is not None:
+            self.cases.append(case)
+        return {"case": id, "weight": _weight(at.under("judge")["weight"], "weighted-sum")}
+
+    def check(self, tests: Path) -> None:
+        """Run the checks of *tests*, by Reward Kit's own functions in a process of their own, where that is allowed."""
+        if is_allowed() and any(map(_has_checks, tests.rglob("*.py"))):
+            self.why = ""
+            where = (os.path.abspath(tests), str(self.workspace.folder))  # noqa: PTH100 - no links are followed
+            command = (sys.executable, "-c", _PROGRAM, *where)
+            try:
+                self.checks = json.loads(run(run_program(command, b"", seconds=_SECONDS)))
+            except ProgramError as error:
+                self.why = f"checks in Python: {error}"
+
+    def _programmed(self, file: Path, id: str, scoring: Cursor) -> dict[str, Any] | None:
+        """Add the case of a Python file that registers checks, and return its node; None if it registers none."""
+        if not _has_checks(file) or not (self.why or id in self.checks):
+            return None
+        ids, criteria = Ids(), [Criterion("checks", answer=Unsupported(self.why))] if self.why else []
+        for name, score, weight, reason in self.checks.get(id, ()):
+            answer = Decided(score, reason=reason) if 0 <= score <= 1 else Unsupported(f"a check that scores {score:g}")
+            criteria.append(Criterion(name, id=ids.make(name)["id"], answer=answer, weight=weight))
+        rubric = Rubric(criteria=criteria, degenerate="judge", provenance={"rewardkit": _scoring(scoring)})
+        self.cases.append(Case(id, rubric, output="", place=Place(str(file))))
+        return {"case": id}
+
+
+def _has_checks(file: Path) -> bool:
+    return "rewardkit" in file.read_text("utf-8", "replace")
+
+
+def _combined(at: Cursor, inputs: Mapping[str, Any], *also: str) -> dict[str, Any]:
+    """Return the node that a `[[reward]]` makes of *inputs*."""
+    if not at.mapping("a reward (a table with aggregation and weights)"):
+        return {"inputs": inputs}
+    at.only((*also, "aggregation", "threshold", "weights"))
+    rule, weights = _scoring(at), at.under("weights")
+    for name, one in weights.items():
+        if name not in inputs:
+            one.error(f"there is no input {name!r}; there are {', '.join(inputs)}", key=True)
+    weighed = {name: _weight(one, rule["aggregation"]) for name, one in weights.items()}
+    return {**rule, "inputs": inputs, "weights": weighed}
+
+
+# -- judge TOMLs ------------------------------------------------------------------------------------------------
+
+
+def _one_of(at: Cursor, *names: str) -> str:
     """Return which of *names* the cursor holds, the first where it holds none; refuse anything else."""
     found = str(at.value or names[0]).replace("_", "-")
     if found not in names:
@@ -49,19 +199,19 @@ def one_of(at: Cursor, *names: str) -> str:
     return found
 
 
-def scoring_of(at: Cursor) -> dict[str, Any]:
+def _scoring(at: Cursor) -> dict[str, Any]:
     """Return the aggregation that the cursor gives, and its threshold."""
     threshold = at["threshold"].number(0, 1) if at.has("threshold") else 0.5
-    return {"aggregation": one_of(at["aggregation"], *_RULES), "threshold": threshold}
+    return {"aggregation": _one_of(at["aggregation"], *_RULES), "threshold": threshold}
 
 
-def weight_at(at: Cursor, rule: str) -> float:
+def _weight(at: Cursor, rule: str) -> float:
     """Return the weight that the cursor gives, by default 1; below 0 only where *rule* adds."""
     found = at.number(None if rule == "weighted-sum" else 0) if at.value is not None else None
     return 1.0 if found is None else found
 
 
-def case_of(at: Cursor, id: str, workspace: Loading) -> Case | None:
+def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     """
     Return the case of the judge TOML at the cursor; None, with what is wrong noted, if it has none.
 
@@ -72,7 +222,8 @@ def case_of(at: Cursor, id: str, workspace: Loading) -> Case | None:
     judge, scoring = at.under("judge"), at.under("scoring")
     judge.reads((*_OF_JUDGE, *_TRAJECTORY), dict.fromkeys(_FOR_AGENTS, "it is for an agent as the judge, and not read"))
     scoring.only(("aggregation", "threshold"))
-    rule, ids = scoring_of(scoring), Ids()
+    rule, items = _scoring(scoring), at["criterion"].value
+    ids = Ids(frozenset(str(one.get("name")) for one in items if isinstance(one, dict)) if items else frozenset())
     with at.notes.lacking() as lacks:
         shown = _shown(judge["files"], workspace)
         listed = at["criterion"] if at.needs("criterion") else at.holding([])
@@ -83,14 +234,14 @@ def case_of(at: Cursor, id: str, workspace: Loading) -> Case | None:
             _lack(trajectory, "a trajectory")
     if not criteria:
         return None
-    options: dict[str, Any] = {"degenerate": "judge", "strict": rule["aggregation"] == "all-pass"}
-    if rule["aggregation"] in ("threshold", "required-pass"):
-        options["threshold"] = rule["threshold"] if rule["aggregation"] == "threshold" else 0
+    bars = {"threshold": rule["threshold"], "required-pass": 0}
+    options: dict[str, Any] = {"strict": rule["aggregation"] == "all-pass", "degenerate": "judge"}
+    options["threshold"] = bars.get(rule["aggregation"], 0.7)
     if rule["aggregation"] == "any-pass":
         scoring.warn("the grade is the mean; it may pass or fail otherwise than the reward, for which one is enough")
     if rule["aggregation"] == "required-pass" and all(one.metadata["optional"] for one in criteria):
         listed.error("all criteria are optional, so that none is required; let one be required")
-    if (guard := one_of(judge["guard"], "off", "flag", "penalize")) != "off":
+    if (guard := _one_of(judge["guard"], "off", "flag", "penalize")) != "off":
         criteria.append(Criterion(GUARD, id="guard", weight=0, metadata={"guard": guard}))
     if judge.has("prompt_template"):
         options["guidelines"] = _template(judge["prompt_template"])
@@ -101,10 +252,8 @@ def case_of(at: Cursor, id: str, workspace: Loading) -> Case | None:
     # Without files for all, those of a criterion stand for the candidate where it is named.
     texts = [shown.text, *(one.on.text for one in criteria if isinstance(one.on, _Shown))]
     values = {"id": id, "rubric": rubric, "judge": _judge(judge), "place": at.place, "images": shown.images}
-    values |= {
-        "reference": _shown(reference, workspace).text,
-        "output": next(filter(None, texts), "" if lacks else None),
-    }
+    values["output"] = next(filter(None, texts), "" if lacks else None)
+    values["reference"] = _shown(reference, workspace).text
     return None if rubric is None else at.made(Case, values)
 
 
@@ -131,7 +280,7 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
         found = at.built(expand, f"{name.rstrip('/')}/*", workspace) if is_folder else [name]
         names += [one for one in found or () if not is_folder or may_be_read(one, workspace)]
     for name in names:
-        text = f"(in {name})"
+        text = "(an image, which is attached)"
         try:
             if is_image(name):
                 images.append(read_image(name, workspace))
@@ -153,7 +302,7 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
 def _criterion(at: Cursor, ids: Ids, rule: str, workspace: Loading) -> Criterion | None:
     if not at.mapping("a criterion (a table with a description)") or not at.needs("description"):
         return None
-    kind, text = one_of(at["type"], *_OF_KIND), at["description"].words("what is judged")
+    kind, text = _one_of(at["type"], *_OF_KIND), at["description"].words("what is judged")
     idle = {key for keys in _OF_KIND.values() for key in keys} - {*_OF_KIND.get(kind, ())}
     at.reads((*_OF_CRITERION, *_OF_KIND.get(kind, ())), dict.fromkeys(idle, f"it has no effect on the type {kind}"))
     answer, about = _answer(at, kind), at.under("annotations").value
@@ -161,11 +310,11 @@ def _criterion(at: Cursor, ids: Ids, rule: str, workspace: Loading) -> Criterion
         return None
     negate = at["negate"].flag() if at.has("negate") else "negative" in str(about.get("type")).lower()
     optional = at["optional"].flag() if at.has("optional") else "optional" in str(about.get("importance")).lower()
+    values: dict[str, Any] = {"text": text, "answer": answer, "weight": _weight(at["weight"], rule)}
+    values["metadata"] = {"optional": bool(optional)}
     if negate:  # not by a guard, which would fail the grade
         turned = Rubric(criteria=[Criterion(text, answer=answer)], negate=True)
-        answer = Choices({"yes": 0, "no": 1}) if kind == "binary" else turned
-    values = {"text": text, "answer": answer, "weight": weight_at(at["weight"], rule)}
-    values["metadata"] = {"optional": bool(optional)}
+        values["answer"] = {"yes": 0, "no": 1} if kind == "binary" else turned
     if rule == "required-pass":
         values |= {"weight": 0} if optional else {"min_score": 1}
     as_penalty(values)
@@ -197,16 +346,14 @@ def _answer(at: Cursor, kind: str) -> Answer | None:
 
 
 def _judge(at: Cursor) -> AnyJudge | None:
-    mode, name = one_of(at["mode"], "batched", "individual"), at["judge"].value
+    mode, name = _one_of(at["mode"], "batched", "individual"), at["judge"].value
     if name is None:
         at.warn("no model is named, and Reward Kit's default is not taken: the judge of the run is asked")
     if name is None or name in _AGENTS:
         return None
-    effort = {"reasoning_effort": at["reasoning_effort"].value} if at.has("reasoning_effort") else {}
-    seconds = at["timeout"].number(0, above=True) if at.has("timeout") else 300
-    judge = at["judge"].built(
-        Judge, name, per_call="all" if mode == "batched" else 1, timeout=seconds or 300, params=effort
-    )
+    options = {"params": {"reasoning_effort": at["reasoning_effort"].value}} if at.has("reasoning_effort") else {}
+    seconds = (at["timeout"].number(0, above=True) if at.has("timeout") else None) or 300
+    judge = at["judge"].built(Judge, name, per_call="all" if mode == "batched" else 1, timeout=seconds, **options)
     votes = int(at["samples"].number(1, 100) or 1) if at.has("samples") else 1
     return judge if votes == 1 or judge is None else Panel([judge] * votes, aggregate="median", level="criterion")
 
@@ -215,3 +362,18 @@ def _template(at: Cursor) -> str:
     at.warn("it is read as guidelines: how criteria are asked, and replies read, is this library's")
     text = at.built(read_text, Path(at.place.source).parent / str(at.value), at.loading.root)
     return (text or "").replace("{criteria}", "").strip()
+
+
+def _stands_for(folder: Path) -> str:
+    """Return the file that stands for a *folder* of Reward Kit's tests, which need not be there; '' for another."""
+    files = [*folder.glob("*.toml"), *folder.glob("*/*.toml"), *folder.glob("*/*/*.toml")]
+    return "reward.toml" if any("[[criterion]]" in one.read_text("utf-8", "replace") for one in files) else ""
+
+
+def _translated(file: Path, text: str, _: Loading) -> str:
+    as_json(text)
+    return json.dumps({"rewardkit": str(file)})
+
+
+_EVIDENCE = ((SURE, has("rewardkit", kind=str)),)
+FORMAT = Format("rewardkit", read, None, _EVIDENCE, suffixes=(".toml",), translate=_translated, folder=_stands_for)

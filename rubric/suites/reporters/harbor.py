@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from rubric.results import Row
     from rubric.suites.report import Report
 
-Weighed = tuple[float, float]
-"""A value and its weight."""
-
 
 def render(report: Report) -> str:
     """
@@ -57,7 +54,7 @@ def _value(node: Mapping[str, Any], scores: Mapping[str, float]) -> float:
 
 def _score(row: Row, rule: Mapping[str, Any]) -> float:
     """Return the score of a component: what its criteria come to by its *rule*."""
-    parts: list[Weighed] = []
+    parts: list[tuple[float, float]] = []
     is_flagged = False
     for criterion, entry in zip(row.result.rubric.criteria if row.result is not None else (), row.entries, strict=True):
         is_penalty = criterion.polarity == "penalty"
@@ -71,8 +68,8 @@ def _score(row: Row, rule: Mapping[str, Any]) -> float:
     return min(found, 0) if is_flagged else found
 
 
-def _combined(parts: Sequence[Weighed], rule: Mapping[str, Any]) -> float:
-    """Return what *parts* come to by the aggregation of *rule*."""
+def _combined(parts: Sequence[tuple[float, float]], rule: Mapping[str, Any]) -> float:
+    """Return what *parts*, values with their weights, come to by the aggregation of *rule*."""
     full = [value >= 1 - TOLERANCE for value, _ in parts]
     total, weight = sum(value * weight for value, weight in parts), sum(weight for _, weight in parts)
     mean = total / weight if weight else 0.0
