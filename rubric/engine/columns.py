@@ -21,7 +21,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import refuse_twice
 from rubric.values.candidates import Candidate
 
-_FIELDS = tuple(one.name for one in fields(Candidate) if one.eq)
+_FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
 _NEAR = 0.85
 
 _CALLED = {

@@ -26,8 +26,9 @@ from attrs import evolve, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate, Message, ToolCall
-from rubric.values.chats import at, calls_of, candidate_of_chat, chat_of, ends_with, is_chat, text_of, unread_in
+from rubric.values.candidates import Candidate
+from rubric.values.chats import at, calls_of, candidate_of_chat, is_chat, text_of
+from rubric.values.runs import Message, Run, ToolCall
 
 Entries = Callable[[], Iterator[Any]]
 """Reads a log: candidates, and `Broken` for entries without one."""
@@ -71,24 +72,20 @@ def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fie
         said = _candidate_in(output, output="")
     if not question.output:
         return evolve(said, **fields)
-    before, between = _conversation(question), said.messages if said.input == question.output else _conversation(said)
-    kept = between[len(before) :] if between[: len(before)] == before else between
+    before = (*question.before, Message("user", question.output))
+    own = said.before
+    if own[: len(before)] == before:
+        own = own[len(before) :]
+    elif said.input == question.output:
+        own = tuple(each for each in own if each != Message("user", said.input))
+    run = Run((*before, *own, *said.run.events[len(said.before) :]))
     remarks = dict.fromkeys((*question.remarks, *said.remarks))
-    return evolve(said, input=question.output, messages=(*before, *kept), remarks=remarks, **fields)
+    return evolve(said, input="", run=run, remarks=remarks, **fields)
 
 
 def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, **fields: Any) -> Candidate:
     """Return *output* as a candidate with the conversation of a run, which may hold the output and the input too."""
-    fields["remarks"] = unread_in(messages)
-    said, calls = chat_of(messages)
-    said = said[:-1] if ends_with(said, output) else said
-    before = [message for message in said if (message.role, message.content) != ("user", asked)]
-    return Candidate(output, input=asked, messages=before, tool_calls=calls, **fields)
-
-
-def _conversation(candidate: Candidate) -> tuple[Message, ...]:
-    """Return the messages before the output, and the input as the last of them."""
-    return (*candidate.messages, *([Message("user", candidate.input)] if candidate.input else ()))
+    return candidate_of_chat(messages, output=output, input=asked, **fields)
 
 
 def _candidate_in(value: Any, **how: Any) -> Candidate:
@@ -226,8 +223,7 @@ def _of_spans(spans: Sequence[_Span]) -> Iterator[Candidate | Broken]:
         except DefinitionError as problem:
             yield Broken(f"{span.name} {span.id}: {problem}")
             continue
-        calls = made.tool_calls or [_call_of(tool) for tool in tools[span.trace]]
-        yield evolve(made, tool_calls=calls)
+        yield made if made.tool_calls else evolve(made, tool_calls=[_call_of(tool) for tool in tools[span.trace]])
 
 
 def _text(value: Any) -> str:

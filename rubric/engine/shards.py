@@ -23,11 +23,10 @@ from rubric.engine.columns import Columns
 from rubric.engine.sources import Candidates, Placed, source_of
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.atomic_write import replacing
-from rubric.internals.fields import as_path, default_of, refuse
+from rubric.internals.fields import as_path, refuse
 from rubric.internals.fields import count as counting
 from rubric.internals.guided import guided
 from rubric.store.cache_key import fingerprint
-from rubric.values.candidates import Candidate
 from rubric.values.judges import AnyJudge
 from rubric.values.rubrics import Rubric
 
@@ -169,7 +168,19 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big") % count + 1
 
 
-_ADDED = {"turn", "reference", "finish_reason"}
+_ADDED = {
+    "reference",
+    "finish_reason",
+    "name",
+    "to",
+    "media",
+    "reasoning",
+    "time",
+    "metadata",
+    "error",
+    "agent",
+    "duration",
+}
 """Fields of messages, tool calls and metrics that a later version added: as defaults they do not count."""
 
 
@@ -182,9 +193,7 @@ def _content(item: object) -> bytes | None:
     """
     try:
         one = Placed.at(0, item).candidate
-        told = [f for f in fields(Candidate) if f.eq and f.name not in ("key", "group")]
-        given = {f.name: getattr(one, f.name) for f in told if getattr(one, f.name) != default_of(f, one)}
-        given["output"] = one.output
+        given = {name: value for name, value in one.given().items() if name not in ("key", "group", "remarks")}
         return json.dumps(_plain(given), sort_keys=True).encode()
     except Exception:  # noqa: BLE001 - grading it will say what is wrong
         return None

@@ -213,7 +213,7 @@ def name_of_type(item: object) -> str:
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
     given = fields_with_chats(columns.row(row))
-    if "output" not in given:
+    if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")
     if _is_missing(given["output"]):

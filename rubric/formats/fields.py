@@ -140,7 +140,11 @@ class Gathering:
 
 
 def reader_of(
-    cls: type[T], renamed: Mapping[str, str] | None = None, beside: Iterable[str] = (), **reads: Read | None
+    cls: type[T],
+    renamed: Mapping[str, str] | None = None,
+    beside: Iterable[str] = (),
+    also: Iterable[Attribute[Any]] = (),
+    **reads: Read | None,
 ) -> Callable[[Any], T]:
     """
     Return the function that reads a mapping as *cls*.
@@ -149,9 +153,10 @@ def reader_of(
         cls: An attrs class whose fields have converters and validators.
         renamed: The keys in files of the fields whose names in code are others.
         beside: Keys of the mapping that the caller has read.
+        also: What the constructor takes besides its fields.
         reads: For each field that is not plain data, its reader; None for a field that no file gives.
     """
-    fields = [f for f in attrs.fields(cast("Any", cls)) if f.name not in reads or reads[f.name]]
+    fields = [f for f in (*attrs.fields(cast("Any", cls)), *also) if f.name not in reads or reads[f.name]]
     keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
     rows = {keys[f.name]: (f.name, reads.get(f.name)) for f in fields}
     needed = [keys[f.name] for f in fields if f.default is attrs.NOTHING]

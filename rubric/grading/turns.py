@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from typing import cast
 
 from attrs import evolve
 
@@ -24,6 +25,8 @@ from rubric.values.criteria import Criterion, View
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
+from rubric.values.run_parts import RunPart
+from rubric.values.runs import Message, Run
 
 _LONGEST_REASON = 300
 TOOL_CALLS = "tool calls"
@@ -36,24 +39,29 @@ def turns_of(candidate: Candidate) -> list[Candidate]:
 
     An empty message of the assistant is a turn only if it is all that the user got: others go with calls of tools.
     """
-    said, found = candidate.messages, list[Candidate]()
-    for index, message in enumerate(said):
-        before, after = said[max(0, index - 1) : index], said[index + 1 : index + 2]
-        unanswered = bool(before) and all(one.role == "user" for one in (*before, *after))
-        unanswered = unanswered and bool(after or candidate.input)  # the output's own question follows the messages
-        if message.role == "assistant" and (message.content.strip() or unanswered):
-            asked = next((m.content for m in reversed(said[:index]) if m.role == "user"), "")
-            calls = [evolve(call, turn=None) for call in candidate.tool_calls if call.turn == len(found) + 1]
-            turn = evolve(candidate, output=message.content, input=asked, messages=said[:index], tool_calls=calls)
-            found.append(evolve(turn, reference=message.reference))
-    calls = [call for call in candidate.tool_calls if call.turn in (None, len(found) + 1)]
-    own = candidate if len(calls) == len(candidate.tool_calls) else evolve(candidate, tool_calls=calls)
-    return [*found, own]
+    if candidate.part is None:
+        return [candidate]
+    part, events = candidate.part, candidate.part.run.events
+    said, found = [n for n, each in enumerate(candidate.before) if isinstance(each, Message)], list[Candidate]()
+    since = 0
+    for place, index in enumerate(said):
+        message, near = cast("Message", events[index]), [events[n] for n in said[max(0, place - 1) : place + 2]]
+        alone = near[0] is not message and all(
+            cast("Message", one).role == "user" for one in near if one is not message
+        )
+        if message.role == "assistant" and (message.content.strip() or alone):
+            run = evolve(part.run, events=events[: index + 1])
+            own = RunPart(run, part.last_said("user", index), index, since)
+            asked = part.text_at(own.asked)
+            turn = evolve(candidate, output=message.content, input=asked, reference=message.reference, run=own)
+            found, since = [*found, turn], index + 1
+    return [*found, evolve(candidate, run=evolve(part, since=since)) if since else candidate]
 
 
 def _calls_of(candidate: Candidate) -> Candidate:
-    said = call_lines(candidate.tool_calls) or NO_CALLS
-    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap())
+    said, part = call_lines(candidate.tool_calls) or NO_CALLS, candidate.part
+    shown = None if part is None else evolve(part, run=Run(candidate.before), answered=None, apart=True)
+    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=shown)
 
 
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:

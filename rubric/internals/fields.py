@@ -40,12 +40,12 @@ class Shown(Guided, metaclass=GuidedType):
         order = self._positional or [f.name for f in attrs.fields(kind) if f.init and not f.kw_only]
         fields = {f.alias or f.name: getattr(self, f.name) for f in shown_fields(self)}
         last = max((n for n, name in enumerate(order, 1) if name in fields), default=0)
-        bare = [repr(_thaw_plain(getattr(self, name))) for name in order[:last]]
-        named = [f"{name}={_thaw_plain(value)!r}" for name, value in fields.items() if name not in order]
+        bare = [repr(thaw_plain(getattr(self, name))) for name in order[:last]]
+        named = [f"{name}={thaw_plain(value)!r}" for name, value in fields.items() if name not in order]
         return f"{kind.__name__}({', '.join(bare + named)})"
 
 
-def _thaw_plain(value: Any) -> Any:
+def thaw_plain(value: Any) -> Any:
     """Return a plain `FrozenMap` as a dict, so that a repr can be typed back; settings have their own."""
     return thaw(value) if type(value) is FrozenMap else value
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import clean, moved, whole
-from rubric.internals.text import as_json, shorten
+from rubric.internals.text import shorten
 from rubric.results.plain import KINDS, Record
 from rubric.results.rows import Entry, Row, Vote, below
 from rubric.scoring.aggregation import Outcome, outcome
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, Scored, Step, Unjudged
+from rubric.values.numbered import numbered
 from rubric.values.rubrics import Rubric, describe
 
 if TYPE_CHECKING:
@@ -104,14 +104,9 @@ class RowBuilder:
 
     def of_candidate(self, candidate: Candidate, output: _Output | None = None) -> dict[str, Any]:
         """Return the fields of a row that show *candidate*."""
-        asked = candidate.input or "\n".join(f"{m.role}: {m.content}" for m in candidate.messages)
-        calls = []
-        for call in candidate.tool_calls:
-            result = call.result if isinstance(call.result, str) else as_json(thaw(call.result))
-            returned = "" if call.result is None else f" → {result}"
-            calls.append(clean(f"{call.name}({as_json(thaw(call.arguments))}){returned}"))
+        run = numbered(candidate.part) if candidate.part else ()
         text = clean(candidate.output) if output is None else output.text
-        return {"input": clean(asked) if asked else "", "output": text, "run": tuple(calls)}
+        return {"input": clean(candidate.input), "output": text, "run": tuple(clean(step.text) for step in run)}
 
     def _label(self, text: str) -> str:
         """Return *text* of the suite or of a judge, masked."""

@@ -140,7 +140,7 @@ class Row(NoTruth, Plain):
         judge: The name of the judge.
         input: What the candidate answers.
         output: The candidate's text; empty if there was none.
-        run: The candidate's tool calls, a line each.
+        run: The steps of the candidate's run, each as a judge is shown it.
         entries: One for each criterion.
         votes: The results of the members of a jury or a panel.
         gates: The ids of the criteria that failed the grade whatever the mean is.

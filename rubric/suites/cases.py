@@ -16,6 +16,7 @@ from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
 from rubric.embed import FrozenMap, fields, guided
 from rubric.suites.providers import Provider
 from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates, rubric_of
+from rubric.values.runs import Event, Run
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:
@@ -104,6 +105,7 @@ class Case(fields.Shown):
         reference: A reference answer, for the judge.
         messages: The conversation before the output; a live target continues it.
         tool_calls: Of a fixed response.
+        run: Of a fixed response, in place of messages and tool calls: all that happened, in order.
         file_changes: Of a fixed response, as a unified diff.
         files: Of a fixed response: the texts of the files that the run made, by their paths.
         metrics: Of a fixed response: what the run took. A target's run is measured.
@@ -136,6 +138,7 @@ class Case(fields.Shown):
     reference: str = field(default="", kw_only=True, validator=fields.string)
     messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=candidates.as_messages)
     tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=candidates.as_calls)
+    run: Run | None = field(default=None, kw_only=True)
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
@@ -180,6 +183,7 @@ class Case(fields.Shown):
             "reference": self.reference,
             "messages": self.messages,
             "tool_calls": self.tool_calls,
+            "run": self.run,
             "file_changes": self.file_changes,
             "files": self.files,
             "metrics": self.metrics,
@@ -189,18 +193,21 @@ class Case(fields.Shown):
         }
         return Candidate(output, **{**known, **changes})
 
-    def exchanged(self, answers: Sequence[str]) -> tuple[Message, ...]:
-        """Return the messages of the case, and its turns with their *answers* as far as there are any."""
-        said: list[Message] = []
-        for turn, answer in zip(self.turns, answers, strict=False):
-            said += [Message("user", turn.input), Message("assistant", answer, reference=turn.reference)]
-        return (*self.messages, *said)
+    def exchanged(self, answers: Sequence[str], calls: Sequence[Sequence[ToolCall]] = ()) -> tuple[Event, ...]:
+        """Return the messages of the case, and its turns with their *answers* and *calls* as far as there are any."""
+        said: list[Event] = [*self.messages]
+        for number, (turn, answer) in enumerate(zip(self.turns, answers, strict=False)):
+            called = calls[number] if number < len(calls) else ()
+            said += [Message("user", turn.input), *called, Message("assistant", answer, reference=turn.reference)]
+        return tuple(said)
 
-    def conversing(self, answers: Sequence[str], **changes: Any) -> Candidate:
-        """Return the candidate of a conversation: *answers*, one a turn; *changes* as in `responding`."""
-        last, before = self.turns[-1], self.exchanged(answers[:-1])
-        known = {"input": last.input, "messages": before, "reference": last.reference or self.reference}
-        return self.responding(answers[-1], **known, **changes)
+    def conversing(self, answers: Sequence[str], calls: Sequence[Sequence[ToolCall]] = ()) -> Candidate:
+        """Return the candidate of a conversation: *answers*, and *calls* for each of them, one a turn."""
+        last, before = self.turns[-1], self.exchanged(answers[:-1], calls)
+        known: dict[str, Any] = {"input": last.input, "messages": before, "reference": last.reference or self.reference}
+        if any(calls):
+            known["tool_calls"] = calls[-1]
+        return self.responding(answers[-1], **known)
 
     @property
     def candidate(self) -> Candidate | None:

@@ -150,8 +150,9 @@ def _reply(where: str, row: Any) -> Reply:
     given = _answer_of(messages, said)
     if isinstance(given, str):
         return evolve(reply, why=given, own=False)
-    calls = row.get("tool_calls") or given.tool_calls
-    return evolve(reply, candidate=evolve(given, metrics=_metrics(row), tool_calls=calls))
+    given = evolve(given, metrics=_metrics(row))
+    calls = row.get("tool_calls")
+    return evolve(reply, candidate=evolve(given, tool_calls=calls) if calls else given)
 
 
 def _answer_of(messages: Any, said: Any) -> Candidate | str:
@@ -416,12 +417,17 @@ def _with(case: Case, reply: Reply) -> Case:
         said = case.conversing(_answers(case, candidate))
         case = evolve(case, turns=(), input=said.input, messages=said.messages, reference=said.reference)
         candidate = evolve(candidate, messages=())
+    given = candidate.given()
+    ran: dict[str, Any] = {"messages": (*case.messages, *given.get("messages", ()))}
+    ran["tool_calls"] = given.get("tool_calls") or case.tool_calls
+    if "run" in given:  # it has calls among its messages
+        run = candidate.run
+        ran = {"run": evolve(run, events=(*case.messages, *run.events)), "messages": (), "tool_calls": ()}
     return evolve(
         case,
         rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,
         output=candidate.output,
-        messages=(*case.messages, *candidate.messages),
-        tool_calls=candidate.tool_calls or case.tool_calls,
+        **ran,
         metrics=case.metrics if candidate.metrics == RunMetrics() else candidate.metrics,
         runs=1,
     )

@@ -435,11 +435,11 @@ class _BrokenError(ModelError):
 async def _conversation(target: Target, case: Case) -> Response:
     """Return the conversation of *target* with the user of *case*: each turn continues all those before it."""
     answers: list[str] = []
-    calls: list[ToolCall] = []
+    calls: list[tuple[ToolCall, ...]] = []  # for each of the answers
     usage, notes = Usage(), dict[str, None]()
-    before = sum(message.role == "assistant" for message in case.messages)
     for number, asked in enumerate(case.turns, 1):
-        turn = evolve(case, input=asked.input, reference="", messages=case.exchanged(answers), turns=())
+        said: Any = case.exchanged(answers)
+        turn = evolve(case, input=asked.input, reference="", messages=said, turns=())
         try:
             response = await _response(target, turn)
         except Exception as error:  # a target of the user's own may raise anything
@@ -447,13 +447,13 @@ async def _conversation(target: Target, case: Case) -> Response:
                 raise
             failure = _failure_of(error)
             failure = evolve(failure, message=f"turn {number}: {failure.message}", usage=usage + failure.usage)
-            said = (*case.exchanged(answers), Message("user", asked.input))
-            raise _BrokenError(failure, case.responding("", messages=said, tool_calls=calls)) from None
+            said = (*case.exchanged(answers, calls), Message("user", asked.input))
+            raise _BrokenError(failure, case.responding("", messages=said, tool_calls=())) from None
         answers.append(response.candidate.output)
-        calls += [evolve(call, turn=before + number) for call in response.candidate.tool_calls]
+        calls.append(response.candidate.tool_calls)
         usage += response.usage
         notes |= dict.fromkeys(response.warnings)
-    return Response(case.conversing(answers, tool_calls=calls or case.tool_calls), usage, tuple(notes))
+    return Response(case.conversing(answers, calls), usage, tuple(notes))
 
 
 def _votes(judge: AnyJudge) -> int:

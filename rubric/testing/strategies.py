@@ -322,7 +322,7 @@ any_judges: st.SearchStrategy[Any] = st.recursive(
     max_leaves=3,
 )
 
-calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values, turn=st.sampled_from([None, 1]))
+calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values)
 
 
 @st.composite

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import field, frozen
 
@@ -18,10 +18,8 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 from rubric.values.images import is_address
-from rubric.values.runs import Message, ToolCall
-
-T = TypeVar("T")
-
+from rubric.values.run_parts import RunPart, placed
+from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
 _amount = fields.optional(fields.number(0, float("inf")))
 
@@ -60,26 +58,39 @@ def as_metrics(value: RunMetrics | Mapping[str, Any]) -> RunMetrics:
         raise DefinitionError(f"metrics.{problem.field}", problem.message) from None
 
 
-def _all_of(kind: type[T], field: str, values: Any) -> tuple[T, ...]:
-    """Return *values* as a tuple of *kind*, with each mapping in it made into one."""
+def event_kind(data: Mapping[Any, Any]) -> type[Any]:
+    """Return the kind of event that *data* has the fields of."""
+    kinds = {"role": Message, "name": ToolCall, "values": State, "run": SubRun}
+    return next((kind for key, kind in kinds.items() if key in data), Message)
+
+
+def _all_of(kinds: Any, field: str, values: Any, allowed: str) -> tuple[Any, ...]:
+    """Return *values* as a tuple of *kinds*, with each mapping in it made into one."""
     if type(values) is tuple and not values:
         return values
     if not isinstance(values, str | Mapping) and isinstance(values, Iterable):
         values = [*values]
         for index, value in enumerate(values):
-            try:
-                values[index] = kind(**value) if isinstance(value, Mapping) else value
-            except TypeError as problem:
-                raise DefinitionError(f"{field}[{index}]", f"{kind.__name__}: {problem}") from None
-    return fields.as_tuple(field, values, kind, kind.__name__)
+            if isinstance(value, Mapping):
+                kind = kinds if isinstance(kinds, type) else event_kind(value)
+                try:
+                    values[index] = kind(**value)
+                except TypeError as problem:
+                    raise DefinitionError(f"{field}[{index}]", f"{kind.__name__}: {problem}") from None
+    return fields.as_tuple(field, values, kinds, allowed)
 
 
 def as_calls(value: Iterable[ToolCall | Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    return _all_of(ToolCall, "tool_calls", value)
+    return _all_of(ToolCall, "tool_calls", value, "ToolCall")
 
 
 def as_messages(value: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    return _all_of(Message, "messages", value)
+    return _all_of(Message, "messages", value, "Message")
+
+
+def as_events(value: Iterable[Event | Mapping[str, Any]]) -> tuple[Event, ...]:
+    """Return the messages of a candidate, among which its calls, states and sub-runs may stand in their order."""
+    return _all_of(Event, "messages", value, "Messages, ToolCalls, States or SubRuns")
 
 
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
@@ -132,18 +143,24 @@ def as_variables(value: Mapping[str, Any]) -> FrozenMap:
 
 
 @guided_class
-@frozen(repr=False)
+@frozen(repr=False, init=False)
 class Candidate(Shown):
     """
     The answer, chat or run to grade. Where there is only an output, a plain text will do.
 
+    What an agent did has one order: `Candidate(run=Run([Message("user", "..."), ToolCall("refund"), ...]))`. Messages
+    and tool calls are views of that.
+
     Args:
-        output: The text that is graded.
-        input: The question or task that it answers.
+        output: The text that is graded. It may be left out where the run ends with an answer of the assistant.
+        input: The question or task that it answers; by default what the user said last.
         reference: A reference answer, for the judge to compare with.
-        messages: The conversation before the output. An answer at its end that is the output itself is left out, since
-            it would be a turn of its own; its reference becomes that of the output.
-        tool_calls: The tools that the run called, in order.
+        messages: In place of *run*: the conversation before the input and the output, among which calls may stand in
+            their order. An answer at its end that is the output itself is not counted twice; its reference becomes that
+            of the output. As an attribute: the messages before the output, without the input if that is the last one.
+        tool_calls: In place of *run*: the calls for the output, in order; they stand after all messages. As an
+            attribute: all calls of the run, those of sub-agents included.
+        run: All that happened, in order, with the output.
         file_changes: The changes of the run to files, as a unified diff.
         files: The texts of the files that the run made, by their paths, such as `files_in(folder)`. Judges see the
             paths; a rubric with `max_steps` lets them read.
@@ -156,13 +173,15 @@ class Candidate(Shown):
         group: The name of the candidates that belong together, such as the answers to one prompt. Results carry it, and
             intervals treat a group as one draw. No judge sees it.
         remarks: What its reader left out, such as the pictures of a chat. Results have it among their warnings.
+
+    Raises:
+        DefinitionError: There is no output; or messages or tool calls are given beside a run.
     """
 
     output: str = field(validator=fields.string)
     input: str = field(default="", kw_only=True, validator=fields.string)
     reference: str = field(default="", kw_only=True, validator=fields.string)
-    messages: tuple[Message, ...] = field(default=(), kw_only=True, converter=as_messages)
-    tool_calls: tuple[ToolCall, ...] = field(default=(), kw_only=True, converter=as_calls)
+    part: RunPart | None = field(default=None, kw_only=True, alias="run")
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=fields.string)
@@ -173,21 +192,90 @@ class Candidate(Shown):
     group: str = field(default="", kw_only=True, converter=_as_group)
     remarks: tuple[str, ...] = field(default=(), kw_only=True, eq=False, repr=False, converter=_as_remarks)
 
-    def __attrs_post_init__(self) -> None:
-        *before, last = self.messages or (None,)
-        if last and last.role == "assistant" and last.content.strip() == self.output.strip() != "":
-            # With another question as the input, which follows the messages, the same words are the answer before it.
-            asked = next((each.content for each in reversed(self.messages) if each.role == "user"), "")
-            if self.input in ("", asked):
-                object.__setattr__(self, "messages", tuple(before))
-                object.__setattr__(self, "reference", self.reference or last.reference)
-        if self.tool_calls:
-            turns = 1 + sum(message.role == "assistant" for message in self.messages)
-            for index, call in enumerate(self.tool_calls):
-                if call.turn is not None and call.turn > turns:
-                    there = f"the conversation has {turns} answer{'s' * (turns > 1)}, its output included, and no turn"
-                    cure = "put the earlier answers into messages, or leave turn out for a call of the output"
-                    raise DefinitionError(f"tool_calls[{index}].turn", f"{there} {call.turn}; {cure}")
+    def __init__(
+        self,
+        output: str | None = None,
+        *,
+        input: str = "",
+        reference: str = "",
+        messages: Iterable[Event | Mapping[str, Any]] | None = None,
+        tool_calls: Iterable[ToolCall | Mapping[str, Any]] | None = None,
+        run: Run | RunPart | None = None,
+        file_changes: str = "",
+        files: Mapping[str, Any] = FrozenMap(),
+        context: str = "",
+        variables: Mapping[str, Any] = FrozenMap(),
+        images: Iterable[str] = (),
+        metrics: RunMetrics | Mapping[str, Any] = RunMetrics(),
+        key: str | int = "",
+        group: str | int = "",
+        remarks: Iterable[str] = (),
+    ) -> None:
+        whole: Any = output, input, reference, run  # which the validators check
+        is_text = isinstance(input, str) and (output is None or isinstance(output, str))
+        if is_text and (run is not None or messages is not None or tool_calls is not None or output is None):
+            said = None if messages is None else as_events(messages)
+            called = None if tool_calls is None else as_calls(tool_calls)
+            whole = placed(output, input, reference, run, messages=said, calls=called)
+        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+            whole[0],
+            input=whole[1],
+            reference=whole[2],
+            run=whole[3],
+            file_changes=file_changes,
+            files=files,
+            context=context,
+            variables=variables,
+            images=images,
+            metrics=metrics,
+            key=key,
+            group=group,
+            remarks=remarks,
+        )
+
+    @property
+    def run(self) -> Run:
+        """All that happened, in order, with the input and the output at their places."""
+        if self.part is not None:
+            return self.part.run
+        asked = [Message("user", self.input)] if self.input else []
+        said = [Message("assistant", self.output, reference=self.reference)] if self.output else []
+        return Run([*asked, *said])
+
+    @property
+    def before(self) -> tuple[Event, ...]:
+        """All that happened before the output."""
+        answered = self.part.answered if self.part else int(bool(self.input)) if self.output else None
+        return self.run.events[:answered]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages before the output, without the input if that is the last of them."""
+        return self.part.messages if self.part else ()
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the run in order, those of sub-agents after the event that started them."""
+        return self.part.tool_calls if self.part else ()
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments that make this candidate: with lists of messages and calls where they say it all."""
+        found = {f.alias or f.name: getattr(self, f.name) for f in fields.shown_fields(self)}
+        if self.part is None:
+            return found
+        del found["run"]
+        lists: dict[str, Any] = {"messages": self.messages, "tool_calls": self.tool_calls}
+        lists = {name: value for name, value in lists.items() if value}
+        try:
+            is_whole = Candidate(**found, **lists).part == self.part
+        except DefinitionError:
+            is_whole = False
+        return {**found, **lists} if is_whole else {**found, "run": self.part.run}
+
+    def __repr__(self) -> str:
+        given = self.given()
+        named = [f"{name}={fields.thaw_plain(value)!r}" for name, value in given.items() if name != "output"]
+        return f"Candidate({', '.join([repr(self.output), *named])})"
 
     @property
     def degenerate(self) -> str:

@@ -17,7 +17,8 @@ from attrs import evolve
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
-from rubric.values.candidates import Candidate, Message, ToolCall
+from rubric.values.candidates import Candidate
+from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
 
 _SAID = frozenset({"content", "tool_calls", "function_call", "refusal"})
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
@@ -45,35 +46,29 @@ def candidate_of_chat(
     messages: Sequence[Any], *, output: str | None = None, answers: bool = True, **fields: Any
 ) -> Candidate:
     """
-    Return a chat as a candidate: its last message is the output, those before it are the conversation.
-
-    The last message of the user is the input, unless *fields* has one; tool calls are kept.
+    Return a chat as a candidate: a run in the order of *messages*, the last of which is the output.
 
     Args:
         output: The last answer, which *messages* may hold or not; None takes their last message.
-        answers: Whether the last message must be an answer.
+        answers: Whether the last message must be an answer; else the words of anybody are the output.
         fields: Of the candidate.
 
     Raises:
         DefinitionError: It *answers*, and the last message is not of the assistant, or has no text.
     """
-    if output is not None:
-        last = {"role": "assistant", "content": output or "-"}  # an empty one would not be told from what came before
-        whole = messages if ends_with(messages, output) else [*messages, last]
-        return evolve(candidate_of_chat(whole, **fields), output=output)
-    if answers and (why := why_unanswered(messages)):
-        raise DefinitionError("output", why)
-    said, calls = chat_of(messages)
-    before = said[:-1]
     fields = {"remarks": unread_in(messages), **fields}
-    if said and said[-1].reference:
-        fields = {"reference": said[-1].reference, **fields}
-    asked = before and before[-1].role == "user"
-    if asked and not fields.get("input"):
-        fields["input"], before = before[-1].content, before[:-1]
-    elif asked and fields["input"] == before[-1].content:
-        before = before[:-1]
-    return Candidate(said[-1].content if said else "", messages=before, tool_calls=calls, **fields)
+    why, events = why_unanswered(messages), chat_of(messages)
+    if output is None and why and answers:
+        raise DefinitionError("output", why)
+    if output is None and why:
+        said = [n for n, each in enumerate(events) if isinstance(each, Message)][-1:]
+        text = "".join(each.content for n in said if isinstance(each := events[n], Message))
+        return Candidate(text, messages=events[: said[0]] if said else (), **fields)
+    words = "" if why else _text_in(at(_bare(messages[-1]), "content"))
+    output = words if output is None else output
+    if output and output.strip() != words.strip():
+        events = (*events, Message("assistant", output))
+    return Candidate(output, run=Run(events), **fields)
 
 
 def why_unanswered(messages: Sequence[Any]) -> str:
@@ -109,36 +104,28 @@ def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
         value: Any = given.get(name)
         if hasattr(value, "tolist"):  # frames of pandas hold lists as arrays
             given[name] = value.tolist()
+    if not isinstance(given.get("run"), Run):  # a column of that name is about something else
+        given.pop("run", None)
     messages: Any = given.get("messages")
-    output = given.get("output")
+    output: Any = given.get("output")
     has_chat = is_chat(messages)
     if has_chat:
         given["remarks"] = unread_in(messages)
-    if has_chat and (output is None or ends_with(messages, output, given.get("input"))):
-        output = given.pop("messages")
+    chat = messages if has_chat and output is None else output if is_chat(output) else [output]
+    if not isinstance(output, str) and is_chat(chat):
+        known = {name: given.pop(name) for name in ("input", "reference") if given.get(name)}
+        made = candidate_of_chat(chat, **known)
+        called = calls_of(_own_calls(given))
+        before = chat_of(messages) if has_chat and chat is not messages else ()
+        whole = (*before, *made.before, *called, *made.run.events[len(made.before) :])
+        given = {name: value for name, value in given.items() if name not in ("messages", "tool_calls")} | known
+        remarks = dict.fromkeys((*given.get("remarks", ()), *made.remarks))
+        given |= {"output": made.output, "run": evolve(made.run, events=whole), "remarks": remarks}
     elif has_chat and not all(map(_is_own, messages)):
-        is_text = isinstance(output, str) and bool(output.strip())
-        said, calls = chat_of([*messages, {"role": "assistant", "content": output}] if is_text else messages)
-        given["messages"] = said[:-1] if is_text else said
-        given["tool_calls"] = (*calls, *_own_calls(given))
-    if output is not None and not isinstance(output, str):
-        chat = output if is_chat(output) else [output]
-        if is_chat(chat):
-            known = {name: given[name] for name in ("input", "reference") if given.get(name)}
-            made = candidate_of_chat(chat, **known)
-            before = given["messages"] if is_chat(given.get("messages")) else ()
-            given |= {"output": made.output, "input": made.input, "messages": (*before, *made.messages)}
-            given |= {"reference": made.reference, "tool_calls": (*_own_calls(given), *made.tool_calls)}
-            given["remarks"] = dict.fromkeys((*given.get("remarks", ()), *made.remarks))
+        given["messages"] = chat_of(messages)
     if any("function" in call for call in _own_calls(given) if isinstance(call, Mapping)):
         given["tool_calls"] = calls_of(given["tool_calls"])
     return given
-
-
-def ends_with(messages: Iterable[Any], output: Any, asked: Any = None) -> bool:
-    """True if the last of *messages* is the answer *output*, to what the user *asked* last; it is one turn."""
-    said, asked = chat_of(messages)[0], asked if isinstance(asked, str) else ""
-    return isinstance(output, str) and len(Candidate(output, input=asked, messages=said).messages) < len(said)
 
 
 def _own_calls(fields: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -154,49 +141,106 @@ def _is_own(message: Any) -> bool:
     return isinstance(message, Message) or is_plain
 
 
-def chat_of(messages: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
+def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
     """
-    Return the messages and the tool calls of a chat.
+    Return what happened in a chat, in its order.
 
-    A tool's result is kept with its call; a call without a result has None. A call before an earlier answer than the
-    last one has the number of that answer.
+    A tool's result, its error and its pictures are kept with its call; a call without a result has None. A refusal is a
+    message of the role `refusal`. What the model thought is kept with what it said next.
     """
-    said: list[Message] = []
-    calls: dict[str, ToolCall] = {}
-    turns: dict[str, int] = {}
-    answers = 0
+    events: list[Event] = []
+    calls: dict[str, int] = {}
     for each in map(_bare, messages):
-        content = at(each, "content")
-        for call in _calls_in(each):
-            key = str(at(call, "id") or f"call {len(calls)}")
-            calls[key], turns[key] = _tool_call(call), answers + 1
-        for block in _blocks(each, "tool_result"):
-            _keep_result(calls, at(block, "tool_use_id"), _text_in(at(block, "content")))
-        role, text = _role(each), _text_in(content)
-        kept = role == "tool" and _keep_result(calls, at(each, "tool_call_id"), text)
-        if text and not kept:
-            reference = at(each, "reference") if role == "assistant" else ""
-            said.append(Message(role or "user", text, reference=reference if isinstance(reference, str) else ""))
-            answers += role == "assistant" and bool(text.strip())
-    return tuple(said), tuple(evolve(c, turn=turns[key]) if turns[key] < answers else c for key, c in calls.items())
+        events += [each] if isinstance(each, Message) else _said_in(each, events, calls)
+        for call in () if isinstance(each, Message) else _calls_in(each):
+            calls[str(at(call, "id") or f"call {len(events)}")] = len(events)
+            events.append(_tool_call(call))
+    return tuple(events)
 
 
-def _blocks(message: Any, *kinds: str) -> list[Any]:
-    """Return the parts of *message* that are of *kinds*."""
-    content = at(message, "content")
-    return [part for part in content if at(part, "type") in kinds] if isinstance(content, list | tuple) else []
+def _said_in(message: Any, events: list[Event], calls: Mapping[str, int]) -> list[Event]:
+    """Return what *message* says; results of tools that it has go to the *calls* among *events*."""
+    content, role = at(message, "content"), _role(message)
+    parts = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
+    for block in parts:
+        if at(block, "type") == "tool_result":
+            _keep_result(events, calls, at(block, "tool_use_id"), block)
+    if role == "tool" and _keep_result(events, calls, at(message, "tool_call_id"), message):
+        return []
+    for holder in (message, at(message, "additional_kwargs")):
+        for key in _KEYS:
+            held = at(holder, key)
+            parts += [{"type": key, key: one} for one in (held if isinstance(held, list | tuple) else [held]) if one]
+    text = _text_in(parts)
+    media = [one for part in parts for one in _media_of(part)]
+    thoughts = [str(said) for p in parts if (said := at(p, str(at(p, "type")))) and at(p, "type") in _PARTS["thoughts"]]
+    refusals = [
+        Message("refusal", str(said)) for p in parts if at(p, "type") == "refusal" and (said := at(p, "refusal"))
+    ]
+    if not (text or media or thoughts):
+        return [*refusals]
+    name, reference = at(message, "name"), at(message, "reference")
+    own: dict[str, Any] = {"name": name} if isinstance(name, str) and role != "tool" else {}
+    own |= {"reference": reference} if isinstance(reference, str) and role == "assistant" else {}
+    return [Message(role or "user", text, media=tuple(media), reasoning="\n".join(thoughts), **own), *refusals]
+
+
+_KEYS = ("audio", "images", "attachments", "refusal", "reasoning", "reasoning_content")
+"""The keys of messages whose values are parts as well."""
+
+
+def _keep_result(events: list[Event], calls: Mapping[str, int], key: Any, result: Any) -> bool:
+    """Keep *result*, a message or a block, with its call; False if there is no such call."""
+    place = calls.get(str(key or ""))
+    if place is None or not isinstance(call := events[place], ToolCall):
+        return False
+    content = at(result, "content")
+    text = _text_in(content)
+    parts = content if isinstance(content, list | tuple) else ()
+    media = [one for part in parts for one in _media_of(part)]
+    has_failed = bool(at(result, "is_error") or at(result, "error")) or at(result, "status") == "error"
+    error = (text or str(at(result, "error") or "it failed")) if has_failed else ""
+    events[place] = evolve(call, result=None if has_failed else text, error=error, media=(*call.media, *media))
+    return True
+
+
+def _media_of(part: Any) -> list[Media]:
+    """Return the picture, recording, film or document that *part* is; none if it is something else."""
+    kind = str(at(part, "type"))
+    found = next((medium for name, medium in _MEDIA.items() if kind in _PARTS[name]), None)
+    if found is None:
+        return []
+    inner = [each for name in (kind, "source", "file", "image_url") if (each := at(part, name)) is not None]
+    one = {key: said for key in _HELD for h in (part, *inner) if isinstance(said := at(h, key), str) and said}
+    one |= dict.fromkeys(
+        ["url"] if (said := [each for each in inner if isinstance(each, str)]) else [], "".join(said[:1])
+    )
+    mime = next((one[key] for key in ("media_type", "mime_type") if key in one), _MIMES[found] + one.get("format", ""))
+    data = next((one[key] for key in ("data", "base64", "file_data") if key in one), "")
+    url = f"data:{mime};base64,{data}" if data and not data.startswith("data:") else data
+    address = url or next((one[key] for key in ("url", "file_url", "file_id", "id") if key in one), "unknown")
+    return [Media(found, address, name=next((one[key] for key in ("filename", "title", "name") if key in one), ""))]
+
+
+_HELD = (
+    *("data", "base64", "file_data", "media_type", "mime_type", "format", "url", "file_url", "file_id", "id"),
+    *("filename", "title", "name"),
+)
+_MEDIA: dict[str, MediaKind] = {"pictures": "image", "audio": "audio", "documents": "document", "videos": "video"}
+_MIMES = {"image": "image/", "audio": "audio/", "video": "video/", "document": "application/pdf"}
 
 
 def _calls_in(message: Any) -> list[Any]:
-    legacy = at(message, "function_call")
+    legacy, content = at(message, "function_call"), at(message, "content")
     return [
         *(at(message, "tool_calls") or ()),
-        *_blocks(message, "tool_use"),
+        *(at(message, "invalid_tool_calls") or ()),
+        *(part for part in (content if isinstance(content, list | tuple) else ()) if at(part, "type") == "tool_use"),
         *([{"function": legacy}] if isinstance(legacy, Mapping) else ()),
     ]
 
 
-_KINDS = {
+_PARTS = {
     "pictures": ("image", "image_url", "input_image", "images"),
     "audio": ("audio", "input_audio", "output_audio"),
     "documents": ("file", "input_file", "document", "attachments"),
@@ -207,7 +251,7 @@ _KINDS = {
     "names of speakers": ("name",),
     "calls of tools that are no JSON": ("invalid_tool_calls",),
 }
-_CALLED = {kind: name for name, kinds in _KINDS.items() for kind in kinds}
+_CALLED = {kind: name for name, kinds in _PARTS.items() for kind in kinds}
 """The parts of messages that no judge is shown, as the warnings name them, by their types and keys."""
 
 
@@ -234,14 +278,6 @@ def _unread_of(message: Any) -> Iterator[str]:
             yield from _unread_of(part)
         elif kind != "tool_use" and not isinstance(part, str) and not isinstance(at(part, "text"), str):
             yield _CALLED.get(str(kind), f"parts of the type {shorten(repr(kind), 40)}")
-
-
-def _keep_result(calls: dict[str, ToolCall], key: Any, result: str) -> bool:
-    """Keep *result* with its call; False if there is no such call."""
-    call = calls.get(str(key or ""))
-    if call is not None:
-        calls[str(key)] = evolve(call, result=result)
-    return call is not None
 
 
 def calls_of(calls: Iterable[Any]) -> tuple[ToolCall, ...]:
@@ -287,5 +323,10 @@ def _tool_call(call: Any) -> ToolCall:
             given = json.loads(given)
         except ValueError:
             given = {"text": given}
-    result = at(call, "result")
-    return ToolCall(str(name), arguments=given if isinstance(given, Mapping) else {"value": given}, result=result)
+    error = "its arguments are no JSON" if at(call, "type") == "invalid_tool_call" else at(call, "error")
+    return ToolCall(
+        str(name),
+        arguments=given if isinstance(given, Mapping) else {"value": given},
+        result=at(call, "result"),
+        error=error if isinstance(error, str) else "",
+    )

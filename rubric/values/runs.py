@@ -106,7 +106,6 @@ class ToolCall(Shown):
         agent: The name of the agent that called it, where there are several.
         time: When it was called, as ISO 8601.
         duration: Seconds until it returned.
-        turn: The number of the answer in the conversation for which it was called; None: for the output.
         metadata: What else the log has, such as the call's own id. No judge is shown it.
     """
 
@@ -118,7 +117,6 @@ class ToolCall(Shown):
     agent: str = field(default="", kw_only=True, validator=fields.string)
     time: str = field(default="", kw_only=True, validator=fields.string)
     duration: float | None = field(default=None, kw_only=True, validator=_seconds)
-    turn: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
     metadata: FrozenMap = _metadata
 
 

@@ -105,14 +105,12 @@ def _question(question: Question) -> dict[str, Any]:
 def _candidate(candidate: Candidate) -> list[Html]:
     """Return all that belongs to *candidate*, the text to judge among it."""
     fields = RowBuilder().of_candidate(candidate)
-    asked = clean("\n\n".join(f"{m.role}: {m.content}" for m in candidate.messages))
     parts = (
         ("Input", clean(candidate.input), ""),
-        ("Conversation", asked, ""),
         ("Context", clean(candidate.context), ""),
         ("Reference", clean(candidate.reference), ""),
         ("Candidate", fields["output"], "main"),
-        ("Tool calls", "\n".join(fields["run"]), ""),
+        ("Run", "\n".join(fields["run"]), ""),
         ("File changes", clean(candidate.file_changes), ""),
     )
     shown = [

@@ -277,8 +277,8 @@ def test_what_the_user_said_between_two_answers_is_kept() -> None:
     """An output of several turns is a conversation after the question; its last message is graded."""
     turns = [{"role": "assistant", "content": "Which?"}, {"role": "user", "content": "The red one."}]
     made = candidate_of([*turns, {"role": "assistant", "content": "It costs 5."}], "What does it cost?")
-    assert (made.input, made.output) == ("What does it cost?", "It costs 5.")
-    assert [message.content for message in made.messages] == ["Which?", "The red one."]
+    assert (made.input, made.output) == ("The red one.", "It costs 5.")
+    assert [message.content for message in made.messages] == ["What does it cost?", "Which?"]
 
 
 def test_a_chat_without_an_answer_has_an_empty_output_where_that_is_allowed() -> None:

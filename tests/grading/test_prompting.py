@@ -315,7 +315,9 @@ def test_variables_cannot_hold_the_mark() -> None:
 def test_invisible_characters_are_shown_and_flagged() -> None:
     """Invisible characters of a candidate, in any of its parts, are escaped in the prompt, and a warning says so."""
     hidden = "a\u200bb\U000e0041"
-    candidate = Candidate(hidden, input=hidden, messages=[{"role": "user", "content": hidden}], variables={"v": hidden})
+    candidate = Candidate(
+        hidden, input=hidden, messages=[{"role": "system", "content": hidden}], variables={"v": hidden}
+    )
     about = shared_prompt(candidate, Rubric("r").expects("x"))
     shown = "a\\u{200b}b\\u{e0041}"
     assert about.shared.count(shown) == 3

@@ -406,8 +406,9 @@ def test_a_conversation_that_breaks_is_ungraded_and_keeps_what_was_said(error: E
     (row,) = Suite("s", [case]).run(Judge(Recording().model), target=target)
     assert row.status == "ungraded"
     assert row.reason.startswith("not graded: turn 2: ")
-    assert (row.input, row.output) == ("user: Q1\nassistant: A1\nuser: Q2", "")
-    assert row.run == ('find_order({"id": 7}) → shipped on Monday',)
+    assert (row.input, row.output) == ("Q2", "")
+    steps = ["user: Q1", 'call find_order({"id": 7}) -> shipped on Monday', "assistant: A1", "user: Q2"]
+    assert row.run == tuple(f"[{number}] {step}" for number, step in enumerate(steps, 1))
     assert row.usage.prompt_tokens == 5
 
 

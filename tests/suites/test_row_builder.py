@@ -51,7 +51,7 @@ def test_a_row_holds_the_case_and_its_grade() -> None:
     assert (row.id, row.status, row.score, row.verdict, row.shown) == ("a", "failed", 0.5, "fail", "0.50")
     assert (row.threshold, row.bounds, row.rubric, row.judge) == (0.7, (0.5, 0.5), "two", "ScriptedModel")
     assert (row.input, row.output) == ("What is new?", GOOD)
-    assert row.run == ('read({"path": "x"}) → y', "stop({})")
+    assert row.run[1:3] == ('[2] call read({"path": "x"}) -> y', "[3] call stop()")
     assert (row.tags, row.place, row.usage.calls, row.result) == (("news",), Place("f.yaml", 3, 5), 2, result)
     first, second = row.entries
     assert (first.id, first.text, first.status, first.value) == ("version", "Names a version", "scored", "yes")

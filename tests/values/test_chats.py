@@ -11,6 +11,7 @@ from attrs import evolve
 from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, grade
 from rubric.engine.logs import candidate_of_conversation
 from rubric.engine.sources import as_candidate
+from rubric.grading.turns import turns_of
 from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
 
@@ -47,13 +48,12 @@ def test_each_form_gives_the_same_candidate(chat: list[Any]) -> None:
     assert [(call.name, dict(call.arguments), call.result) for call in candidate.tool_calls] == [
         ("orders", {"id": 7}, "paid")
     ]
-    assert [message.role for message in chat_of(chat)[0]] == ["user", "assistant"]
+    assert [type(event).__name__ for event in chat_of(chat)] == ["Message", "ToolCall", "Message"]
 
 
 def test_a_result_without_its_call_is_a_message() -> None:
     """It is not dropped."""
-    (message,), calls = chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}])
-    assert (message.role, message.content, calls) == ("tool", "paid", ())
+    assert chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}]) == (Message("tool", "paid"),)
 
 
 @pytest.mark.parametrize("value", [[], "When?", ["When?"], [{"text": "a"}], [{"type": "text", "text": "a"}], None, [1]])
@@ -105,14 +105,14 @@ def test_calls_keep_their_turns_beside_an_output_of_its_own() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
     chat = [WHOLE[0], {"role": "assistant", "content": "", "tool_calls": [call]}, *WHOLE[1:]]
     for messages in (chat, chat[:-1]):
-        (found,) = as_candidate({"output": "good two", "messages": messages}).tool_calls
-        assert (found.name, found.turn) == ("find", 1)
+        first, second = turns_of(as_candidate({"output": "good two", "messages": messages}))
+        assert ([call.name for call in first.tool_calls], second.tool_calls) == (["find"], ())
 
 
 def test_an_answer_that_is_said_again_later_is_a_turn_of_its_own() -> None:
     """Only the last message can be the output."""
-    chat = [*WHOLE, {"role": "user", "content": "Sure?"}]
-    assert len(Candidate("good two", messages=chat).messages) == 5
+    made = Candidate("good two", messages=[*WHOLE, {"role": "user", "content": "Sure?"}])
+    assert (len(made.messages), made.input) == (4, "Sure?")
 
 
 def test_an_answer_before_another_question_is_a_turn_of_its_own() -> None:

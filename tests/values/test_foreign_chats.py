@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Criterion, DefinitionError, Rubric, Ungraded, evaluate, grade_many
+from rubric import Criterion, DefinitionError, Message, Rubric, Ungraded, evaluate, grade_many
 from rubric.engine.logs import candidate_of_conversation, entries_of
 from rubric.engine.sources import as_candidate
 from rubric.integrations.langsmith import rubric_evaluator
@@ -119,7 +119,7 @@ def test_the_error_says_what_to_pass_and_that_works() -> None:
     ):
         as_candidate({"output": chat})
     made = as_candidate({"output": "", "messages": chat})
-    assert (made.output, made.messages[0].content, made.tool_calls[0].name) == ("", KIND, "find")
+    assert (made.output, made.input, made.tool_calls[0].name) == ("", KIND, "find")
 
 
 def test_an_empty_output_beside_messages_keeps_the_question() -> None:
@@ -142,7 +142,7 @@ def test_roles_of_other_tools_are_those_of_their_words() -> None:
     """`model` and `ai` are the assistant, also where a chat looks like one of ours."""
     chat = [{"role": "human", "content": "q"}, {"role": "ai", "content": "a"}, {"role": "human", "content": "q2"}]
     made = as_candidate({"output": "b", "messages": chat})
-    assert [message.role for message in made.messages] == ["user", "assistant", "user"]
+    assert [event.role for event in made.before if isinstance(event, Message)] == ["user", "assistant", "user"]
 
 
 # -- parts that are left out ----------------------------------------------------------------------------------

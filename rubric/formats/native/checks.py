@@ -70,7 +70,7 @@ class CheckRow:
 
     def reader(self) -> Callable[[Any], Check]:
         """Return the function that reads the check: a mapping of its fields, or the value of the first."""
-        read = fields.reader_of(self.kind, None, (), **dict.fromkeys(self.free, fields.read_free))
+        read = fields.reader_of(self.kind, None, (), (), **dict.fromkeys(self.free, fields.read_free))
         return lambda data: read(data if isinstance(data, dict) or not self.has_first else {self.fields[0]: data})
 
     def schema(self) -> Data:

@@ -16,11 +16,12 @@ from rubric.formats.fields import WRITERS, Data, Gathering, wanted
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
+from rubric.formats.native.runs import read_candidate
 from rubric.internals.fields import check_number
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
-from rubric.values.candidates import Candidate, Message, RunMetrics, ToolCall, as_images
+from rubric.values.candidates import Candidate, as_images
 from rubric.values.checks import Check
 from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubric_tests import RubricTest, is_reference, show_range
@@ -168,7 +169,7 @@ def reading_from(loading: Loading) -> Iterator[None]:
 def _read_reply(data: Any) -> Any:
     loading = _loading.get(Loading())
     if isinstance(data, dict):
-        return _read_candidate(data)
+        return read_candidate(data)
     if loading.folder is None or not isinstance(data, str) or not is_reference(data):
         return data
     from rubric.formats.includes import bare  # noqa: PLC0415 - it brings templates, which few rubrics need
@@ -217,16 +218,6 @@ _read_criterion = fields.reader_of(
     metadata=fields.read_free,
 )
 
-read_message = fields.reader_of(Message)
-read_call = fields.reader_of(ToolCall, arguments=fields.read_free)
-read_metrics = fields.reader_of(RunMetrics)
-_read_candidate = fields.reader_of(
-    Candidate,
-    messages=lambda data: fields.read_all(data, "message", read_message),
-    tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
-    metrics=read_metrics,
-    variables=fields.read_free,
-)
 _read_test = fields.reader_of(RubricTest, reply=_read_reply, expects=fields.read_free)
 
 _read_rubric = fields.reader_of(
@@ -330,7 +321,7 @@ ANSWERS |= {
 }
 
 WRITERS |= {
-    **dict.fromkeys((DecisionTree, Anchor, Candidate, Message, ToolCall, RunMetrics), fields.fields_of),
+    **dict.fromkeys((DecisionTree, Anchor), fields.fields_of),
     Leaf: lambda leaf: fields.fields_of(leaf) if leaf.reason else fields.free(leaf.score),
     Rubric: _rubric,
     Criterion: _criterion,

@@ -13,7 +13,8 @@ from rubric.formats.cursor import Loading, Notes
 from rubric.formats.document import Document, Mapping, find
 from rubric.formats.fields import WRITERS, Gathering
 from rubric.formats.native.judge import read_any_judge, read_judges
-from rubric.formats.native.rubric import read_call, read_images, read_message, read_metrics, read_rubric, reading_from
+from rubric.formats.native.rubric import read_images, read_rubric, reading_from
+from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -121,6 +122,7 @@ _read_case = fields.reader_of(
     rubric=_read_any_rubric,
     messages=lambda data: fields.read_all(data, "message", read_message),
     tool_calls=lambda data: fields.read_all(data, "tool call", read_call),
+    run=read_run,
     metrics=read_metrics,
     turns=lambda data: fields.read_all(data, "turn", lambda turn: _read_turn(turn) if isinstance(turn, dict) else turn),
     files=fields.read_free,

@@ -1,0 +1,209 @@
+"""
+Which part of a run a candidate is: where its input and its output stand among the events.
+
+A candidate is made of a run, or of lists: its messages, then the input, its tool calls, and the output. `attrs.evolve`
+gives a candidate its own part back, with what changes: so another output takes the place of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve, frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.fields import refuse
+from rubric.internals.text import shorten
+from rubric.values.runs import Event, Message, Run, State, ToolCall
+
+
+@frozen
+class RunPart:
+    """
+    The part of a run that a candidate is.
+
+    Args:
+        run: All that happened, with the output.
+        asked: The index of the event that is the input; None if nobody asked it in the run.
+        answered: The index of the event that is the output; None if the run has no answer.
+        since: The index of the event with which the turn of the output begins.
+        apart: Whether the output is no event, but a text about the run.
+    """
+
+    run: Run
+    asked: int | None
+    answered: int | None
+    since: int = 0
+    apart: bool = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages before the output, without the input if that is the last of them."""
+        said = [n for n, each in enumerate(self.run.events[: self.answered]) if isinstance(each, Message)]
+        if said and said[-1] == self.asked:
+            said.pop()
+        return tuple(each for n in said if isinstance(each := self.run.events[n], Message))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of this turn in order, those of sub-agents after the event that started them."""
+        run = evolve(self.run, events=self.run.events[self.since :]) if self.since else self.run
+        return tuple(each for _, each in run.steps() if isinstance(each, ToolCall))
+
+    def text_at(self, place: int | None) -> str:
+        """Return what the message at *place* says."""
+        event = None if place is None else self.run.events[place]
+        return event.content if isinstance(event, Message) else ""
+
+    def last_said(self, role: str, end: int | None = None) -> int | None:
+        """Return the index of the last message of *role* before *end*."""
+        events = self.run.events[:end]
+        return next((n for n in reversed(range(len(events))) if _is_of(events[n], role)), None)
+
+
+def _is_of(event: Event, role: str) -> bool:
+    return isinstance(event, Message) and event.role == role
+
+
+def _says(event: Event, words: str) -> bool:
+    return isinstance(event, Message) and event.role == "assistant" and event.content.strip() == words.strip()
+
+
+def placed(
+    output: str | None,
+    asked: str,
+    reference: str,
+    run: Run | RunPart | None,
+    *,
+    messages: Sequence[Event] | None,
+    calls: Sequence[ToolCall] | None,
+) -> tuple[str, str, str, RunPart | None]:
+    """
+    Return the output, the input and the reference of a candidate, and its part of a run; None for a mere answer.
+
+    Raises:
+        DefinitionError: There is no output; it is not the answer of the run; or the order of all is not plain.
+    """
+    part = _part(output, asked, run, messages, calls)
+    events, at = [*part.run.events], part.answered
+    if output is None:
+        if not (output := part.text_at(at)).strip():
+            raise DefinitionError("output", _why_unanswered(part.run))
+    elif at and isinstance(run, RunPart) and part.text_at(at) != output and _says(events[at - 1], output):
+        del events[at]  # the output became what was said just before it
+        part = evolve(part, answered=at - 1)
+    if part.answered is None and output and not part.apart:
+        part = evolve(part, answered=len(events))
+        events.append(Message("assistant", output))
+    if part.answered is not None and isinstance(answer := events[part.answered], Message):
+        reference = reference if isinstance(run, RunPart) else reference or answer.reference
+        events[part.answered] = evolve(answer, content=output, reference=reference)
+    if part.asked is not None and isinstance(question := events[part.asked], Message):
+        asked = asked or question.content
+        events[part.asked] = evolve(question, content=asked)
+    mere = [*([Message("user", asked)] if asked else []), Message("assistant", output, reference=reference)]
+    whole = evolve(part.run, events=events)
+    is_mere = not part.apart and whole == Run(mere if output else mere[:-1]) and (part.asked is None) == (not asked)
+    return output, asked, reference, None if is_mere else evolve(part, run=whole)
+
+
+_ORDER = "give run=Run([...]), with its events in their order"
+
+
+def _part(
+    output: str | None,
+    asked: str,
+    run: Run | RunPart | None,
+    messages: Sequence[Event] | None,
+    calls: Sequence[ToolCall] | None,
+) -> RunPart:
+    if isinstance(run, RunPart):
+        return run if messages is None and calls is None else _relisted(run, messages, calls, output, asked)
+    if run is None:
+        return _part_of_lists(messages or (), calls or (), output, asked)
+    if not isinstance(run, Run):
+        raise refuse("run", run, "a Run")
+    if messages or calls:
+        raise DefinitionError("messages" if messages else "tool_calls", f"there is a run, which holds them; {_ORDER}")
+    return _part_of_run(run, output, asked)
+
+
+def _why_unanswered(run: Run) -> str:
+    if not run.events:
+        return 'is missing: Candidate("the text to grade"), or Candidate(run=Run([...])) with an answer at its end'
+    last = run.events[-1]
+    kind = f"a message of the {last.role}" if isinstance(last, Message) else f"a {type(last).__name__}"
+    return (
+        f"is not there: the run ends with {kind}, not with an answer of the assistant; "
+        'give Candidate("", run=run) to grade the run without an answer, or its text as the output'
+    )
+
+
+def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
+    """Return where *output* and the input *asked* stand in *run*; an output that is not there will follow it."""
+    part = RunPart(run, None, None)
+    answered = part.last_said("assistant")
+    after = run.events[0 if answered is None else answered + 1 :]
+    is_same = output is not None and part.text_at(answered).strip() == output.strip()
+    if any(isinstance(each, Message) for each in after) or not (is_same or all(isinstance(e, State) for e in after)):
+        answered = None
+    elif output and not is_same and part.text_at(answered).strip():
+        words = shorten(repr(part.text_at(answered)), 60)
+        raise DefinitionError(
+            "output",
+            f"the run ends with another answer, {words}: give Candidate(run=run) to grade that one, or this one as its "
+            'last event, Candidate(run=Run([*run.events, Message("assistant", output)]))',
+        )
+    elif output is not None and not is_same:  # the run is graded without an answer, or with one that follows it
+        answered = None
+    question = part.last_said("user", answered)
+    if asked and question is None:  # it was asked before all but instructions
+        first = (n for n, each in enumerate(run.events) if not isinstance(each, State) and not _is_of(each, "system"))
+        question = next(first, 0)
+        run = evolve(run, events=(*run.events[:question], Message("user", asked), *run.events[question:]))
+        answered = None if answered is None else answered + 1
+    elif asked and part.text_at(question) != asked:
+        question = None
+    return RunPart(run, question, answered)
+
+
+def _part_of_lists(messages: Sequence[Event], calls: Sequence[ToolCall], output: str | None, asked: str) -> RunPart:
+    """Return the part of a candidate of lists; an answer at the end of *messages* may be the *output* itself."""
+    part = RunPart(Run(messages), None, None)
+    answer, question = list[Event](), part.last_said("user")
+    # With another question as the input, which follows the messages, the same words are the answer before it.
+    if messages and _is_of(messages[-1], "assistant") and asked in ("", part.text_at(question)):
+        words = part.text_at(len(messages) - 1).strip()
+        if output is None or words == output.strip() != "":
+            *messages, last = messages
+            answer = [last]
+    after = messages[len(messages) if question is None else question + 1 :]
+    was_asked = any(isinstance(each, ToolCall) for each in after) or not any(
+        isinstance(each, Message) for each in after
+    )
+    if asked and not (was_asked and part.text_at(question) == asked):
+        messages = [*messages, Message("user", asked)]
+    before = Run([*messages, *calls])
+    asked_at = RunPart(before, None, None).last_said("user")
+    return RunPart(Run([*before.events, *answer]), asked_at, len(before.events) if answer else None)
+
+
+def _relisted(
+    part: RunPart, messages: Sequence[Event] | None, calls: Sequence[ToolCall] | None, output: str | None, asked: str
+) -> RunPart:
+    """Return *part* with other messages or calls, where it is plain in which order they stand to the rest."""
+    if not messages and not calls:
+        dropped = (*([Message] if messages is not None else []), *([ToolCall] if calls is not None else []))
+        ends = (part.asked, part.answered)  # they stay
+        kept = [n for n, each in enumerate(part.run.events) if n in ends or not isinstance(each, dropped)]
+        events = [part.run.events[n] for n in kept]
+        asked_at, answered_at = (None if n is None else kept.index(n) for n in ends)
+        return RunPart(evolve(part.run, events=events), asked_at, answered_at)
+    own = _part_of_lists(part.messages, part.tool_calls, "", part.text_at(part.asked)).run.events
+    if (messages is None or calls is None) and own != part.run.events[: part.answered]:
+        name = "tool_calls" if messages is None else "messages"
+        raise DefinitionError(name, f"its messages and calls stand in one order; {_ORDER}")
+    said, called = messages, calls
+    return _part_of_lists(
+        part.messages if said is None else said, part.tool_calls if called is None else called, output, asked
+    )
