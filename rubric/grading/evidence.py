@@ -22,8 +22,8 @@ from attrs import define, field
 
 from rubric.internals.secrets import MASK, moved, redact
 from rubric.internals.text import visible
-from rubric.values.candidates import Message
 from rubric.values.findings import Evidence
+from rubric.values.runs import Message
 
 _ESCAPE = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
 _PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛", "'") | dict.fromkeys("“”„«»", '"') | dict.fromkeys("–—‐‑", "-"))

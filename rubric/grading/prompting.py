@@ -24,13 +24,14 @@ from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit
 from rubric.values.artefacts import listing
-from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.images import image_lines
 from rubric.values.judges import Judge
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
+from rubric.values.runs import ToolCall
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
