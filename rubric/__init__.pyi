@@ -21,7 +21,6 @@ from .formats.rubrics import load as load
 from .formats.rubrics import loads as loads
 from .formats.suites import convert as convert
 from .formats.suites import dump_suite as dump_suite
-from .formats.suites import dumps_suite as dumps_suite
 from .formats.suites import load_suite as load_suite
 from .formats.suites import loads_suite as loads_suite
 from .models.client_models import model as model
@@ -36,8 +35,6 @@ from .results.result import Ungraded as Ungraded
 from .store.store import Store as Store
 from .suites.cases import Case as Case
 from .suites.suite import Suite as Suite
-from .trust.preference import aprefer as aprefer
-from .trust.preference import aprefer_many as aprefer_many
 from .trust.preference import prefer as prefer
 from .trust.preference import prefer_many as prefer_many
 from .values.answers import Choice as Choice
@@ -70,9 +67,9 @@ from .values.judges import Model as Model
 from .values.judges import Panel as Panel
 from .values.rubrics import Rubric as Rubric
 from .values.runs import Message as Message
+from .values.runs import Run as Run
 from .values.runs import ToolCall as ToolCall
 from .values.trees import DecisionTree as DecisionTree
-from .values.trees import Leaf as Leaf
 from .values.trees import ask as ask
 
 __all__: list[str]  # noqa: PYI035 - a second list of the names is what this file saves

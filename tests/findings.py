@@ -10,13 +10,14 @@ from typing import Any
 from attrs import evolve, field, frozen
 from hypothesis import strategies as st
 
-from rubric import Choices, Contains, Criterion, DecisionTree, Leaf, Levels, Rubric, Unit, When, YesNo
+from rubric import Choices, Contains, Criterion, DecisionTree, Levels, Rubric, Unit, When, YesNo
 from rubric.driving import Ask, Failure, Reply, Usage
 from rubric.grading.reply_parser import reach
 from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.scoring.aggregation import abstainable, asks_evidence, outcome
 from rubric.testing.scripted_model import Line, Says, reply_to
 from rubric.testing.strategies import built
+from rubric.values import Leaf
 from rubric.values.answers import Answer
 from rubric.values.checks import Check
 from rubric.values.findings import Finding

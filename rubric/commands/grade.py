@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 from attrs import evolve, fields, frozen
 
-from rubric import Candidate, DecisionTree, Leaf, LoadError, Suite, UngradedError, load, load_suite
+from rubric import Candidate, DecisionTree, LoadError, Suite, UngradedError, load, load_suite
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
@@ -32,6 +32,7 @@ from rubric.suites.outputs import answered
 from rubric.suites.scripts import Otherwise
 from rubric.suites.suite import fits
 from rubric.suites.targets.providers import PROVIDERS
+from rubric.values import Leaf
 from rubric.view.rubrics import rules
 
 if TYPE_CHECKING:

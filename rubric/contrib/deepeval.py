@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rubric import Case, Criterion, DecisionTree, Judge, Leaf, Levels, Rubric, ScoreRange, Suite
+from rubric import Case, Criterion, DecisionTree, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.contrib.judges import judge_called, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import finds, in_any
+from rubric.values import Leaf
 
 _HIGHEST = 10
 _THRESHOLD = 0.5

@@ -17,9 +17,10 @@ from typing import Literal
 
 from attrs import define, field, frozen
 
-from rubric import Choices, Criterion, DecisionTree, Leaf, Levels, Rubric
+from rubric import Choices, Criterion, DecisionTree, Levels, Rubric
 from rubric.embed import share_interval
 from rubric.scoring.aggregation import Extreme, Part, Rules
+from rubric.values import Leaf
 
 MOST_PLAYERS = 14
 """How many players are counted exactly: some 16,000 coalitions, in a tenth of a second."""

@@ -26,7 +26,6 @@ from rubric import (
     EndsWith,
     Equals,
     Holds,
-    Leaf,
     Levels,
     Rubric,
     StartsWith,
@@ -42,7 +41,7 @@ from rubric.quality.reachable import Reach
 from rubric.results import Scored
 from rubric.scoring.aggregation import Rules
 from rubric.suites.cases import Case
-from rubric.values import Script, Similar, Unsupported, Within
+from rubric.values import Leaf, Script, Similar, Unsupported, Within
 
 Level = Literal["error", "warning", "hint"]
 

@@ -22,9 +22,9 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from rubric.errors import DefinitionError
+from rubric import DefinitionError, Message, Run, ToolCall
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
+from rubric.values import Event, Media, State, SubRun
 
 VERSIONS: Final = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _ROLES: Final = {"agent": "assistant"}

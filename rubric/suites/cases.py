@@ -12,11 +12,10 @@ from typing import Any
 
 from attrs import Attribute, converters, evolve, field, frozen
 
-from rubric import Candidate, DefinitionError, Judge, Message, Rubric, ToolCall
+from rubric import Candidate, DefinitionError, Judge, Message, Rubric, Run, ToolCall
 from rubric.embed import FrozenMap, fields, guided
 from rubric.suites.providers import Provider
-from rubric.values import AnyJudge, Place, RunMetrics, as_judge, candidates, rubric_of
-from rubric.values.runs import Event, Run
+from rubric.values import AnyJudge, Event, Place, RunMetrics, as_judge, candidates, rubric_of
 
 
 def _as_rubric(value: Rubric | str) -> Rubric:

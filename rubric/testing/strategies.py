@@ -29,7 +29,6 @@ from rubric import (
     IsJSON,
     Judge,
     Jury,
-    Leaf,
     Levels,
     Likert,
     Matches,
@@ -48,7 +47,7 @@ from rubric.embed import Answer
 from rubric.formats import schema
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
-from rubric.values import Boolean, Letter, RubricTest, RunMetrics, Script, Similar, UnitScale, Unsupported, Within
+from rubric.values import Boolean, Leaf, Letter, RubricTest, RunMetrics, Script, Similar, UnitScale, Unsupported, Within
 
 T = TypeVar("T")
 

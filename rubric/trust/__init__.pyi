@@ -15,6 +15,8 @@ from .labels import Labels as Labels
 from .planning import LabelPlan as LabelPlan
 from .planning import plan_labels as plan_labels
 from .preference import Preference as Preference
+from .preference import aprefer as aprefer
+from .preference import aprefer_many as aprefer_many
 from .rates import ClassRates as ClassRates
 from .selective import Trusted as Trusted
 from .selective import trusted as trusted

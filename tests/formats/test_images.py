@@ -10,19 +10,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from rubric import (
-    Case,
-    Judge,
-    LoadError,
-    Rubric,
-    Suite,
-    convert,
-    dump_suite,
-    dumps_suite,
-    load_suite,
-    loads_suite,
-)
-from rubric.formats import DumpError, images
+from rubric import Case, Judge, LoadError, Rubric, Suite, convert, dump_suite, load_suite, loads_suite
+from rubric.formats import DumpError, dumps_suite, images
 from rubric.formats.rubrics import schema
 from rubric.suites import ModelTarget
 from rubric.suites.targets.http import prompt_of

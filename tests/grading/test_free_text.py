@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, Jury, Rubric, Suite, dumps_suite, evaluate, grade, loads_suite
-from rubric.formats import DumpError
+from rubric import DefinitionError, Jury, Rubric, Suite, evaluate, grade, loads_suite
+from rubric.formats import DumpError, dumps_suite
 from rubric.testing import ScriptedModel
 from rubric.values.answers import Answer, Choices, Levels, Unit, YesNo
 from rubric.values.findings import Scored

@@ -23,14 +23,13 @@ from rubric import (
     UngradedError,
     Unit,
     dumps,
-    dumps_suite,
     grade,
     loads,
     loads_suite,
     plan,
 )
 from rubric.driving import Failure, Usage
-from rubric.formats import schema
+from rubric.formats import dumps_suite, schema
 from rubric.grading.turns import over_parts
 from rubric.scoring.aggregation import outcome
 from rubric.suites.targets.base import DeferError, Response

@@ -50,7 +50,6 @@ from rubric import (
     convert,
     dump,
     dumps,
-    dumps_suite,
     grade,
     grade_many,
     load,
@@ -63,6 +62,7 @@ from rubric.__main__ import main
 from rubric.batches import grade_in_batches
 from rubric.engine import Shard, merge_results
 from rubric.engine.sources import Placed
+from rubric.formats import dumps_suite
 from rubric.internals.fields import names_a_file
 from rubric.quality import generate
 from rubric.results import Evidence, Scored

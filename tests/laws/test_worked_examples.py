@@ -15,7 +15,6 @@ from rubric import (
     Grade,
     Judge,
     Jury,
-    Leaf,
     Likert,
     Panel,
     Rubric,
@@ -29,7 +28,7 @@ from rubric.driving import Failure
 from rubric.engine.grade import graded as require
 from rubric.results import NotApplicable, Scored
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
-from rubric.values import Boolean, Letter, UnitScale
+from rubric.values import Boolean, Leaf, Letter, UnitScale
 from tests.drive import REPLY, check_details, drive
 from tests.places import SHARED
 

@@ -25,15 +25,13 @@ from rubric import (
     Rubric,
     Store,
     ToolCall,
-    aprefer,
-    aprefer_many,
     ask,
     prefer,
     prefer_many,
 )
 from rubric.__main__ import main
 from rubric.testing import ScriptedModel
-from rubric.trust import Preference, Preferences
+from rubric.trust import Preference, Preferences, aprefer, aprefer_many
 from rubric.trust.preference import CriterionPreference
 from tests.examples import examples
 from tests.places import ROOT

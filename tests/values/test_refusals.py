@@ -22,7 +22,6 @@ from rubric import (
     FitsSchema,
     Judge,
     Jury,
-    Leaf,
     Levels,
     Likert,
     Matches,
@@ -34,6 +33,7 @@ from rubric import (
     When,
     ask,
 )
+from rubric.values import Leaf
 from rubric.values.judges import as_judge
 
 HALF: Any = ask("Is it so?").yes(1)

@@ -13,9 +13,9 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Leaf, Likert, Rubric, Unit, When, YesNo
+from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Likert, Rubric, Unit, When, YesNo
 from rubric.embed import Cursor, FrozenMap, fields
-from rubric.values import Boolean, Letter, UnitScale
+from rubric.values import Boolean, Leaf, Letter, UnitScale
 
 FIELDS = {
     "id": "name",

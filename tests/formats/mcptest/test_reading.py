@@ -12,7 +12,6 @@ from rubric import (
     DefinitionError,
     Judge,
     Jury,
-    Leaf,
     Likert,
     LoadError,
     Panel,
@@ -28,7 +27,7 @@ from rubric.formats.mcptest.reader import read
 from rubric.formats.mcptest.rubrics import PRESETS, preset
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values import Boolean, Letter, UnitScale
+from rubric.values import Boolean, Leaf, Letter, UnitScale
 from tests.judging import JudgeLike
 from tests.servers import openai_serving
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rubric import Case, Suite, convert, dumps_suite, loads_suite
-from rubric.formats import DumpError
+from rubric import Case, Suite, convert, loads_suite
+from rubric.formats import DumpError, dumps_suite
 
 CHAT = """[
   // the turns before
