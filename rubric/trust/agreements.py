@@ -110,11 +110,11 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
         columns: dict[str, list[object]] = {name: [] for name in _HEAD}
         for c in self.criteria:
-            judged, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.ceiling))
+            judged, each, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.each, c.ceiling))
             for name in judged | among:
                 if self._shows(c, name):
                     constant = f"{c.constant.name}: {c.constant}" if c.constant and name == _LEADS[c.kind] else ""
-                    row = (c.title, c.n, name, judged.get(name, ""), among.get(name, ""), constant)
+                    row = (c.title, c.n, name, judged.get(name, ""), each.get(name, ""), among.get(name, ""), constant)
                     for column, value in zip(columns.values(), row, strict=True):
                         column.append(value)
         kept = {name: values for name, values in columns.items() if {*values} - {""}}
@@ -208,7 +208,7 @@ _BRIEF = {
 }
 """What is looked at first: how often, how the errors lie, and one coefficient; of people alone it is alpha."""
 
-_HEAD = ("criterion", "n", "statistic", "judge", "people with each other", "constant judge")
+_HEAD = ("criterion", "n", "statistic", "judge", "with each person", "people with each other", "constant judge")
 
 
 def _among_sentence(found: CriterionAgreement, raters: int) -> str:

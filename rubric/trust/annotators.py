@@ -81,7 +81,7 @@ def votes_of(name: str, scale: Scale, table: Floats, given: Judged) -> Votes:
     reliability = Statistic("ICC1", None, reason="all votes are the same, or some are missing")
     needed = 1 if flips.value == 0 else None
     if icc is not None:
-        reliability = icc if groups is None else evolve(icc, interval=None)
+        reliability = coefficient("ICC1", icc, groups)
         if icc.value is not None and icc.value > 0:
             needed = max(1, int(np.ceil(_RELIABLE * (1 - icc.value) / (icc.value * (1 - _RELIABLE)) - 1e-9)))
     level: co.Level = "interval" if scale.kind == "number" else "nominal"

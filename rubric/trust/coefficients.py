@@ -9,17 +9,20 @@ are by group where there are groups.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from attrs import frozen
 from scipy import stats
 
 from rubric.embed import Statistic
-from rubric.trust.inference import UPPER, Codes, Floats, quantile, unit_interval
+from rubric.trust.inference import Codes, Floats, quantile, unit_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
+
+_MOST_CELLS = 1_000
+"""Different pairs of ratings that every other one is ranked against."""
 
 MOST_CATEGORIES = 60
 """More different ratings than these are no categories, but numbers."""
@@ -133,53 +136,63 @@ def pearson(a: Floats, b: Floats) -> Coefficient:
 
 
 def spearman(a: Floats, b: Floats) -> Coefficient:
-    """Return the correlation of ranks."""
-    return pearson(stats.rankdata(a), stats.rankdata(b))
+    """Return the correlation of ranks; a unit also moves the ranks of the others."""
+    x, y = stats.rankdata(a), stats.rankdata(b)
+    found = pearson(x, y)
+    if found.value is None or found.influence is None:
+        return found
+    u, v = ((each - each.mean()) / each.std() for each in (x, y))
+    moved = (
+        found.influence
+        + _lifted(v - found.value * u, a) / (2 * x.std())
+        + _lifted(u - found.value * v, b) / (2 * y.std())
+    )
+    return Coefficient(found.value, influence=moved - moved.mean())
+
+
+def _lifted(values: Floats, by: Floats) -> Floats:
+    """Return for each unit the sum of the *values* of all that lie above it, less that of those below, *by* rank."""
+    order = np.argsort(by)
+    sums, ordered = np.append(0.0, np.cumsum(values[order])), by[order]
+    below, above = (np.searchsorted(ordered, by, side=side) for side in ("left", "right"))
+    return np.asarray(sums[-1] - sums[above] - sums[below])
 
 
 def kendall(a: Floats, b: Floats) -> Coefficient:
-    """Return Kendall's tau-b."""
-    found: Any = stats.kendalltau(a, b)
-    value = float(found.statistic)
-    if np.isnan(value):
+    """Return Kendall's tau-b, with the influence of the jackknife: how it moves if a unit is left out."""
+    cells, codes, counts = np.unique(np.stack([a, b]), axis=1, return_inverse=True, return_counts=True)
+    (x, y), n = cells, len(a)
+    some = np.arange(len(x))
+    if len(some) > _MOST_CELLS:  # their pairs with some of them tell as much
+        some = np.random.default_rng(0).choice(len(some), _MOST_CELLS, replace=False)
+    weights = counts[some] * (n / counts[some].sum())
+    sums = np.zeros((3, len(x)))
+    for place, weight in zip(some, weights, strict=True):
+        s, t = np.sign(x - x[place]), np.sign(y - y[place])
+        sums += weight * np.stack([s * t, s * s, t * t])
+    whole = sums @ counts
+    if min(whole[1:]) == 0:
         return undefined("one of them gives everything the same rating")
-    ranks = spearman(a, b)
-    if ranks.value is None or ranks.influence is None or abs(ranks.value) > 1 - 1e-9:
-        return Coefficient(float(value))
-    # On Fisher's scale the errors of both are proportional: Fieller, Hartley and Pearson, Biometrika 44, 1957.
-    scale = np.sqrt(0.437 / 1.06) * (1 - value**2) / (1 - ranks.value**2)
-    return Coefficient(float(value), influence=ranks.influence * scale)
-
-
-def within_groups(a: Floats, b: Floats, groups: Codes) -> float | None:
-    """Return the mean of Kendall's tau-b within groups, where a group ranks at all; None if none does."""
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    found = []
-    for rows in np.split(order, starts[1:]):
-        x, y = a[rows], b[rows]
-        if len(rows) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
-            found.append(_small_tau(x, y))
-    return float(np.mean(found)) if found else None
-
-
-def _small_tau(x: Floats, y: Floats) -> float:
-    """Return `kendalltau` of a few values, of which there may be very many groups: scipy takes 20 times as long."""
-    s, t = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
-    return float((s * t).sum() / np.sqrt((s**2).sum() * (t**2).sum()))
+    value = float(stats.kendalltau(a, b).statistic)
+    left = whole[:, None] - 2 * sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        without = left[0] / np.sqrt(left[1] * left[2])
+    moved = (n - 1) * (
+        float(whole[0] / np.sqrt(whole[1] * whole[2])) - np.where(left[1:].min(axis=0) > 0, without, 0.0)
+    )
+    return Coefficient(value, influence=(moved - np.average(moved, weights=counts))[codes.ravel()])
 
 
 # -- many raters -------------------------------------------------------------------------------------------
 
 
-def many(ratings: Floats, name: str, weighting: Weighting = "") -> Coefficient:
+def many(ratings: Floats, name: str) -> Coefficient:
     """
     Return a coefficient for any number of raters.
 
     Args:
         ratings: Units by raters.
-        name: `percent`, `fleiss` or `gwet` (AC1; weighted, AC2).
-        weighting: How much near categories agree.
+        name: `percent`, `fleiss` or `gwet` (AC1).
     """
     found = categories_of(ratings)
     if len(found) > MOST_CATEGORIES:
@@ -190,19 +203,18 @@ def many(ratings: Floats, name: str, weighting: Weighting = "") -> Coefficient:
     both = rated > 1
     if not both.any():
         return undefined("no unit has two ratings")
-    n, w, q = len(table), weights_of(found, weighting), len(found)
-    near = table @ w
+    n, q = len(table), len(found)
     pairs = np.where(both, rated * (rated - 1), 1)
-    agree = np.where(both, (table * (near - 1)).sum(axis=1) / pairs, 0.0)
+    agree = np.where(both, (table * (table - 1)).sum(axis=1) / pairs, 0.0)
     share = n / both.sum()
     observed = float(agree.sum() / both.sum())
     used = (table / rated[:, None]).mean(axis=0)
     expected, pulls = 0.0, np.zeros(n)
     if name == "fleiss":
-        expected = float(used @ w @ used)
-        pulls = table @ (w @ used) / rated
+        expected = float(used @ used)
+        pulls = table @ used / rated
     elif name == "gwet":
-        scale = w.sum() / (q * (q - 1)) if q > 1 else 0.0
+        scale = 1 / (q - 1) if q > 1 else 0.0
         expected = float(scale * (used * (1 - used)).sum())
         pulls = scale * (table @ (1 - used)) / rated
     if 1 - expected < 1e-12:
@@ -272,32 +284,41 @@ def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
 # -- intraclass correlation --------------------------------------------------------------------------------
 
 
-def intraclass(ratings: Floats) -> dict[str, Statistic]:
+def intraclass(ratings: Floats) -> dict[str, Coefficient]:
     """
-    Return ICC1 and ICC2 of units that all raters rated, with 95 % intervals; empty below two units or raters.
+    Return ICC1 and ICC2 of units that all raters rated; empty below three units, or two raters.
 
     One rating a unit by any rater (one-way), or by one of several raters who rate all units (two-way random, absolute
-    agreement): P. E. Shrout and J. L. Fleiss, Psychological Bulletin 86, 1979.
+    agreement): P. E. Shrout and J. L. Fleiss, Psychological Bulletin 86, 1979. Their intervals take ratings as normal;
+    the influence is that of the jackknife, since most ratings of a good judge are exact.
     """
-    x = ratings[~np.isnan(ratings).any(axis=1)]
+    complete = ~np.isnan(ratings).any(axis=1)
+    x = ratings[complete] - (ratings[complete].mean() if complete.any() else 0.0)
     n, k = x.shape
-    if n < 2 or k < 2 or np.ptp(x) == 0:
+    if n < 3 or k < 2 or np.ptp(x) == 0:
         return {}
-    grand, rows, columns = x.mean(), x.mean(axis=1), x.mean(axis=0)
-    between = k * ((rows - grand) ** 2).sum() / (n - 1)
-    raters = n * ((columns - grand) ** 2).sum() / (k - 1)
-    within = max(((x - rows[:, None]) ** 2).sum() / (n * (k - 1)), 1e-12)
-    left = max(((x - rows[:, None] - columns + grand) ** 2).sum() / ((n - 1) * (k - 1)), 1e-12)
-    f = between / within
-    low, high = f / stats.f.ppf(UPPER, n - 1, n * (k - 1)), f * stats.f.ppf(UPPER, n * (k - 1), n - 1)
-    one_way = tuple(float((each - 1) / (each + k - 1)) for each in (f, low, high))
-    icc = float((between - left) / (between + (k - 1) * left + k * (raters - left) / n))
-    f = raters / left
-    inner = k * icc * f + n * (1 + (k - 1) * icc) - k * icc
-    freedom = (k - 1) * (n - 1) * inner**2 / ((n - 1) * k**2 * icc**2 * f**2 + (inner - k * icc * f) ** 2)
-    up, down = stats.f.ppf(UPPER, n - 1, freedom), stats.f.ppf(UPPER, freedom, n - 1)
-    rest = k * raters + (k * n - k - n) * left
-    low = float(n * (between - up * left) / (up * rest + n * between))
-    high = float(n * (down * between - left) / (rest + n * down * between))
-    made = {"ICC1": one_way, "ICC2": (icc, low, high)}
-    return {name: Statistic(name, v, (lo, hi) if lo <= v <= hi <= 1 else None) for name, (v, lo, hi) in made.items()}
+
+    def both(n: int, total: Floats, squares: Floats, rows: Floats, columns: Floats) -> Floats:
+        middle = total**2 / (n * k)
+        between, raters, every = rows / k - middle, columns / n - middle, squares - middle
+        within, left = (every - between) / (n * (k - 1)), (every - between - raters) / ((n - 1) * (k - 1))
+        between, raters = between / (n - 1), raters / (k - 1)
+        one = (between - within) / (between + (k - 1) * within)
+        two = (between - left) / (between + (k - 1) * left + k * (raters - left) / n)
+        return np.stack([one, two])
+
+    sums, sides = x.sum(axis=1), x.sum(axis=0)
+    total, squares, rows = sums.sum(), (x**2).sum(), (sums**2).sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = both(n, total, squares, rows, (sides**2).sum())
+        less = total - sums, squares - (x**2).sum(axis=1), rows - sums**2, ((sides - x) ** 2).sum(axis=1)
+        moved = (n - 1) * (values[:, None] - both(n - 1, *less))
+    found = {}
+    for name, value, own in zip(("ICC1", "ICC2"), values, moved, strict=True):
+        if not np.isfinite(value):
+            found[name] = undefined("raters contradict each other on all units")
+            continue
+        influence = np.full(len(ratings), np.nan)
+        influence[complete] = np.nan_to_num(own - np.nanmean(own))
+        found[name] = Coefficient(float(value), influence=influence)
+    return found

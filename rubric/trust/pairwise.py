@@ -1,23 +1,37 @@
 """
 Agreement on one criterion: a judge with people, and people with each other.
 
-What people say together is the target: the mean of numbers, the majority of verdicts and options. The ceiling is each
-person with the others together: no judge can be expected to do better.
+What people say together is the target: the mean of numbers, the majority of verdicts and options. It is easier to meet
+than one person is, so like is compared with like: the judge with each person beside people with each other, on the same
+candidates, averaged over pairs. A judge as good as people reaches what they reach.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from attrs import evolve, frozen
+from numpy.typing import NDArray
 
 from rubric.embed import NoTruth, Statistic, few_groups, percent
 from rubric.trust import coefficients as co
 from rubric.trust.coefficients import coefficient, share
-from rubric.trust.inference import Codes, Floats, compact, mean_error, quantile
+from rubric.trust.inference import Codes, Floats, compact, paired, unit_interval
 from rubric.trust.rates import ClassRates, balanced, named, rates_of
-from rubric.trust.ratings import Ratings, Scale, together
+from rubric.trust.ratings import Ratings, Scale
 
 _FEW, _UNEVEN = 30, 0.9
+
+_COPIES = 50
+"""How often a candidate of average weight is repeated."""
+
+_COMMON, _MOST_PAIRS = 3, 300
+"""The candidates that two people have in common, and the pairs of people that are compared."""
+
+LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
+_EXACT = 0.5
+"""Where more numbers are equal, intervals allow for differences that the sample missed."""
 
 _RARE = 15
 """Where fewer people say one of two verdicts, coefficients that rest on it are hedged."""
@@ -41,7 +55,8 @@ class CriterionAgreement(NoTruth):
         statistics: The judge with people: the agreement, the rates of a verdict (TPR, TNR, precision, F1, balanced
             accuracy), then coefficients that are corrected for chance.
         rates: The rates of each category of a verdict or an option.
-        ceiling: People with each other, each with the others together; empty for one person.
+        ceiling: People with each other, in pairs; alpha, AC1 and ICC of all at once. Empty for one person.
+        each: The judge with each person, on the candidates of these pairs.
         constant: The best judge that always says the same: its agreement, or for numbers its RMSE.
         remarks: What to know before a figure is trusted.
     """
@@ -62,6 +77,7 @@ class CriterionAgreement(NoTruth):
     constant: Statistic | None = None
     remarks: tuple[str, ...] = ()
     rates: tuple[ClassRates, ...] = ()
+    each: tuple[Statistic, ...] = ()
 
     def __getitem__(self, name: str) -> Statistic:
         """Return the statistic *name*, such as `agreement`, `kappa` or `pearson`."""
@@ -79,19 +95,24 @@ class CriterionAgreement(NoTruth):
         """Describe the main figure."""
         if self.n < 2:
             return f"{one} and {other} rated {self.n} candidates in common, too few for a figure."
-        ceiling = {statistic.name: statistic for statistic in self.ceiling}
         if self.kind == "number":
             r, off = self["pearson"], self["MAE"]
             said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")
             with_people = f"correlates with {other} at {r.value:.2f}" if r.value is not None else r.reason
             with_people += f" ({_range(r)})" if r.interval else ""
-            among = ceiling.get("pearson")
-            tail = f"; people with each other at {among.value:.2f}" if among and among.value is not None else ""
+            tail = self._like_for_like("pearson", "at {:.2f}".format)
             return f"{one} {with_people} and {said} on average{tail}."
-        agreed = self["agreement"]
-        among = ceiling.get("agreement")
-        tail = f"; people with each other in {percent(among.value)}" if among and among.value is not None else ""
+        agreed, tail = self["agreement"], self._like_for_like("agreement", lambda value: f"in {percent(value)}")
         return f"{one} agrees with {other} in {percent(agreed.value or 0.0, agreed.interval)}{tail}."
+
+    def _like_for_like(self, name: str, shown: Callable[[float], str]) -> str:
+        found = [next((s.value for s in of if s.name == name), None) for of in (self.each, self.ceiling)]
+        one, among = (None if value is None else shown(value) for value in found)
+        if among is None:
+            return ""
+        return (
+            f"; with each of them {one}, people with each other {among}" if one else f"; people with each other {among}"
+        )
 
 
 def _range(statistic: Statistic) -> str:
@@ -101,17 +122,25 @@ def _range(statistic: Statistic) -> str:
 
 def agreement_of(ratings: Ratings) -> CriterionAgreement:
     """Return the agreement on one criterion."""
-    target, judge, scale = ratings.target, ratings.judge, ratings.scale
+    scale = ratings.scale
     anyone = ~np.isnan(ratings.people).all(axis=1)
-    both = ~np.isnan(target) & ~np.isnan(judge)
-    groups = compact(ratings.groups[both]) if ratings.grouped else None
-    a, b = judge[both], target[both]
-    n, ties = int(both.sum()), int((anyone & np.isnan(target)).sum())
-    judged_too = int((anyone & ~np.isnan(judge)).sum())
+    one, other = _both(ratings)
+    n, ties = len(one), int((anyone & np.isnan(ratings.target)).sum())
+    judged_too = int((anyone & ~np.isnan(ratings.judge)).sum())
     coverage = judged_too / max(1, int(anyone.sum()))
+    counted, times = _by_weight(ratings)
+    a, b = _both(counted)
+    groups = compact(counted.groups[_is_both(counted)]) if counted.grouped else None
     rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
-    statistics = tuple(_pair(a, b, scale, groups, rates)) if n > 1 else ()
-    categories, confusion = _confusion(a, b, scale)
+    statistics = tuple(_pair(a, b, scale, groups, rates, times=times)) if n > 1 else ()
+    rates = tuple(evolve(r, people=int((other == k).sum()), judge=int((one == k).sum())) for k, r in enumerate(rates))
+    categories, confusion = _confusion(one, other, scale)
+    each, ceiling = _like_for_like(counted)
+    constant = _constant(b, scale) if n else None
+    remarks = _remarks(other, scale, coverage, ties, groups if ratings.grouped else None)
+    if constant is not None and scale.kind != "number":
+        said = constant.name.removeprefix("always ")
+        remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     return CriterionAgreement(
         ratings.criterion,
         scale.kind,
@@ -123,97 +152,132 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
         categories,
         confusion,
         statistics,
-        tuple(_ceiling(ratings)),
-        _constant(b, scale) if n else None,
-        tuple(_remarks(b, scale, coverage, ties, groups)),
+        tuple(ceiling),
+        constant,
+        tuple(remarks),
         rates,
+        tuple(each),
     )
 
 
-def _closeness(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
-    """Return how close two raters are, not corrected for chance."""
-    found = [share("agreement", (a == b).astype(float), groups)]
+def _is_both(ratings: Ratings) -> NDArray[np.bool_]:
+    return np.asarray(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))
+
+
+def _both(ratings: Ratings) -> tuple[Floats, Floats]:
+    """Return what judge and people say where both say something."""
+    return ratings.judge[_is_both(ratings)], ratings.target[_is_both(ratings)]
+
+
+def _by_weight(ratings: Ratings) -> tuple[Ratings, int]:
+    """
+    Return *ratings* with each labelled candidate as often as it counts, and the copies of one of average weight.
+
+    The copies of a candidate are one group, so errors are those of weighted estimates.
+    """
+    labelled = ~np.isnan(ratings.target)
+    weights = ratings.weights[labelled]
+    if not len(weights) or np.ptp(weights) == 0:
+        return ratings, 1
+    copies = np.ones(len(labelled), dtype=np.intp)
+    copies[labelled] = np.maximum(1, np.rint(weights / weights.mean() * _COPIES))
+    rows = np.repeat(np.arange(len(labelled)), copies)
+    kept = {name: getattr(ratings, name)[rows] for name in ("judge", "people", "groups", "weights")}
+    return evolve(ratings, grouped=True, **kept), _COPIES
+
+
+def _correlations(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficient]:
+    """Return how two raters go together: kappa, and of numbers correlations."""
     if scale.kind != "number":
-        return found
-    if (different := len(co.categories_of(a, b))) > co.MOST_CATEGORIES:
-        found = [Statistic("agreement", None, reason=f"{different:,} different ratings are numbers, no categories")]
-    plain = [("pearson", co.pearson(a, b)), ("spearman", co.spearman(a, b)), ("kendall", co.kendall(a, b))]
-    return [*found, *(coefficient(name, c, groups) for name, c in plain), *_errors(a, b, scale, groups)]
+        return {"kappa": co.cohen(a, b)}
+    return {"pearson": co.pearson(a, b), "spearman": co.spearman(a, b), "kendall": co.kendall(a, b)}
+
+
+def _alike(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> Statistic:
+    """Return how often two raters say the same."""
+    different = len(co.categories_of(a, b)) if scale.kind == "number" else 0
+    if different > co.MOST_CATEGORIES:
+        return Statistic("agreement", None, reason=f"{different:,} different ratings are numbers, no categories")
+    return share("agreement", (a == b).astype(float), groups)
 
 
 def _pair(
-    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = ()
+    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = (), *, times: int = 1
 ) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
+    found = [_alike(a, b, scale, groups), *(named(rates, balanced(rates, a, b, groups)) if rates else [])]
+    plain = {name: coefficient(name, one, groups) for name, one in _coefficients(a, b, scale).items()}
+    if (more := _unseen(a, b, scale, times)) is not None:
+        x, y = np.append(a, more[0]), np.append(b, more[1])
+        copies = np.repeat(np.arange(len(more[0]) // times), times)
+        among = None if groups is None else np.append(groups, groups.max() + 1 + copies)
+        for name, one in _coefficients(x, y, scale).items():
+            plain[name] = _hedged(plain[name], coefficient(name, one, among).interval) if name != "AC1" else plain[name]
+    errors = _errors(a, b, scale, groups) if scale.kind == "number" else []
+    first = [plain.pop(name) for name in ("pearson", "spearman", "kendall") if errors]
+    return [*found, *first, *errors, *plain.values()]
+
+
+def _coefficients(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficient]:
+    """Return all coefficients of two raters."""
     both = np.stack([a, b], axis=1)
-    found = _closeness(a, b, scale, groups)
-    found += named(rates, balanced(rates, a, b, groups)) if rates else []
-    plain: list[tuple[str, co.Coefficient]] = [("kappa", co.cohen(a, b))]
+    found = _correlations(a, b, scale)
     if scale.kind == "number":
-        plain += [("kappa, linear", co.cohen(a, b, weighting="linear"))]
-        plain += [("kappa, quadratic", co.cohen(a, b, weighting="quadratic"))]
-        plain += [(f"alpha, {level}", co.alpha(both, level)) for level in ("nominal", "ordinal", "interval")]
-        plain += [("AC1", co.many(both, "gwet")), ("AC2", co.many(both, "gwet", "quadratic"))]
-        found += [coefficient(name, c, groups) for name, c in plain]
-        if groups is not None:
-            within = co.within_groups(a, b, groups)
-            found.append(
-                Statistic("kendall, within groups", within, reason="" if within is not None else "no group ranks")
-            )
-        return [*found, *_intraclass(both, groups)]
-    plain += [("phi", co.pearson(a, b))] if scale.kind == "verdict" else []
-    plain += [("alpha", co.alpha(both))]
-    found += [coefficient(name, c, groups) for name, c in plain]
-    if scale.kind == "verdict" and min((b == 0).sum(), (b == 1).sum()) < _RARE:
-        found = _hedged(found, a, b, groups)
-    return [*found, coefficient("AC1", co.many(both, "gwet"), groups)]
+        found |= {"kappa": co.cohen(a, b), "kappa, linear": co.cohen(a, b, weighting="linear")}
+        found |= {"kappa, quadratic": co.cohen(a, b, weighting="quadratic")}
+        found |= {f"alpha, {level}": co.alpha(both, level) for level in LEVELS}
+        return found | {"AC1": co.many(both, "gwet"), **co.intraclass(both)}
+    found |= {"phi": co.pearson(a, b)} if scale.kind == "verdict" else {}
+    return found | {"alpha": co.alpha(both), "AC1": co.many(both, "gwet")}
 
 
-def _hedged(found: list[Statistic], a: Floats, b: Floats, groups: Codes | None) -> list[Statistic]:
+def _unseen(a: Floats, b: Floats, scale: Scale, times: int) -> tuple[Floats, Floats] | None:
     """
-    Return *found* with intervals that also hold for one more candidate in each cell of the table.
+    Return candidates that a small sample may have missed, *times* each; None where it has enough of them.
 
     Coefficients that are corrected for chance rest on the rarer verdict: of a few, a sample may show none that differ.
+    Where most numbers are equal, they rest on few that differ: the one that differs most may come once more.
     """
-    a, b = np.append(a, [0.0, 0.0, 1.0, 1.0]), np.append(b, [0.0, 1.0, 0.0, 1.0])
-    groups = None if groups is None else np.append(groups, groups.max() + 1 + np.arange(4))
-    both = np.stack([a, b], axis=1)
-    more = {"kappa": co.cohen(a, b), "phi": co.pearson(a, b), "alpha": co.alpha(both)}
-    out = []
-    for one in found:
-        other = coefficient(one.name, more[one.name], groups).interval if one.name in more else None
-        if one.interval is not None and other is not None:
-            one = evolve(one, interval=(min(one.interval[0], other[0]), max(one.interval[1], other[1])))  # noqa: PLW2901
-        out.append(one)
-    return out
+    if scale.kind == "verdict" and min((b == 0).sum(), (b == 1).sum()) < _RARE * times:
+        return np.repeat([0.0, 0.0, 1.0, 1.0], times), np.repeat([0.0, 1.0, 0.0, 1.0], times)
+    if scale.kind == "number" and (a == b).mean() > _EXACT:
+        worst = int(np.abs(a - b).argmax())
+        return np.repeat(a[worst], times), np.repeat(b[worst], times)
+    return None
 
 
-def _intraclass(both: Floats, groups: Codes | None) -> list[Statistic]:
-    found = co.intraclass(both)
-    if not found:
-        return [Statistic("ICC1", None, reason="all ratings are the same, or there are fewer than two")]
-    if groups is None:
-        return [*found.values()]
-    why = "its analytic interval takes candidates as independent"
-    return [evolve(icc, interval=None, reason=why) for icc in found.values()]
+def _hedged(found: Statistic, other: tuple[float, float] | None) -> Statistic:
+    """Return *found* with an interval that reaches as far as the *other* one, too."""
+    if found.interval is None or other is None:
+        return found
+    return evolve(found, interval=(min(found.interval[0], other[0]), max(found.interval[1], other[1])))
 
 
 def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
-    """Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square."""
-    out = []
+    """
+    Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square.
+
+    Most errors of a good judge are 0 and a few are large, so the intervals have pseudo-errors at the largest one seen.
+    """
     most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
-    q = quantile(groups, len(a))
-    for name, values in (("MAE", np.abs(a - b)), ("RMSE", (a - b) ** 2), ("bias", a - b)):
-        mean, error = mean_error(values, groups)
-        error = (
-            error or float(np.ptp(np.concatenate([a, b])) or 1) / len(a) / 2
-        )  # no spread in a sample is no certainty
-        low, high = mean - q * error, mean + q * error
-        if name == "RMSE":
-            mean, low, high = (float(np.sqrt(max(0.0, v))) for v in (mean, low, high))
-        low, high = max(-most if name == "bias" else 0.0, low), min(most, high)
-        out.append(Statistic(name, mean, (low, high) if np.isfinite(low + high) else None))
-    return out
+    off = np.abs(a - b)
+    largest = float(off.max()) or float(np.ptp(np.concatenate([a, b]))) or 1.0
+    unseen = 2 if groups is None and (a == b).mean() > _EXACT else 0
+    out = []
+    for name, power, more in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
+        shares = (off / largest) ** power
+        found = Statistic(name, largest * float(shares.mean()) ** (1 / power), unit_interval(shares, groups))
+        found = _hedged(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
+        low, high = found.interval or (np.nan, np.nan)
+        low, high = (min(most, largest * end ** (1 / power)) for end in (low, high))
+        out.append(evolve(found, interval=(low, high) if found.interval else None))
+    contrasts = [paired(a - b, groups)]
+    contrasts += [paired(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
+    ends = [one.interval for one in contrasts if one is not None]
+    bias = Statistic(
+        "bias", float((a - b).mean()), (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+    )
+    return [*out, evolve(bias, interval=bias.interval and (max(-most, bias.interval[0]), min(most, bias.interval[1])))]
 
 
 def _confusion(a: Floats, b: Floats, scale: Scale) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
@@ -242,7 +306,15 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
     mean = None if scale.kind == "option" or not len(every) else float(every.mean())
     remarks = tuple(_few(several, "candidates with two labels"))
     whole = CriterionAgreement(
-        ratings.criterion, scale.kind, several, 1.0, 0, mean, mean, statistics=tuple(_ceiling(ratings)), remarks=remarks
+        ratings.criterion,
+        scale.kind,
+        several,
+        1.0,
+        0,
+        mean,
+        mean,
+        statistics=tuple(_like_for_like(ratings, judged=False)[1]),
+        remarks=remarks,
     )
     each = []
     for nth, rater in enumerate(ratings.raters) if len(ratings.raters) > 2 else ():
@@ -253,33 +325,51 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
     return [whole, *each]
 
 
-def _ceiling(ratings: Ratings) -> list[Statistic]:
-    """Return how people agree with each other: each with the others together, and all at once."""
+def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Statistic], list[Statistic]]:
+    """Return how the judge agrees with each person, and people with each other, on the same candidates; see above."""
     people, scale = ratings.people, ratings.scale
     if people.shape[1] < 2:
-        return []
-    one, rest, units = [], [], []
-    for rater in range(people.shape[1]):
-        others = together(np.delete(people, rater, axis=1), scale)
-        both = ~np.isnan(people[:, rater]) & ~np.isnan(others)
-        one.append(people[both, rater])
-        rest.append(others[both])
-        units.append(ratings.groups[both] if ratings.grouped else np.flatnonzero(both))
-    a, b, among = np.concatenate(one), np.concatenate(rest), np.concatenate(units)
-    if len(a) < 2:
-        return []
-    among = compact(among.astype(np.intp))
-    found = [each for each in _closeness(a, b, scale, among) if each.name != "bias"]
-    levels: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
-    level = {f"alpha, {one}": one for one in levels} if scale.kind == "number" else {"alpha": "nominal"}
-    found += [coefficient(name, co.alpha(people, kind), groups_of(ratings)) for name, kind in level.items()]  # type: ignore[arg-type]
+        return [], []
+    judge = ratings.judge if judged else np.zeros(len(people))
+    there = ~np.isnan(people) & ~np.isnan(judge)[:, None]
+    common = np.triu(there.T.astype(float) @ there, 1)
+    order = np.argsort(-common, axis=None, kind="stable")[:_MOST_PAIRS]
+    pairs = [divmod(int(k), len(common)) for k in order if common.flat[k] >= _COMMON]
+    with_each, among = [], []
+    for one, other in pairs:
+        rows = np.flatnonzero(there[:, one] & there[:, other])
+        among.append((people[rows, one], people[rows, other], rows))
+        with_each += [(judge[rows], people[rows, person], rows) for person in (one, other)]
+    ceiling = _averaged(among, ratings)
+    plain = {f"alpha, {level}": co.alpha(people, level) for level in LEVELS}
     if scale.kind != "number":
-        rated = ~np.isnan(people).all(axis=1)
-        groups = None if groups_of(ratings) is None else ratings.groups[rated]
-        plain = {"fleiss": "fleiss", "AC1": "gwet"} if people.shape[1] > 2 else {"AC1": "gwet"}  # of two, see kappa
-        found += [coefficient(name, co.many(people[rated], kind), groups) for name, kind in plain.items()]
-        return found
-    return [*found, *co.intraclass(people).values()]
+        plain = {"alpha": co.alpha(people), "AC1": co.many(people, "gwet")}
+        plain |= {"fleiss": co.many(people, "fleiss")} if people.shape[1] > 2 else {}  # of two, see kappa
+    plain |= co.intraclass(people) if scale.kind == "number" else {}
+    ceiling += [coefficient(name, found, groups_of(ratings)) for name, found in plain.items()]
+    return (_averaged(with_each, ratings) if judged else []), ceiling
+
+
+def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -> list[Statistic]:
+    """Return the statistics of pairs of raters, each *(one, other, rows)*, averaged by their candidates."""
+    if not pairs:
+        return []
+    a, b, rows = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    groups = compact(ratings.groups[rows] if ratings.grouped else rows)
+    scale, found = ratings.scale, [_alike(a, b, ratings.scale, groups)]
+    each = [_correlations(one, other, scale) for one, other, _ in pairs]
+    for name in each[0]:
+        known = [(c[name], at) for c, (_, _, at) in zip(each, pairs, strict=True) if c[name].influence is not None]
+        if not known:
+            found.append(Statistic(name, None, reason=each[0][name].reason))
+            continue
+        at = np.concatenate([rows for _, rows in known])
+        value = sum((c.value or 0.0) * len(rows) for c, rows in known) / len(at)
+        moved = co.Coefficient(
+            value, influence=np.concatenate([c.influence for c, _ in known if c.influence is not None])
+        )
+        found.append(coefficient(name, moved, compact(ratings.groups[at] if ratings.grouped else at)))
+    return [*found, *(_errors(a, b, scale, groups)[:2] if scale.kind == "number" else [])]
 
 
 def groups_of(ratings: Ratings) -> Codes | None:
@@ -300,10 +390,6 @@ def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes 
         remarks.append(f"on {ties} candidates people are divided; they are left out")
     if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
         remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
-    if n and scale.kind != "number":
-        constant = _constant(b, scale)
-        said = constant.name.removeprefix("always ")
-        remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     if groups is not None and (few := few_groups(len(np.unique(groups)))):
         remarks.append(few)
     return remarks

@@ -23,7 +23,7 @@ from rubric.suites.cases import Case
 from rubric.suites.report import Report
 from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
-from rubric.trust import Calibration, Labels, agreement, calibrate, compare, estimate, trusted
+from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
 from rubric.trust.estimates import estimate_of
 from rubric.trust.ratings import Scale, judged
 from tests.examples import examples
@@ -206,8 +206,10 @@ def test_people_agree_with_each_other_without_a_judge() -> None:
     labels = Labels.by_rater(said, "good")
     found = agreement(labels)
     assert [one.id for one in found] == ["good", "good: ann", "good: bob", "good: cy"]
-    assert found.sentence.startswith("3 people agree with each other in 89 %")
-    assert found["good"]["alpha"] == agreement(GRADES, labels)["good"].ceiling[1]
+    assert found.sentence.startswith("3 people agree with each other in 82 %")
+    assert found["good"]["alpha"] == next(
+        one for one in agreement(GRADES, labels)["good"].ceiling if one.name == "alpha"
+    )
     both = {k for k, one in said.items() if one["bob"] == one["cy"]}
     right = sum(said[k]["ann"] == said[k]["bob"] for k in both)
     assert found["good: ann"]["agreement"].value == pytest.approx(right / len(both))
@@ -282,14 +284,62 @@ def test_people_are_compared_with_each_other() -> None:
     ceiling = {each.name: each.value for each in found["good"].ceiling}
     assert ceiling["agreement"] is not None
     assert ceiling["agreement"] > 0.85
-    assert "people with each other in" in found.sentence
+    assert re.search(r"; with each of them in \d+ %, people with each other in \d+ %", found.sentence)
     (row,) = [row for row in found.detailed.tables()[0][2] if row[2] == "fleiss"]
-    assert row[3:5] == ("", str(found["good"].ceiling[2]))
+    assert row[3:6] == ("", "", str({one.name: one for one in found["good"].ceiling}["fleiss"]))
     (test,) = found.alt_tests
     assert test.passed == (test.winning_rate >= 0.5)
     assert 0 <= test.advantage <= 1
     tied = agreement(GRADES, Labels({key: {"good": [True, key % 2 == 0]} for key in range(20)}))
     assert (tied["good"].n, tied["good"].ties) == (10, 10)
+
+
+@pytest.mark.parametrize("people", [2, 3, 5])
+def test_a_judge_as_good_as_people_reaches_what_they_reach(people: int) -> None:
+    """Judge and people all err in 15 %: with each person, and with each other, they agree alike."""
+    chance = np.random.default_rng(2)
+    truth = chance.random(2_000) < 0.7
+    said = [truth ^ (chance.random(2_000) < 0.15) for _ in range(people + 1)]
+    found = agreement(
+        grades(GOOD, {n: {"good": bool(one)} for n, one in enumerate(said[0])}),
+        Labels({n: {"good": [bool(rater[n]) for rater in said[1:]]} for n in range(2_000)}),
+    )["good"]
+    judge, among = ({one.name: one.value or 0.0 for one in of} for of in (found.each, found.ceiling))
+    assert judge["agreement"] == pytest.approx(among["agreement"], abs=0.02)
+    assert judge["kappa"] == pytest.approx(among["kappa"], abs=0.05)
+
+
+def test_a_stricter_person_correlates_as_well() -> None:
+    """A person who is two points stricter than the other orders candidates alike."""
+    chance = np.random.default_rng(3)
+    clear = Rubric().rates("Clear", {0: "no", 10: "yes"}, id="clear")
+    true = chance.integers(3, 9, 300)
+    one, two, judge = (np.clip(true + chance.integers(-1, 2, 300) - less, 0, 10) for less in (0, 2, 0))
+    found = agreement(
+        grades(clear, {n: {"clear": int(value)} for n, value in enumerate(judge)}),
+        Labels({n: {"clear": [int(a), int(b)]} for n, (a, b) in enumerate(zip(one, two, strict=True))}),
+    )["clear"]
+    ceiling = {each.name: each.value for each in found.ceiling}
+    assert ceiling["pearson"] == pytest.approx(np.corrcoef(one, two)[0, 1])
+    assert ceiling["kendall"] == pytest.approx(stats.kendalltau(one, two).statistic)
+
+
+def test_an_agreement_is_by_weight() -> None:
+    """Doubtful candidates were drawn more often and the judge errs on them: each stands for fewer."""
+    chance = np.random.default_rng(4)
+    hard = chance.random(4_000) < 0.2
+    right = chance.random(4_000) >= np.where(hard, 0.4, 0.05)
+    drawn = chance.random(4_000) < np.where(hard, 0.25, 0.05)
+    rows = [Label(str(n), bool(right[n]), "good", weight=4.0 if hard[n] else 20.0) for n in np.flatnonzero(drawn)]
+    given = grades(GOOD, {n: {"good": True} for n in range(4_000)})
+    found = agreement(given, Labels(rows))["good"]
+    assert found.n == len(rows)
+    assert found["agreement"].value == pytest.approx(right.mean(), abs=0.04)
+    low, high = found["agreement"].interval or (0, 0)
+    assert low <= right.mean() <= high
+    plain = agreement(given, Labels([evolve(row, weight=1.0) for row in rows]))["good"]["agreement"]
+    assert plain.interval is not None
+    assert plain.interval[1] < right.mean()
 
 
 def test_fleiss_kappa_is_of_three_raters_or_more() -> None:
