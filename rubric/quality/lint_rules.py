@@ -430,6 +430,21 @@ def _hashable(key: object) -> object:
     return key
 
 
+@_rule("opposites", "warning")
+def _opposites(subject: Subject) -> Iterator[Finding]:
+    seen: dict[tuple[object, ...], tuple[str, bool]] = {}
+    for index, criterion in _each(subject):
+        rubric = subject.rubric
+        binds = criterion.required or rubric.strict or rubric.threshold is None
+        if not binds or criterion.when is not None or criterion.is_unwanted or not isinstance(criterion.answer, YesNo):
+            continue
+        words, denies = lint_texts.thing_and_side(criterion.text)
+        other, denied = seen.setdefault((words, criterion.polarity, criterion.on), (criterion.id, denies))
+        if words and denied != denies:
+            message = f"it asks for the opposite of {other!r}, and both are required, so that no candidate passes"
+            yield Finding(index, message, "keep one of the two")
+
+
 @_rule("left-over", "warning")
 def _left_over(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject):
@@ -502,6 +517,30 @@ def _says_nothing(subject: Subject) -> Iterator[Finding]:
         if bare and lint_texts.says_nothing(criterion.text):
             message = "its words fit every task, so the judge must guess what is meant"
             yield Finding(index, message, "name what a good answer to this task has")
+
+
+@_rule("code-decides", "hint")
+def _code_decides(subject: Subject) -> Iterator[Finding]:
+    for index, criterion in _each(subject):
+        if isinstance(criterion.answer, YesNo) and lint_texts.by_code(criterion.text):
+            message = "code decides this without a call and without error; a judge miscounts"
+            yield Finding(
+                index, message, "use checks(Contains(...)), or checks(lambda c: len(c.output.split()) <= 100)"
+            )
+
+
+@_rule("ends-unreached", "hint")
+def _ends_unreached(subject: Subject) -> Iterator[Finding]:
+    for index, criterion in _each(subject):
+        if not criterion.weight or not isinstance(criterion.answer, Choices | DecisionTree):
+            continue
+        scores = scores_of(criterion)
+        told = [f"the best answer scores {max(scores):g}"] if max(scores) < 1 else []
+        told += [f"the worst answer scores {min(scores):g}"] if min(scores) > 0 else []
+        if told:
+            yield Finding(
+                index, f"{' and '.join(told)}, so that it never counts in full", "spread the scores from 0 to 1"
+            )
 
 
 @_rule("guard-states-absence", "hint")

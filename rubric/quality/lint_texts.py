@@ -35,8 +35,14 @@ _BLAME = frozenset(
 """Words that mean the same in every criterion; "no", "complete" and "always" depend on what is judged."""
 
 
+_PRAISE_CJK = ("優秀", "優れ", "良い", "完璧", "最高", "优秀", "完美", "很好", "最好", "非常好")
+_BLAME_CJK = ("悪い", "不良", "不可", "最低", "最悪", "劣", "很差", "最差", "糟糕", "极差", "无用")
+
+
 def praises(text: str) -> bool | None:
     """Return True if the first word of *text* is praise, False if it is blame, None if it is neither."""
+    if text.lstrip().startswith((*_PRAISE_CJK, *_BLAME_CJK)):
+        return text.lstrip().startswith(_PRAISE_CJK)
     first = next(iter(re.findall(r"[^\W\d_]+", text.casefold())), "")
     return True if first in _PRAISE else False if first in _BLAME else None
 
@@ -77,6 +83,25 @@ _SCALES = tuple(
         + _AFTER,
     )
 )
+_IN_BRACKETS = re.compile(
+    r"(?<!\d)(?<!\d )\(out of (?P<of>5|7|10|20|100)\)[ \t]*[.:]?[ \t]*$", re.IGNORECASE | re.MULTILINE
+)
+"""A scale at the end of a line; after a number it is a result, such as "at least 8 (out of 10)"."""
+
+_TO = r"(?:から|到|至|[-–〜\uff5e~])"
+_RATES_CJK = r"(?:評価|採点|評点|点数|评分|打分|评价|评估|给分|評分)"
+_CJK = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?P<low>\d+)\s*[点分]?\s*{_TO}\s*(?P<high>\d+)(?!\d)(?:の(?:尺度|スケール|段階))?[^。のを\n\d]{{0,12}}{_RATES_CJK}",
+        rf"{_RATES_CJK}[^。\n\d]{{0,8}}?(?P<low>\d+)\s*[点分]?\s*{_TO}\s*(?P<high>\d+)\s*[点分]",
+        rf"(?P<steps>\d+)\s*(?:段階|段阶)で?\s*{_RATES_CJK}",
+        r"(?P<of>\d+)\s*点満点",
+        r"[满滿]分(?:为|為|是)?\s*(?P<of>\d+)|(?P<of_>\d+)\s*分制",
+    )
+)
+"""Scales in Japanese and Chinese: 1から5で評価, 5段階評価, 10点満点, 请按1-5分评分, 满分10分."""
+
 _LISTED_SCORE = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:(?:score|level|rating)\s+)?(\d+)\s*(?:points?)?\s*(?:[:=]|–|—| - )\s*\S",
     re.MULTILINE | re.IGNORECASE,
@@ -107,7 +132,15 @@ def scale_in(text: str) -> tuple[float, float] | None:
     said = _IN_WORDS.sub(
         lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", _squeezed(text))
     )
-    if not (_DIGIT.search(said) and (_OF_SCORES.search(said) or _JUDGES.match(said))):
+    if not _DIGIT.search(said):
+        return None
+    for pattern in (_IN_BRACKETS, *_CJK):
+        if match := pattern.search(said):
+            ends = {name: float(end) for name, end in match.groupdict().items() if end}
+            low, high = ends.get("low", 1.0 if "steps" in ends else 0.0), [*ends.values()][-1]
+            if low <= 1 < high <= _MOST:
+                return low, high
+    if not (_OF_SCORES.search(said) or _JUDGES.match(said)):
         return None
     for pattern in _SCALES:
         for match in pattern.finditer(said):
@@ -192,6 +225,49 @@ def prescribes(text: str) -> bool:
 def states_absence(text: str) -> bool:
     """True if *text* says that something is not there."""
     return bool(_ABSENT.search(text.strip()))
+
+
+_SUBJECT = re.compile(rf"^(?:(?:the|this|an?|its?)\s+)?(?:{_JUDGED}\s+|it\s+)?", re.IGNORECASE)
+_DENIES = frozenset("not no never doesn't don't isn't aren't without".split())  # noqa: SIM905 - read as a text
+_SMALL = _DENIES | {"any", "some", "does", "do"}
+
+
+def thing_and_side(text: str) -> tuple[tuple[str, ...], bool]:
+    """Return the words of *text* without "not" and verbs' endings, and whether it denies them."""
+    said = normal(_SUBJECT.sub("", text.strip())).split()
+    words = [word for word in said if word not in _SMALL]
+    if words:
+        words[0] = re.sub(r"(?<=[^s])s$", "", words[0])
+    return tuple(words), not _DENIES.isdisjoint(said[:4])
+
+
+# -- what code decides -----------------------------------------------------------------------------------
+
+_STARTS = rf"^(?:(?:the|its?)\s+)?(?:{_JUDGED}\s+|it\s+)?(?:(?:must|should)\s+)?"
+_COUNT = r"\d[\d,]*|one|two|three|four|five|six|seven|eight|nine|ten"
+_BOUND = r"(?:at\s+most|no\s+more\s+than|fewer\s+than|less\s+than|under|up\s+to|at\s+least|more\s+than|exactly|within)"
+_COUNTED = r"(?:words?|characters?|lines?|sentences?|paragraphs?|bullet\s+points?)"
+_BY_CODE = (
+    re.compile(
+        rf"{_STARTS}(?:is|be|has|have|uses?|contains?|stays?|keeps?(?:\s+to)?|consists?\s+of)\s+{_BOUND}\s+(?:{_COUNT})\s+{_COUNTED}"
+        rf"(?:\s+long|\s+or\s+(?:fewer|less|more))?\.?$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_STARTS}(?:contains?|includes?|mentions?|uses?|starts?\s+with|begins?\s+with|ends?\s+with)\s+(?:the\s+)?"
+        r"(?:exact\s+)?(?:word|phrase|text|string)s?\s+[\"'“‘`][^\"'”’`]{1,60}[\"'”’`]\.?$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_STARTS}(?:contains?|has|gives?|is)\s+(?:an?\s+)?(?:valid\s+)?(?:ISO(?:\s+8601)?\s+date|JSON)\.?$",
+        re.IGNORECASE,
+    ),
+)
+
+
+def by_code(text: str) -> bool:
+    """True if all of *text* is a length, an exact wording or a form that code counts without error."""
+    return any(pattern.search(text.strip()) for pattern in _BY_CODE)
 
 
 # -- what was left in ------------------------------------------------------------------------------------

@@ -65,11 +65,19 @@ WRONG: dict[str, list[Rubric]] = {
         R.expects("Rate from 1 (bad) to 10 (good)"),
         R.expects("Is it kind? (score 1-5)"),
         R.expects("Use a 1-5 scale to grade the tone"),
+        R.expects("How friendly is the tone? (out of 10)"),
+        R.expects("回答の丁寧さを1から5で評価してください"),
+        R.scores("正確さを5段階で評価する"),
+        R.scores("10点満点で採点してください"),
+        R.expects("请按1-5分评分"),
+        R.scores("评价语气,满分10分"),
     ],
     "scale-upside-down": [
         R.rates("Is clear", {1: "perfect", 5: "unusable"}),
         R.rates("Is clear", {0: "Excellent: a newcomer could act on it", 5: "so so", 10: "Useless"}),
         R.chooses("Tone", {"Good": 0, "so so": 0.5, "Rude": 1}),
+        R.rates("明確さ", {1: "優れた回答", 5: "劣る回答"}),
+        R.rates("清晰", {1: "完美", 5: "很差"}),
     ],
     "own-format": [
         R.expects("The reply is kind. Output PASS if so, otherwise FAIL."),
@@ -95,6 +103,11 @@ WRONG: dict[str, list[Rubric]] = {
         R.expects("Cites the law").forbids("cites the law!", id="again"),
         R.checks(Contains("law")).checks(Contains("law"), id="again"),
         R.checks(Contains("the law")).checks(Contains("law")),
+    ],
+    "opposites": [
+        R.requires("Mentions a price").requires("Does not mention a price"),
+        R.requires("The reply cites a source").requires("It cites no source"),
+        Rubric("r").expects("Is short").expects("The answer is not short").strictly(),
     ],
     "left-over": [
         R.expects("Names the price. TODO: which one?"),
@@ -144,6 +157,16 @@ RIGHT: list[Rubric] = [
     R.expects("The program prints JSON"),
     R.expects("Returns the user to the home page"),
     R.expects("Answers no more than was asked"),
+    R.expects("Scores at least 8 (out of 10) in the test"),
+    R.expects("The film got 8 (out of 10)"),
+    R.expects("3〜5文で書かれている"),
+    R.expects("1〜5の商品を評価している"),
+    R.expects("第1から3章を要約する"),
+    R.expects("人口在1到5万之间"),
+    R.expects("正确列出1-5号选手"),
+    R.requires("Mentions a price").expects("Does not mention a price", id="other"),
+    R.requires("Promises a refund").requires("Does not promise an upgrade"),
+    R.requires("Mentions a price", when=lambda _: True).requires("Does not mention a price", id="other").expects("c"),
     R.forbids("Mentions a price"),
     R.forbids("Promises never to call again"),
     R.expects("Should not mention a price"),
@@ -192,6 +215,36 @@ def test_hints_are_shown_on_request_and_fail_nothing() -> None:
     found = lint(vague, hints=True)
     assert [remark.rule for remark in found] == ["says-nothing", "guard-states-absence"]
     assert found.ok
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Has at most 100 words",
+        "The response is under 200 words long.",
+        "Contains the word 'refund'",
+        'The answer mentions the phrase "thank you"',
+        "It is no more than three sentences",
+        "Contains an ISO date",
+        "Is valid JSON",
+    ],
+)
+def test_what_code_counts_without_error_is_hinted_at(text: str) -> None:
+    """A length, an exact wording or a form, if the text asks for nothing else."""
+    assert [one.rule for one in lint(R.expects(text).expects("Cites a law", id="other"), hints=True)] == [
+        "code-decides"
+    ]
+    for more in (f"{text} and is polite", f"Explains why it {text.lower()}"):
+        assert not lint(R.expects(more, id="a").expects("Cites a law", id="other"), hints=True)
+
+
+def test_a_scale_that_never_counts_in_full_is_hinted_at() -> None:
+    """Of options and trees: the best answer below 1, the worst above 0."""
+    found = lint(R.chooses("Tone", {"cold": 0.2, "kind": 0.9}).expects("Cites a law"), hints=True)
+    assert [one.message for one in found if one.rule == "ends-unreached"] == [
+        "the best answer scores 0.9 and the worst answer scores 0.2, so that it never counts in full"
+    ]
+    assert not lint(R.chooses("Tone", {"cold": 0, "kind": 1}).rates("Clear", (1, 5)), hints=True)
 
 
 def test_a_case_whose_reference_fails_its_own_check_is_found() -> None:
