@@ -214,7 +214,7 @@ def test_people_agree_with_each_other_without_a_judge() -> None:
     right = sum(said[k]["ann"] == said[k]["bob"] for k in both)
     assert found["good: ann"]["agreement"].value == pytest.approx(right / len(both))
     stars = agreement(Labels({k: [PEOPLE[k]["clear"], min(5, PEOPLE[k]["clear"] + 1)] for k in range(50)}))
-    assert stars.sentence.startswith("2 people correlate with each other at 0.8")
+    assert stars.sentence.startswith("2 people correlate with each other at 0.9")
     words = agreement(Labels({k: ["warm", "cold"] if k % 5 == 0 else ["warm"] * 2 for k in range(50)}))
     assert words.criteria[0].kind == "option"
     for one in (found, stars, words):
