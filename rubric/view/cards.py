@@ -97,7 +97,7 @@ def sentence(row: Row) -> str:
     return f"Not graded: the score could be {low:.2f} to {high:.2f}{needs} ({would})."
 
 
-def _with_quotes(shown: Shown) -> Mapping[Evidence, int]:
+def _numbered(shown: Shown) -> Mapping[Evidence, int]:
     return numbered(shown.row.output, shown.row.entries)
 
 
@@ -115,7 +115,7 @@ class Shown:
     row: Row
     anchor: str
     rubric: Rubric | None = None
-    marks: Mapping[Evidence, int] = field(init=False, default=Factory(_with_quotes, takes_self=True))
+    marks: Mapping[Evidence, int] = field(init=False, default=Factory(_numbered, takes_self=True))
 
     @property
     def bar(self) -> Html | None:
@@ -155,7 +155,7 @@ class Shown:
         return shorten(f"{sign} {said} · {entry.text}: {entry.reason}", LONGEST_LINE)
 
 
-def _walk(entries: Sequence[Entry], rubric: object) -> Iterator[tuple[Entry, object, Html | None]]:
+def _nested(entries: Sequence[Entry], rubric: object) -> Iterator[tuple[Entry, object, Html | None]]:
     """Yield each entry with the answer of its criterion, where *rubric* is known, and its walk down a tree drawn."""
     judged = rubric.judged if isinstance(rubric, Rubric) else ()
     answers = [each.answer for each in judged] if len(judged) == len(entries) else [None] * len(entries)
@@ -188,7 +188,7 @@ def _draw(macro: str, *values: object) -> Html:
     return Html(getattr(html.macros("cards.html", *_WORDS), macro)(*values))
 
 
-_WORDS = (_agreement, _disagrees, _walk, pieces, shorten)
+_WORDS = (_agreement, _disagrees, _nested, pieces, shorten)
 
 
 # -- many results ----------------------------------------------------------------------------------------
