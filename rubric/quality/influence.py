@@ -114,12 +114,17 @@ class Influences(Presented, Listed[Influence]):
         return "\n".join(lines)
 
     def tables(self) -> list[Table]:
-        """What each criterion can do to the verdict."""
+        """What each criterion can do to the verdict; its parts stand below it."""
         head = ("criterion", "decides (share)", "weight", "flip", "pull", "can matter")
         rows: list[tuple[object, ...]] = []
-        for one in self:
-            shares = f"{one.share:.1%}", f"{one.weight:.1%}", f"{one.flip:.2%}"
-            rows.append((one.id, *shares, _span(one.pull), "yes" if one.decides else "no"))
+
+        def add(several: Iterable[Influence], above: str) -> None:
+            for one in several:
+                shares = f"{one.share:.1%}", f"{one.weight:.1%}", f"{one.flip:.2%}"
+                rows.append((f"{above}{one.id}", *shares, _span(one.pull), "yes" if one.decides else "no"))
+                add(one.parts, f"{above}{one.id} / ")
+
+        add(self, "")
         return [("", head, rows)]
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any, overload
 from attrs import asdict, evolve, frozen
 
 from rubric import Rubric, load, load_suite
-from rubric.embed import cell, fields, guided, shown, table
+from rubric.embed import Presented, Table, fields, guided, shown
 from rubric.formats.projects import is_rubric
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
@@ -59,7 +59,7 @@ class Remark:
 
 
 @frozen(repr=False)
-class Remarks(Sequence[Remark]):
+class Remarks(Presented, Sequence[Remark]):
     """
     What `lint` found: a sequence of remarks in the order of the file.
 
@@ -69,7 +69,7 @@ class Remarks(Sequence[Remark]):
         rubrics: How many rubrics were looked at.
     """
 
-    remarks: tuple[Remark, ...] = ()
+    _remarks: tuple[Remark, ...] = ()
     waived: tuple[Remark, ...] = ()
     rubrics: int = 1
 
@@ -78,19 +78,19 @@ class Remarks(Sequence[Remark]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[Remark]: ...
     def __getitem__(self, at: int | slice) -> Remark | Sequence[Remark]:
-        return self.remarks[at]
+        return self._remarks[at]
 
     def __len__(self) -> int:
-        return len(self.remarks)
+        return len(self._remarks)
 
     def of(self, level: Level) -> tuple[Remark, ...]:
         """Return the remarks of one *level*."""
-        return tuple(remark for remark in self.remarks if remark.level == level)
+        return tuple(remark for remark in self._remarks if remark.level == level)
 
     @property
     def ok(self) -> bool:
         """True without errors and warnings; hints fail nothing."""
-        return all(remark.level == "hint" for remark in self.remarks)
+        return all(remark.level == "hint" for remark in self._remarks)
 
     @property
     def sentence(self) -> str:
@@ -101,23 +101,26 @@ class Remarks(Sequence[Remark]):
         waived = f", {len(self.waived)} waived" if self.waived else ""
         return f"{', '.join(told) or 'Nothing wrong'} in {looked}{waived}."
 
-    def __repr__(self) -> str:
-        return f"<Remarks: {self.sentence}>"
+    def __bool__(self) -> bool:  # type: ignore[override]  # a list of remarks is true where there is one
+        return bool(self._remarks)
 
     def __str__(self) -> str:
-        return "\n".join((self.sentence, *map(str, self.remarks)))
+        return "\n".join((self.sentence, *map(str, self._remarks)))
 
-    def _repr_markdown_(self) -> str:
-        rows = [(r.place, r.level, r.rule, r.criterion, f"{r.message}; {r.cure}") for r in self.remarks]
-        head = ("place", "level", "rule", "criterion", "remark")
-        return f"{cell(self.sentence)}" + (f"\n\n{table(head, rows)}" if rows else "")
+    def tables(self) -> list[Table]:
+        """The remarks, each in a row; then those that are waived, with the reasons."""
+        rows = [(r.place, r.level, r.rule, r.criterion, f"{r.message}; {r.cure}") for r in self._remarks]
+        waived = [(r.place, r.level, r.rule, r.criterion, r.waived) for r in self.waived]
+        head = ("place", "level", "rule", "criterion")
+        told: list[Table] = [("", (*head, "remark"), [*rows])] if rows else []
+        return [*told, ("Waived", (*head, "reason"), [*waived])] if waived else told
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds."""
         return {
             "sentence": self.sentence,
             "ok": self.ok,
-            "remarks": [remark.to_dict() for remark in self.remarks],
+            "remarks": [remark.to_dict() for remark in self._remarks],
             "waived": [remark.to_dict() for remark in self.waived],
         }
 
