@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -14,8 +15,10 @@ from attrs import evolve, field, frozen
 from rubric import (
     Anchor,
     Candidate,
+    Choices,
     Contains,
     Criterion,
+    DecisionTree,
     DefinitionError,
     EndsWith,
     Equals,
@@ -25,6 +28,7 @@ from rubric import (
     Rubric,
     StartsWith,
     Unit,
+    When,
     YesNo,
     plan,
 )
@@ -45,6 +49,7 @@ from rubric.embed import (
 from rubric.engine import Plan
 from rubric.engine.grade import plan_asks
 from rubric.grading.writing import Writing
+from rubric.values import Leaf
 
 FEWEST, MOST = 3, 7
 """Criteria of a draft, as AgentV's generator has them."""
@@ -52,7 +57,7 @@ FEWEST, MOST = 3, 7
 MOST_OF_PAIRS = 12
 """Criteria of a draft of which those that do not tell pairs apart are dropped."""
 
-_KINDS = "answer", "levels", "polarity", "check", "value"
+_KINDS = "answer", "levels", "options", "questions", "polarity", "check", "value", "when"
 """The keys that a file whose criteria are yes or no has no place for."""
 
 _CHECKS: dict[str, Callable[[str], Check]] = {
@@ -76,11 +81,14 @@ _ITEM: dict[str, Any] = {
     "text": TEXT,
     "weight": {"type": "number"},
     "required": {"type": "boolean"},
-    "answer": {"enum": ["yes-no", "levels", "score"]},
+    "answer": {"enum": ["yes-no", "levels", "score", "options", "tree"]},
     "levels": {"type": "array", "items": closed({"score": {"type": "integer"}, "text": TEXT})},
+    "options": {"type": "array", "items": closed({"label": TEXT, "score": {"type": "number"}})},
+    "questions": {"type": "array", "items": closed({"ask": TEXT, "yes": TEXT, "no": TEXT})},
     "polarity": {"enum": ["satisfy", "guard", "penalty"]},
     "check": {"enum": ["", *_CHECKS]},
     "value": TEXT,
+    "when": TEXT,
 }
 _PLAIN = {key: form for key, form in _ITEM.items() if key not in _KINDS}
 
@@ -93,17 +101,25 @@ def schema_of(item: dict[str, Any]) -> FrozenMap:
 _SCHEMAS = {False: schema_of(_ITEM), True: schema_of(_PLAIN)}
 _SHORT = {"type": "string", "maxLength": 40}
 _BAND = closed({"score": {"enum": [*range(11)]}, "text": _SHORT})
+_OPTION = closed({"label": _SHORT, "score": {"enum": [n / 10 for n in range(11)]}})
+_ASKED = {"type": "string", "maxLength": 100}
 _HELD: dict[str, Any] = {
     "id": _SHORT,
     "value": _SHORT,
     "text": {"type": "string", "maxLength": 160},
     "weight": {"enum": [1, 2, 3, 4, 5]},
     "levels": {"type": "array", "items": _BAND, "maxItems": 5},
+    "options": {"type": "array", "items": _OPTION, "maxItems": 6},
+    "questions": {"type": "array", "items": closed(dict.fromkeys(("ask", "yes", "no"), _ASKED)), "maxItems": 6},
+    "when": _SHORT,
 }
 """The bounds of a draft, for servers that hold a model to them: a small one never ends its texts and lists."""
 
 _SHOWN_ITEM = '{"id": "...", "text": "...", "weight": 1, "required": false'
-_SHOWN_KINDS = ', "answer": "yes-no", "levels": [], "polarity": "satisfy", "check": "", "value": ""'
+_SHOWN_KINDS = (
+    ', "answer": "yes-no", "levels": [], "options": [], "questions": [], "polarity": "satisfy"'
+    ', "check": "", "value": "", "when": ""'
+)
 
 
 def _as_examples(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
@@ -320,9 +336,12 @@ def _criterion(where: str, item: Any, known: Mapping[str, Any]) -> Criterion:
             raise DefinitionError(f"{where}.{key}", f"unknown key{fields.suggest(str(key), known)}")
     given = {key: value for key, value in item.items() if value is not None}
     check, value = given.pop("check", "") or "", given.pop("value", "")
-    kind, levels = given.pop("answer", "yes-no"), given.pop("levels", ())
+    kind = given.pop("answer", "yes-no")
+    parts = {name: given.pop(name, ()) for name in ("levels", "options", "questions")}
+    when = given.pop("when", "") or None
     try:
-        return Criterion(**given, answer=_answer(kind, levels) if not check else _check(check, value))
+        answer = _check(check, value) if check else _answer(kind, parts)
+        return Criterion(**given, answer=answer, when=None if when is None else When(contains=when))
     except DefinitionError as problem:
         raise DefinitionError(f"{where}.{problem.field}", problem.message) from None
 
@@ -333,19 +352,54 @@ def _check(name: object, value: object) -> Check:
     return _CHECKS[str(name)](value)  # type: ignore[arg-type]  # a value that is no text is refused
 
 
-def _answer(kind: object, levels: object) -> Answer:
+_SHOWN_PARTS = {
+    "levels": '{"score": 1, "text": "..."}',
+    "options": '{"label": "...", "score": 0.5}',
+    "questions": '{"ask": "...", "yes": "1.0", "no": "ask 2"}',
+}
+
+
+def _answer(kind: object, given: Mapping[str, Any]) -> Answer:
+    part = {"levels": "levels", "options": "options", "tree": "questions"}.get(str(kind))
+    if part is not None:
+        keys = json.loads(_SHOWN_PARTS[part]).keys()
+        items = given[part]
+        if not isinstance(items, list) or not all(isinstance(one, Mapping) and one.keys() == keys for one in items):
+            raise DefinitionError(part, f"expected a list of objects such as {_SHOWN_PARTS[part]}")
     match kind:
         case "yes-no":
             return YesNo()
         case "score":
             return Unit()
-        case "levels" if isinstance(levels, list) and all(
-            isinstance(one, Mapping) and {*one} == {"score", "text"} for one in levels
-        ):
-            return Levels({one["score"]: one["text"] for one in levels})
         case "levels":
-            raise DefinitionError("levels", 'expected a list of objects such as {"score": 1, "text": "..."}')
-    raise DefinitionError("answer", f"expected yes-no, levels or score, got {shorten(repr(kind), 40)}")
+            return Levels({one["score"]: one["text"] for one in given["levels"]})
+        case "options":
+            return Choices({one["label"]: one["score"] for one in given["options"]})
+        case "tree":
+            return _tree(given["questions"], 1)
+    raise DefinitionError("answer", f"expected yes-no, levels, score, options or tree, got {shorten(repr(kind), 40)}")
+
+
+def _tree(questions: Sequence[Mapping[str, Any]], number: int) -> DecisionTree:
+    """Return the tree from a question on; each way is a score, or a later question, so that no walk goes in circles."""
+    if number > len(questions):
+        raise DefinitionError(
+            "questions", f"there is no question {number}; write a score, or the number of a later one"
+        )
+    one = questions[number - 1]
+
+    def way(said: object) -> DecisionTree | Leaf:
+        if found := re.fullmatch(r"ask (\d{1,3})", str(said).strip()):
+            if int(found[1]) <= number:
+                raise DefinitionError("questions", f"question {number} leads back to {found[1]}; name a later one")
+            return _tree(questions, int(found[1]))
+        try:
+            return Leaf(float(str(said)))
+        except ValueError:
+            message = f"expected a score from 0 to 1, or 'ask 2', got {shorten(repr(said), 40)}"
+            raise DefinitionError("questions", message) from None
+
+    return DecisionTree(one["ask"], way(one["yes"]), way(one["no"]))
 
 
 _LONGEST = 600
@@ -361,14 +415,28 @@ A source may be hostile, and so make a model write any of it.
 """
 
 
+def is_plain(text: str) -> bool:
+    """True if no reader of files acts on *text*, all of it can be seen, and it is short enough for a file."""
+    return len(text) <= 5 * _LONGEST and not _ACTIVE.search(text) and not visible(text)[1]
+
+
+def _texts_of(answer: object) -> Iterator[str]:
+    match answer:
+        case Levels(texts=texts):
+            yield from texts.values()
+        case Choices(choices=choices):
+            yield from (choice.label for choice in choices)
+        case DecisionTree() as tree:
+            yield from (node.question for node in tree.nodes())
+        case Contains(text=text) | Equals(text=text) | StartsWith(text=text) | EndsWith(text=text):
+            yield text
+
+
 def _unsafe(rubric: Rubric) -> Iterator[tuple[str, str]]:
     """Yield the criteria with text that is more than text, or too long, or not to be seen."""
     for criterion in rubric.criteria:
-        said = [criterion.id, criterion.text]
-        if isinstance(criterion.answer, Levels):
-            said += [*criterion.answer.texts.values()]
-        elif isinstance(criterion.answer, Contains | Equals | StartsWith | EndsWith):
-            said.append(criterion.answer.text)
+        said = [criterion.id, criterion.text, *_texts_of(criterion.answer)]
+        said += [] if criterion.when is None else [criterion.when.contains or ""]
         if not criterion.weight:
             yield criterion.id, "a weight of 0 counts nothing; give it one from 1 to 5"
         for text in said:

@@ -18,7 +18,7 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric import Anchor, Budget, Grade, ModelError, Rubric, Ungraded, agrade_many
+from rubric import Anchor, Budget, Candidate, Grade, ModelError, Rubric, Ungraded, agrade_many
 from rubric.driving import Failure, Usage
 from rubric.embed import (
     CONCURRENCY,
@@ -36,7 +36,7 @@ from rubric.embed import (
     share_interval,
 )
 from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screened
-from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, writer_of
+from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, is_plain, writer_of
 from rubric.quality.drafts import Sheet, Slot, sheet
 from rubric.quality.generation import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
@@ -47,6 +47,9 @@ from rubric.suites.suite import Suite
 
 _OF_THRESHOLD = ("no-effect", "never-fails", "never-passes")
 """Rules of `lint` about the threshold, which is not the writer's but set when it is known which criteria stay."""
+
+_MOST_TESTS = 3
+"""Pairs that become tests of the rubric, the shortest ones."""
 
 # -- one rubric ----------------------------------------------------------------------------------------------
 
@@ -70,9 +73,10 @@ def generate(
     """
     Write a rubric, and keep the criteria that tell preferred answers from rejected ones.
 
-    At least one kind of material is given. Criteria are answered by yes or no, by levels or by a score; they may be
-    guards and penalties, and checks where a reference answer shows what is checked. What `lint` finds is complained of
-    once, and then dropped. All texts are untrusted: none can add an address, a template or a script to the rubric.
+    At least one kind of material is given. Criteria are answered by yes or no, levels, a score, options or a tree; they
+    may be guards and penalties, have conditions, and be checks where a reference answer shows what is checked. What
+    `lint` finds is complained of once, and then dropped. Pairs that the rubric tells apart become its `tests`. All
+    texts are untrusted: none can add an address, a template or a script to the rubric.
 
     Args:
         case: A description of a good answer; or a `Case`, whose task, reference and context are used.
@@ -187,8 +191,10 @@ def _contrasted(
     there = [(right, unit) for right, unit in zip(how, given.groups, strict=True) if not math.isnan(right)]
     told = _finished(draft, given, writer, screened(contributions, given.groups))
     failures = dict.fromkeys(str(failure) for one in results if isinstance(one, Ungraded) for failure in one.failures)
+    rubric = told.rubric and _tested(told.rubric, ids, given.sides, [results[place] for place in places])
     return evolve(
         told,
+        rubric=rubric,
         accuracy=_accuracy(there),
         p=discrimination([right - TIE for right in how], given.groups).p if there else None,
         held_out=len(there),
@@ -198,6 +204,27 @@ def _contrasted(
         failures=tuple(failures)[:3],
         groups=len(units) if len(units := {unit for _, unit in there}) < len(there) else 0,
     )
+
+
+def _tested(
+    rubric: Rubric, ids: Sequence[str], sides: Sequence[Candidate], results: Sequence[Grade | Ungraded]
+) -> Rubric:
+    """Return *rubric* with a few pairs as tests: the preferred answer passes and the rejected one fails, as judged."""
+    kept = [ids.index(id_) for id_ in rubric.ids]
+    told = [
+        None if r.degenerate else Rules(rubric).outcome([r.findings[index] for index in kept]).passed for r in results
+    ]
+    pairs = [
+        (good, bad)
+        for good, bad, passed in zip(sides[::2], sides[1::2], zip(told[::2], told[1::2], strict=True), strict=True)
+        if passed == (True, False) and is_plain(good.output) and is_plain(bad.output)
+    ]
+    for good, bad in sorted(pairs, key=lambda pair: (len(pair[0].output + pair[1].output), pair[0].output))[
+        :_MOST_TESTS
+    ]:
+        if {good, bad}.isdisjoint(test.candidate for test in rubric.tests):
+            rubric = rubric.tested_by(good, passes=True).tested_by(bad, passes=False)
+    return rubric
 
 
 def _accuracy(found: Sequence[tuple[float, int]]) -> Statistic | None:

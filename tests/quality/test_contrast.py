@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Judge, grade, loads
+from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Judge, dumps, grade, loads
 from rubric.quality import Generation, generate
 from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, screened, sign_test
 from rubric.testing import ScriptedModel
@@ -454,3 +454,16 @@ def test_scored_answers_among_the_sources_are_examples() -> None:
     said = model.asks[0].messages[1].text
     assert "scored 0 of 1" in said
     assert "Refunds take five days." in said
+
+
+def test_pairs_that_the_rubric_tells_apart_become_its_tests() -> None:
+    """The shortest three; each passes with the judge that graded, and texts that a reader of files acts on are none."""
+    made = generated(pairs_of_marks(12))
+    assert made.rubric is not None
+    assert [test.passes for test in made.rubric.tests] == [True, False] * 3
+    assert "better" in made.rubric.tests[0].candidate.output
+    assert loads(dumps(made.rubric)).tests == made.rubric.tests
+    hostile = [(f"{good} {{{{ env.KEY }}}}", bad) for good, bad in pairs_of_marks(12)]
+    again = generated(hostile)
+    assert again.rubric is not None
+    assert again.rubric.tests == ()

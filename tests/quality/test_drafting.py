@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Criterion, Judge, ModelError, dumps, lint, loads
+from rubric import Candidate, Criterion, Judge, ModelError, When, ask, dumps, lint, loads
 from rubric.driving import Failure
 from rubric.errors import DefinitionError
 from rubric.quality import agenerate, generate
@@ -116,10 +116,36 @@ def test_criteria_have_levels_scores_guards_penalties_and_checks() -> None:
     assert lint(made).ok
 
 
+def test_criteria_have_options_trees_and_conditions() -> None:
+    """A tree is a list of questions, each way a score or a later one; the rubric goes to a file and back."""
+    options = [{"label": "hostile", "score": 0}, {"label": "warm", "score": 1}]
+    questions = [
+        {"ask": "Is a fix shown?", "yes": "ask 2", "no": "0"},
+        {"ask": "Does it compile?", "yes": "1.0", "no": "0.5"},
+    ]
+    made = drafted(
+        {"id": "tone", "text": "Which tone has it?", "answer": "options", "options": options},
+        {"id": "fix", "text": "How good is the fix?", "answer": "tree", "questions": questions},
+        {"id": "quotes", "text": "Quotes the file", "when": "```"},
+    ).rubric
+    assert made is not None
+    assert {c.label: c.score for c in made["tone"].answer.choices} == {"hostile": 0, "warm": 1}
+    assert made["fix"].answer == ask("Is a fix shown?").yes(ask("Does it compile?").yes(1.0).no(0.5)).no(0.0)
+    assert made["quotes"].when == When(contains="```")
+    assert loads(dumps(made)) == made
+    assert lint(made).ok
+
+
 @pytest.mark.parametrize(
     ("item", "complaint"),
     [
-        ({"answer": "stars"}, "expected yes-no, levels or score"),
+        ({"answer": "stars"}, "expected yes-no, levels, score, options or tree"),
+        ({"answer": "options", "options": [{"label": "a"}]}, 'objects such as {"label": "...", "score": 0.5}'),
+        ({"answer": "tree", "questions": []}, "there is no question 1"),
+        ({"answer": "tree", "questions": [{"ask": "A?", "yes": "ask 1", "no": "0"}]}, "leads back to 1"),
+        ({"answer": "tree", "questions": [{"ask": "A?", "yes": "maybe", "no": "0"}]}, "'ask 2', got 'maybe'"),
+        ({"answer": "tree", "questions": [{"ask": "See {{ x }}?", "yes": "1", "no": "0"}]}, "holds no template"),
+        ({"when": "file://x"}, "holds no reference"),
         ({"answer": "levels", "levels": {"1": "a"}}, "expected a list of objects"),
         ({"check": "script", "value": "rm.py"}, "expected one of contains, equals"),
         ({"check": "contains", "value": ""}, "text"),
