@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
 
-from rubric.embed import Listed, NoTruth, table
+from rubric.embed import Listed, NoTruth, mean_interval, percent, table
 from rubric.suites.row_builder import row_id
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rubric.results import Row
     from rubric.suites.cases import Case
     from rubric.suites.report import Report
+
+Interval = tuple[float, float]
 
 AXIS = "repeat"
 """The coordinate of a repetition in the cell of its case."""
@@ -88,6 +90,7 @@ class Flip(NoTruth):
         pairs: The pairs of repetitions of the same case that have a verdict.
         differing: Those of them whose verdicts differ.
         spread: The largest difference of two scores of the same case, in 0..1.
+        interval: Where the true flip rate lies, by case, with 95 % confidence; None below two cases.
     """
 
     _truth = ".flipped"
@@ -99,6 +102,7 @@ class Flip(NoTruth):
     pairs: int = 0
     differing: int = 0
     spread: float = 0.0
+    interval: Interval | None = None
 
     @property
     def rate(self) -> float:
@@ -119,7 +123,13 @@ class Flips(Listed[Flip]):
     def _repr_markdown_(self) -> str:
         head = ("rubric", "criterion", "flip rate", "cases that flipped", "largest spread")
         rows = [
-            (flip.rubric, flip.id, f"{flip.rate:.0%}", f"{flip.flipped} of {flip.cases}", f"{flip.spread:.2f}")
+            (
+                flip.rubric,
+                flip.id,
+                percent(flip.rate, flip.interval),
+                f"{flip.flipped} of {flip.cases}",
+                f"{flip.spread:.2f}",
+            )
             for flip in self.criteria
         ]
         return table(head, rows)
@@ -155,17 +165,25 @@ def flips(report: Report) -> Flips:
 def counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[Hashable, float | None]]]) -> Flip:
     """Return how often the answers in *groups* differ: one group a candidate, one answer and its score a repetition."""
     groups = [group for group in groups if len(group) > 1]
-    pairs = [pair for group in groups for pair in combinations((met for met, _ in group), 2)]
+    differ, interval = _differing([[met for met, _ in group] for group in groups])
     scores = [[score for _, score in group if score is not None] for group in groups]
     return Flip(
         rubric,
         id,
         len(groups),
         sum(len({met for met, _ in group}) > 1 for group in groups),
-        len(pairs),
-        sum(first != second for first, second in pairs),
+        len(differ),
+        sum(differ),
         max((max(found) - min(found) for found in scores if found), default=0.0),
+        interval,
     )
+
+
+def _differing(cases: Sequence[Sequence[Hashable]]) -> tuple[list[bool], Interval | None]:
+    """Return of each two answers to a case whether they differ, and where the share that differs lies."""
+    pairs = [(n, one != other) for n, said in enumerate(cases) for one, other in combinations(said, 2)]
+    differ = [differs for _, differs in pairs]
+    return differ, mean_interval([float(differs) for differs in differ], [n for n, _ in pairs])
 
 
 # -- the runs of a target ----------------------------------------------------------------------------------
@@ -183,6 +201,8 @@ class PassRate(NoTruth):
         any_passes: pass@k, that at least one passes: 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374).
         all_pass: pass^k, that all of them pass: C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045).
         cases: The cases with k graded runs or more; the others have no estimate for this k.
+        any_interval: Where the true pass@k lies, by case, with 95 % confidence; None below two cases.
+        all_interval: The same of pass^k.
     """
 
     _truth = ".any_passes or .all_pass"
@@ -191,6 +211,8 @@ class PassRate(NoTruth):
     any_passes: float
     all_pass: float
     cases: int
+    any_interval: Interval | None = None
+    all_interval: Interval | None = None
 
 
 @frozen
@@ -203,6 +225,7 @@ class PassRates(Listed[PassRate]):
         runs: The runs that were graded.
         ungraded: The runs that were not: no verdict is neither a pass nor a fail, so they are in no rate.
         flip_rate: How likely two runs of the same case are to differ in their verdicts, in 0..1.
+        flip_interval: Where the true flip rate lies, by case, with 95 % confidence; None below two cases.
     """
 
     _kind = "rate"
@@ -212,20 +235,27 @@ class PassRates(Listed[PassRate]):
     runs: int = 0
     ungraded: int = 0
     flip_rate: float = 0.0
+    flip_interval: Interval | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pass rates as plain JSON-able data."""
         rates = [
             {"k": rate.k, "pass@k": rate.any_passes, "pass^k": rate.all_pass, "cases": rate.cases}
+            | {"pass@k interval": rate.any_interval, "pass^k interval": rate.all_interval}
             for rate in self.rates
         ]
-        return {"runs": self.runs, "ungraded": self.ungraded, "flip_rate": self.flip_rate, "pass_rates": rates}
+        flips = {"flip_rate": self.flip_rate, "flip_interval": self.flip_interval}
+        return {"runs": self.runs, "ungraded": self.ungraded, **flips, "pass_rates": rates}
 
     def _repr_markdown_(self) -> str:
         head = ("k", "pass@k: one of k passes", "pass^k: all of k pass", "cases")
-        rows = [(f"{rate.k}", f"{rate.any_passes:.1%}", f"{rate.all_pass:.1%}", f"{rate.cases}") for rate in self.rates]
+        rows = [
+            (f"{r.k}", percent(r.any_passes, r.any_interval), percent(r.all_pass, r.all_interval), f"{r.cases}")
+            for r in self.rates
+        ]
         ungraded = f", {self.ungraded} ungraded" if self.ungraded else ""
-        return f"{self.runs} runs graded{ungraded}; flip rate {self.flip_rate:.0%}\n\n{table(head, rows)}"
+        flips = percent(self.flip_rate, self.flip_interval)
+        return f"{self.runs} runs graded{ungraded}; flip rate {flips}\n\n{table(head, rows)}"
 
 
 def pass_rates(report: Report) -> PassRates:
@@ -242,18 +272,20 @@ def pass_rates(report: Report) -> PassRates:
             found += [row.status == "passed"] if row.status in ("passed", "failed") else []
     cases = [[2 * sum(said) > len(said) for said in runs.values() if said] for runs in verdicts.values()]
     graded = sum(map(len, cases))
-    pairs = [first != second for runs in cases for first, second in combinations(runs, 2)]
+    differ, interval = _differing(cases)
     return PassRates(
         tuple(
             _rate(k, [runs for runs in cases if len(runs) >= k]) for k in range(1, max(map(len, cases), default=0) + 1)
         ),
         graded,
         sum(map(len, verdicts.values())) - graded,
-        sum(pairs) / len(pairs) if pairs else 0.0,
+        sum(differ) / len(differ) if differ else 0.0,
+        interval,
     )
 
 
 def _rate(k: int, cases: Sequence[Sequence[bool]]) -> PassRate:
     one = [1 - comb(len(runs) - sum(runs), k) / comb(len(runs), k) for runs in cases]
     every = [comb(sum(runs), k) / comb(len(runs), k) for runs in cases]
-    return PassRate(k, sum(one) / len(cases), sum(every) / len(cases), len(cases))
+    n, intervals = len(cases), (mean_interval(one), mean_interval(every))
+    return PassRate(k, sum(one) / n, sum(every) / n, n, *intervals)

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Case, Criterion, DefinitionError, Rubric, Suite, ToolCall, loads_suite
+from rubric.embed import share_interval
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results import Row
 from rubric.suites import DeferError, HTTPTarget, ModelTarget, Providers, Report, pass_rates
@@ -584,6 +585,26 @@ def test_a_case_with_fewer_graded_runs_than_k_has_no_estimate_for_k() -> None:
     assert rates[0].any_passes == pytest.approx((2 / 3 + 1) / 2)
     assert (rates.runs, rates.ungraded) == (4, 8)
     assert not [*pass_rates(outcomes("uu"))]
+
+
+def test_pass_rates_have_intervals_by_case() -> None:
+    """The cases are the draws, not their runs; one case has none, and the print shows both ends."""
+    (one,) = pass_rates(outcomes("pf"))[:1]
+    assert one.any_interval is None
+    rates = pass_rates(outcomes(*["ppf", "pff", "ppp", "fff", "ppp"] * 4))
+    for rate in rates:
+        assert rate.any_interval is not None
+        assert rate.all_interval is not None
+        assert rate.any_interval[0] < rate.any_passes < rate.any_interval[1]
+        assert rate.all_interval[0] < rate.all_pass < rate.all_interval[1]
+    alone = share_interval(36, 60)
+    assert alone is not None
+    assert rates[0].any_interval is not None
+    assert rates[0].any_interval[1] - rates[0].any_interval[0] > 1.3 * (alone[1] - alone[0])
+    assert rates.flip_interval is not None
+    assert rates.flip_interval[0] < rates.flip_rate < rates.flip_interval[1]
+    assert "60 % (41 to 77)" in rates._repr_markdown_()
+    json.dumps(rates.to_dict())
 
 
 def test_pass_rates_are_those_of_the_papers() -> None:
