@@ -27,6 +27,8 @@ def render(report: Report) -> str:
         DefinitionError: A case has no grade, so there is no reward: a 0 would count as a bad answer.
     """
     scores, layout = {}, None
+    if not report.rows:
+        raise DefinitionError("reward.json", "nothing is written: no case was run")
     for row in report:
         if row.score is None or row.result is None:
             why = row.reason or "a report that is read from a file holds no results"
