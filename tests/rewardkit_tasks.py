@@ -16,6 +16,7 @@ from attrs import field, frozen
 
 from rubric.contrib.rewardkit import GUARD
 from tests.judging import JudgeLike
+from tests.places import ROOT
 from tests.servers import prompt_of
 
 if TYPE_CHECKING:
@@ -236,6 +237,12 @@ TASKS = {
         {"Is it short?": "yes"},
         {"reward": 1.0},
         {"main.py": "print()\n", "best.py": "print(1)\n"},
+    ),
+    "a trajectory beside the files": Task(
+        {"judge.toml": toml("Did it look first?", judge=JUDGE + 'atif-trajectory = "run.json"\n')},
+        {"Did it look first?": "yes"},
+        {"reward": 1.0},
+        {"main.py": "print()\n", "run.json": (ROOT / "docs" / "examples" / "refund_run.json").read_text()},
     ),
     "folders as rewards, and their mean": Task(
         {

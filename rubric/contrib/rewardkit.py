@@ -18,13 +18,28 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from rubric import Candidate, Case, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Suite, Unit, YesNo
+from rubric import (
+    Candidate,
+    Case,
+    Criterion,
+    DefinitionError,
+    Judge,
+    Levels,
+    Message,
+    Panel,
+    Rubric,
+    Run,
+    Suite,
+    Unit,
+    YesNo,
+)
 from rubric.contrib.rewardkit_toml import as_json
 from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Loading, Notes, has, read_text, run
 from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.programs.processes import CURE, ProgramError, is_allowed, run_program
+from rubric.runs.atif import read_atif
 from rubric.values import AnyJudge, Place, Unsupported
 
 _RULES = ("weighted-mean", "weighted-sum", "all-pass", "any-pass", "threshold", "required-pass")
@@ -230,8 +245,7 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
         criteria = listed.each("a list of criteria", lambda one: _criterion(one, ids, rule["aggregation"], workspace))
         if judge["judge"].value in _AGENTS:
             _lack(judge["judge"], f"the agent {judge['judge'].value} as the judge")
-        if (trajectory := judge.find(*_TRAJECTORY)) is not None:
-            _lack(trajectory, "a trajectory")
+        did = None if (trajectory := judge.find(*_TRAJECTORY)) is None else _run(trajectory, workspace)
     if not criteria:
         return None
     bars = {"threshold": rule["threshold"], "required-pass": 0}
@@ -251,9 +265,19 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     reference = judge["reference"].holding([judge["reference"].value] if judge.has("reference") else None)
     # Without files for all, those of a criterion stand for the candidate where it is named.
     texts = [shown.text, *(one.on.text for one in criteria if isinstance(one.on, _Shown))]
-    values = {"id": id, "rubric": rubric, "judge": _judge(judge), "place": at.place, "images": shown.images}
+    values: dict[str, Any] = {
+        "id": id,
+        "rubric": rubric,
+        "judge": _judge(judge),
+        "place": at.place,
+        "images": shown.images,
+    }
     values["output"] = next(filter(None, texts), "" if lacks else None)
     values["reference"] = _shown(reference, workspace).text
+    if did is not None:  # its answer is the candidate, and what the agent left behind stands beside it
+        last = did.events[-1] if did.events else None
+        answer = last.content if isinstance(last, Message) and last.role == "assistant" else ""
+        values |= {"run": did, "output": answer, "context": shown.text}
     return None if rubric is None else at.made(Case, values)
 
 
@@ -297,6 +321,16 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
             at.error(problem)
         texts.append(f"File {name}:\n{text}")
     return _Shown("\n\n".join(texts), tuple(images))
+
+
+def _run(at: Cursor, workspace: Loading) -> Run | None:
+    """Return the run in the ATIF file that the cursor names; None, with what is lacking noted, if it has none."""
+    name = at.words("the path of a trajectory") or ""
+    try:
+        return read_atif(json.loads(text_of(located_file(name, workspace), workspace, name)))
+    except (DefinitionError, ValueError) as problem:
+        _lack(at, f"the trajectory {name}: {problem}")
+        return None
 
 
 def _criterion(at: Cursor, ids: Ids, rule: str, workspace: Loading) -> Criterion | None:

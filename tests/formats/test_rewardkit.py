@@ -96,7 +96,11 @@ def test_what_reward_kit_would_refuse_is_refused(files: Mapping[str, str], said:
     ("judge", "criterion", "lack"),
     [
         ('[judge]\njudge = "claude-code"\nmodel = "x"\n', "a", "the agent claude-code as the judge"),
-        (JUDGE + 'atif-trajectory = "/logs/agent/trajectory.json"\n', "a", "a trajectory"),
+        (
+            JUDGE + 'atif-trajectory = "a.txt"\n',
+            "a",
+            "the trajectory a.txt: Expecting value: line 1 column 1 (char 0)",
+        ),
         (JUDGE, 'a | type = "numeric"; min = -0.5; max = 1.5', "a number from -0.5 to 1.5"),
         (JUDGE.replace("main.py", "plan.docx"), "a", "the text of plan.docx"),
     ],
@@ -105,7 +109,7 @@ def test_what_has_no_counterpart_leaves_its_case_ungraded(
     judge: str, criterion: str, lack: str, tmp_path: Path
 ) -> None:
     """The case says what it lacks, its file has a warning, and no reward is written."""
-    app = {"main.py": "print()\n", "plan.docx": "\udcff"}
+    app = {"main.py": "print()\n", "plan.docx": "\udcff", "a.txt": "no run"}
     suite = loaded(Task({"judge.toml": toml(criterion, judge=judge)}, {}, {}, app), tmp_path)
     (case,) = suite
     assert case.rubric[0].answer == Unsupported(lack)
@@ -164,6 +168,16 @@ def test_files_are_shown_by_name_and_a_missing_one_is_told(tmp_path: Path) -> No
         "File src/a.py:\na = 1\n\nFile gone.txt:\n(there is no such file, or no text in it)"
     )
     assert any("gone.txt" in str(warning) for warning in suite.warnings)
+
+
+def test_a_trajectory_is_the_run_whose_answer_is_graded(tmp_path: Path) -> None:
+    """What it did is shown in its order, and what it left behind beside it."""
+    (case,) = loaded(TASKS["a trajectory beside the files"], tmp_path)
+    assert case.output is not None
+    assert case.output.startswith("Done: 20 EUR")
+    assert case.context == "File main.py:\nprint()\n"
+    assert case.run is not None
+    assert [call.name for call in case.responding(case.output).tool_calls] == ["verify", "refund"]
 
 
 def test_checks_in_python_do_not_run_unasked(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def both(task: Task, folder: Path, judge: Any) -> tuple[dict[str, float], dict[s
 
 @pytest.mark.parametrize("name", TASKS)
 def test_the_rewards_are_the_same(name: str, tmp_path: Path) -> None:
-    """Twenty-eight folders: every kind of criterion, aggregation and layout, and checks in Python."""
+    """Twenty-nine folders: every kind of criterion, aggregation and layout, and checks in Python."""
     theirs, ours = both(TASKS[name], tmp_path, lambda: BothWays(TASKS[name].answers))
     assert ours == theirs == TASKS[name].rewards
 
