@@ -31,6 +31,7 @@ from rubric import (
     DefinitionError,
     Grade,
     Levels,
+    Message,
     Rubric,
     Ungraded,
 )
@@ -385,12 +386,21 @@ class Pair:
     def __attrs_post_init__(self) -> None:
         for name in _SHARED:
             mine, theirs = getattr(self.a, name), getattr(self.b, name)
-            if mine and theirs and mine != theirs:
+            # Two runs of one task begin alike, and what the user says last in them may differ.
+            is_one = name == "input" and _first_asked(self.a) == _first_asked(self.b)
+            if mine and theirs and mine != theirs and not is_one:
                 raise DefinitionError(f"b.{name}", f"the {name} of b is not that of a; a pair answers one task")
 
     def shared(self) -> dict[str, Any]:
         """Return the fields that both have in common."""
-        return {name: getattr(self.a, name) or getattr(self.b, name) for name in _SHARED}
+        shared = {name: getattr(self.a, name) or getattr(self.b, name) for name in _SHARED}
+        is_one = "" in (self.a.input, self.b.input) or self.a.input == self.b.input
+        return shared if is_one else {**shared, "input": _first_asked(self.a)}
+
+
+def _first_asked(candidate: Candidate) -> str:
+    said = (each for each in candidate.run.events if isinstance(each, Message) and each.role == "user")
+    return next((each.content for each in said), "")
 
 
 def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:
