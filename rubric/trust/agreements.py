@@ -15,7 +15,7 @@ import numpy as np
 from attrs import asdict, evolve, field, frozen
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, Presented, percent
+from rubric.embed import Listed, Presented, counted, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.calibration import Calibration
@@ -92,7 +92,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{self.unlabelled} candidates have no label.")
         lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
-            lines.append(f"{hidden} more figures, the rates of each class and the confusion: print(found.detailed).")
+            lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: print(found.detailed).")
         for test in self.alt_tests:
             verdict = "may replace" if test.passed else "may not replace"
             name = f"{test.criterion}: " if test.criterion else ""

@@ -159,7 +159,7 @@ def errors_by(
     if len(found) < 2:
         cure = "a mapping from keys to names divides them otherwise: by={'a': 'billing'}"
         raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {cure}")
-    adjusted = holm([one.p for one in found])
+    adjusted = holm([one.p for one in found]) if len(found) > 2 else [one.p for one in found]
     slices = tuple(evolve(one, p=p) for one, p in zip(found, adjusted, strict=True))
     return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()))
 
