@@ -15,7 +15,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.matching import matches_name, misfit
+from rubric.values.matching import misfit
 from rubric.values.requests import Failure, FailureKind
 from rubric.values.rules import Rule, Rules
 from rubric.values.runs import Run, State
@@ -62,6 +62,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return Unjudged(criterion.id, forbidden(criterion, check))
         case Rule() | Rules():
             return _ruled(criterion, check, candidate)
+        case checks.Calls():
+            return _ruled(criterion, check.rule, candidate)
         case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
@@ -162,12 +164,8 @@ def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901
                 return False, problem
             problem = misfit(thaw(schema), value)
             return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
-        case checks.Calls(name=name, arguments=wanted):
-            met = any(
-                matches_name(name, call.name)
-                and all(key in call.arguments and call.arguments[key] == wanted[key] for key in wanted)
-                for call in candidate.tool_calls
-            )
+        case checks.Calls():
+            met = check.rule.judge(_with_files(candidate)).met is True
         case checks.Trajectory():
             met = check.followed_by(call.name for call in candidate.tool_calls)
         case (

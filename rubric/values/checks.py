@@ -17,7 +17,7 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
 from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern
-from rubric.values.rules import Matcher, Rule, Rules
+from rubric.values.rules import Matcher, Rule, Rules, call
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -188,6 +188,11 @@ class Calls(Check, Shown):
     name: str = field(validator=fields.text)
     arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
 
+    @property
+    def rule(self) -> Rule:
+        """The rule over runs that it is."""
+        return call(self.name, arguments=self.arguments).at_least(1)
+
     def __str__(self) -> str:
         import json  # noqa: PLC0415 - building a rubric needs none
 
@@ -224,10 +229,10 @@ class Trajectory(Check, Shown):
 
     def followed_by(self, called: Iterable[str]) -> bool:
         """True if the tools that a run *called* follow it."""
-        names = [*called]
         if self.order == "exact":
+            names = [*called]
             return len(names) == len(self.tools) and all(map(matches_name, self.tools, names))
-        rest = iter(names)
+        rest = iter(called)
         return all(any(matches_name(tool, name) for name in rest) for tool in self.tools)
 
 

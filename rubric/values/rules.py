@@ -352,6 +352,8 @@ class Rule(Check, Shown):
             if not isinstance(one, CallMatcher | None):
                 message = f"only calls have arguments, and {one} is none; take it out, or put the value into a pattern"
                 raise DefinitionError("same", message)
+        if self.must_end and self.end is None:
+            raise DefinitionError("must_end", "there is no end; give before(event)")
         if self.same and not all(part.strip() for part in self.same.split("=", 1)):
             raise refuse("same", self.same, "the name of an argument, 'a=b' for two names, or 'arguments' for all")
         self._check_state()
@@ -388,9 +390,9 @@ class Rule(Check, Shown):
         more[name] = as_matcher(event, name)
         return evolve(self, **more)
 
-    def judge(self, run: Run) -> Verdict:
-        """Return what the rule says of *run*, in one pass over its events."""
-        return judge(self, run)
+    def judge(self, run: Run, since: int = 0) -> Verdict:
+        """Return what the rule says of *run*, or of its last turn: of what comes after so many events as *since*."""
+        return judge(self, run, since)
 
     def __and__(self, other: Rule | Rules) -> Rules:
         return Rules([self, other]) if isinstance(other, Rule) else Rules([self, *other.rules])
@@ -452,9 +454,9 @@ class Rules(Check, Shown):
 
     rules: tuple[Rule, ...] = field(converter=_as_rules)
 
-    def judge(self, run: Run) -> Verdict:
-        """Return what the rules say of *run*: it breaks them if it breaks one."""
-        return both([rule.judge(run) for rule in self.rules])
+    def judge(self, run: Run, since: int = 0) -> Verdict:
+        """Return what the rules say of *run*, as each alone: it breaks them if it breaks one."""
+        return both([rule.judge(run, since) for rule in self.rules])
 
     def __and__(self, other: Rule | Rules) -> Rules:
         return Rules([*self.rules, *(other.rules if isinstance(other, Rules) else [other])])

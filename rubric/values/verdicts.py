@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import thaw
@@ -112,11 +112,12 @@ def shown(event: Event) -> str:
     return shorten(said, _LONGEST)
 
 
-def judge(rule: Rule, run: Run) -> Verdict:
-    """Return what *rule* says of *run*."""
+def judge(rule: Rule, run: Run, since: int) -> Verdict:
+    """Return what *rule* says of *run* without its first events, so many as *since*."""
     complete, known, opened = is_complete(run), dict[str, Any](), 0
     events = places(run, count())
     events = _noted(events, known) if rule.states else events
+    deque(islice(events, sum(1 for _ in places(evolve(run, events=run.events[:since]), count()))), maxlen=0)
     parts, broken, settled = list[_Part](), list[tuple[int, str]](), False
     for opened, part in enumerate(_parts(rule, events, known), 1):  # noqa: B007 - it is used below
         part.is_cut = not complete
