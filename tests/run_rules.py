@@ -19,8 +19,8 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric import Message, ToolCall
-from rubric.values.rules import CallMatcher, Matcher, MessageMatcher, Rule, StateMatcher, call, said, state
+from rubric import Message, ToolCall, call, said, state
+from rubric.values.rules import CallMatcher, Matcher, MessageMatcher, RunRule, StateMatcher
 from rubric.values.runs import Event, Run, State, SubRun
 
 # -- the oracle ----------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def fits(matcher: Matcher | None, event: Event, agent: str, *, kin: bool = False
     return False
 
 
-def parts_of(rule: Rule, run: Flat) -> Iterator[tuple[int, list[int]]]:
+def parts_of(rule: RunRule, run: Flat) -> Iterator[tuple[int, list[int]]]:
     """Yield the parts of *run* that *rule* speaks of: what begins each (-1: the start of the run), and its places."""
     places = range(len(run))
     begins = [rule.start is not None and fits(rule.start, *run[i][1:]) for i in places]
@@ -91,7 +91,7 @@ def parts_of(rule: Rule, run: Flat) -> Iterator[tuple[int, list[int]]]:
             yield q, [i for i in range(q + 1, len(run)) if goes_on(q, i)]
 
 
-def _value(rule: Rule, event: Any, *, other: bool = False) -> Any:
+def _value(rule: RunRule, event: Any, *, other: bool = False) -> Any:
     """The value that must be the same; a new object where there is none, which is equal to no other."""
     if not rule.same:
         return None
@@ -102,7 +102,7 @@ def _value(rule: Rule, event: Any, *, other: bool = False) -> Any:
     return event.arguments[name] if name in event.arguments else object()
 
 
-def oracle(rule: Rule, run: Run) -> tuple[bool | None, list[str], bool]:  # noqa: C901, PLR0912 - a case for each kind
+def oracle(rule: RunRule, run: Run) -> tuple[bool | None, list[str], bool]:  # noqa: C901, PLR0912 - a case for each kind
     """Whether *run*, a whole one, keeps *rule*; the steps that break it (`""`: something is missing); if vacuously."""
     events = flat(run)
 
@@ -222,7 +222,7 @@ def random_run(rnd: Random, events: Sequence[Event] = _EVENTS, most: int = 9, de
     return Run(found, agent=rnd.choice(["", "", "main"]))
 
 
-def random_rule(rnd: Random) -> Rule:
+def random_rule(rnd: Random) -> RunRule:
     """Return a rule of any kind, in any scope."""
     kind = rnd.choice(
         ["needs", "needs_one", "then", "never", "at_most", "at_least", "first", "last", "always", "unchanged"]
@@ -240,10 +240,10 @@ def random_rule(rnd: Random) -> Rule:
     event = state("s") if kind == "unchanged" else rnd.choice(_CALL_MATCHERS if "same" in given else _MATCHERS)
     scope = rnd.choice([(0, 0), (0, 0), (1, 0), (0, 1), (1, 1)])
     start, end = (rnd.choice([*_MATCHERS, call("c"), call("b")]) if one else None for one in scope)
-    return Rule(kind, event, start=start, end=end, must_end=end is not None and rnd.random() < 0.5, **given)  # type: ignore[arg-type]
+    return RunRule(kind, event, start=start, end=end, must_end=end is not None and rnd.random() < 0.5, **given)  # type: ignore[arg-type]
 
 
-def differs(rule: Rule, run: Run) -> str:
+def differs(rule: RunRule, run: Run) -> str:
     """Say how the verdict of *rule* on *run* differs from the definition; '' if it does not."""
     met, steps, vacuous = oracle(rule, run)
     found = rule.judge(run)
@@ -251,7 +251,7 @@ def differs(rule: Rule, run: Run) -> str:
     return "" if said_ == wanted else f"{rule!r} on {run!r}: {said_}, by definition {wanted}"
 
 
-def cut_short_differs(rule: Rule, run: Run, alphabet: Sequence[Event], most: int, *, exact: bool) -> str:
+def cut_short_differs(rule: RunRule, run: Run, alphabet: Sequence[Event], most: int, *, exact: bool) -> str:
     """
     Say how the verdict on *run*, cut short, differs from those on all ways in which it may go on.
 

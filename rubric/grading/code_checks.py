@@ -17,7 +17,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.matching import misfit
 from rubric.values.requests import Failure, FailureKind
-from rubric.values.rules import Rule, Rules
+from rubric.values.rules import RunRule, RunRules
 from rubric.values.runs import Run, State
 from rubric.values.verdicts import shown
 
@@ -60,7 +60,7 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():
             return Unjudged(criterion.id, forbidden(criterion, check))
-        case Rule() | Rules():
+        case RunRule() | RunRules():
             return _ruled(criterion, check, candidate)
         case checks.Calls():
             return _ruled(criterion, check.rule, candidate)
@@ -111,9 +111,9 @@ _MOST_QUOTED = 20
 """Steps that are evidence of a broken rule; the reason counts the rest."""
 
 
-def _ruled(criterion: Criterion, check: Rule | Rules, candidate: Candidate) -> Finding:
+def _ruled(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, a rule over the run; what must not be is not there if it is so vacuously."""
-    verdict = check.judge(_with_files(candidate))
+    verdict = check.judge(_with_files(candidate), candidate.part.since if candidate.part else 0)
     if verdict.met is None:
         return _undecided(criterion, "unsupported", verdict.reason)
     met = verdict.met and not (verdict.vacuous and criterion.is_unwanted)
@@ -126,7 +126,7 @@ def _with_files(candidate: Candidate) -> Run:
     """Return the run of *candidate*, with its files and changes as the state after it."""
     after = {f"file:{name}": text for name, text in candidate.files.items()}
     after |= {"file_changes": candidate.file_changes} if candidate.file_changes else {}
-    run = getattr(candidate, "run", None) or Run([*candidate.messages, *candidate.tool_calls])
+    run = candidate.run
     return evolve(run, events=(*run.events, State(after))) if after else run
 
 
@@ -165,14 +165,14 @@ def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901
             problem = misfit(thaw(schema), value)
             return not problem, f"does not fit the schema at {problem}" if problem else "fits the schema"
         case checks.Calls():
-            met = check.rule.judge(_with_files(candidate)).met is True
+            met = check.rule.judge(candidate.run).met is True
         case checks.Trajectory():
             met = check.followed_by(call.name for call in candidate.tool_calls)
         case (
             checks.Decided()
             | checks.Holds()
-            | Rule()
-            | Rules()
+            | RunRule()
+            | RunRules()
             | checks.Unsupported()
             | checks.Script()
             | checks.Within()

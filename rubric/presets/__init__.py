@@ -1,5 +1,5 @@
 """
-Six rubrics that are ready to use, each with examples that must pass and that must fail.
+Seven rubrics that are ready to use, each with examples that must pass and that must fail.
 
     from rubric import grade, presets
 
@@ -20,9 +20,12 @@ from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
 from rubric.values.rubrics import Rubric
 
-NAMES = ("code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety")
+NAMES = (
+    "agent", "code_review", "conversation_quality", "groundedness", "helpfulness", "instruction_following", "safety",
+)  # fmt: skip
 """The names of the rubrics."""
 
+agent: Rubric
 code_review: Rubric
 conversation_quality: Rubric
 groundedness: Rubric

@@ -41,7 +41,7 @@ from rubric.quality.reachable import Reach
 from rubric.results import Scored
 from rubric.scoring.aggregation import Rules
 from rubric.suites.cases import Case
-from rubric.values import Leaf, Script, Similar, Unsupported, Within
+from rubric.values import Leaf, RunRule, RunRules, Script, Similar, Unsupported, Within
 
 Level = Literal["error", "warning", "hint"]
 
@@ -261,7 +261,7 @@ def _exclude(one: Criterion, other: Criterion) -> bool:
 def _is_of_text(answer: object) -> TypeGuard[Check]:
     """True if *answer* is a check of the output's text alone."""
     return isinstance(answer, Check) and not isinstance(
-        answer, Holds | Script | Unsupported | Decided | Calls | Trajectory | Within | Similar
+        answer, Holds | Script | Unsupported | Decided | Calls | Trajectory | RunRule | RunRules | Within | Similar
     )
 
 

@@ -42,6 +42,9 @@ from rubric import (
     Unit,
     When,
     YesNo,
+    call,
+    said,
+    state,
 )
 from rubric.embed import Answer
 from rubric.formats import schema
@@ -151,6 +154,8 @@ checks = st.one_of(
     st.builds(FitsSchema, schemas),
     st.builds(Calls, texts(), arguments=free_maps),
     st.builds(Trajectory, text_lists, order=st.sampled_from(["in_order", "exact"])),
+    st.builds(lambda name, other: call(name).needs(other, same="a=b").until(said(other)), texts(), texts()),
+    st.builds(lambda name, value: call(name).at_most(2) & state(name, value).at_end(), texts(), plain_values),
     st.builds(Similar, text_lists, threshold=scores, measure=st.sampled_from(["cosine", "dot", "euclidean"])),
     st.builds(Within, latency=st.floats(0, 60), cost=st.one_of(st.none(), st.floats(0, 1))),
     st.builds(Script, text_lists, config=free_maps),

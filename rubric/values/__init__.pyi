@@ -13,8 +13,13 @@ from .judges import as_judge as as_judge
 from .places import Place as Place
 from .rubric_tests import RubricTest as RubricTest
 from .rubrics import rubric_of as rubric_of
+from .rules import Matcher as Matcher
+from .rules import RunRule as RunRule
+from .rules import RunRules as RunRules
 from .runs import Event as Event
 from .runs import Media as Media
 from .runs import State as State
 from .runs import SubRun as SubRun
 from .trees import Leaf as Leaf
+from .verdicts import Breach as Breach
+from .verdicts import Verdict as Verdict

@@ -17,7 +17,7 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
 from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern
-from rubric.values.rules import Matcher, Rule, Rules, call
+from rubric.values.rules import Matcher, RunRule, RunRules, call
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -189,7 +189,7 @@ class Calls(Check, Shown):
     arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> RunRule:
         """The rule over runs that it is."""
         return call(self.name, arguments=self.arguments).at_least(1)
 
@@ -446,8 +446,8 @@ AnyCheck = (
     | FitsSchema
     | Calls
     | Trajectory
-    | Rule
-    | Rules
+    | RunRule
+    | RunRules
     | Within
     | Similar
     | Holds

@@ -64,7 +64,7 @@ class Matcher(Shown):
         """Return a function that is true for the events among which `first`, `last` and `always` look."""
         raise NotImplementedError
 
-    def needs(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+    def needs(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
         """
         Return the rule that each of these has one of *other* before it (Dwyer's precedence).
 
@@ -74,39 +74,39 @@ class Matcher(Shown):
                 `"arguments"`, for all. A call without the argument shares it with none.
             within: The most messages and calls between the two.
         """
-        return Rule("needs", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("needs", self, as_matcher(other, "other"), same=same, within=within)
 
-    def needs_one(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+    def needs_one(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
         """Return the rule that each of these has one of *other* before it for itself (alternate precedence)."""
-        return Rule("needs_one", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("needs_one", self, as_matcher(other, "other"), same=same, within=within)
 
-    def then(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> Rule:
+    def then(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
         """Return the rule that one of *other* follows each of these (response)."""
-        return Rule("then", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("then", self, as_matcher(other, "other"), same=same, within=within)
 
-    def never(self) -> Rule:
+    def never(self) -> RunRule:
         """Return the rule that there are none of these (absence)."""
-        return Rule("never", self)
+        return RunRule("never", self)
 
-    def at_most(self, count: int, *, same: str = "") -> Rule:
+    def at_most(self, count: int, *, same: str = "") -> RunRule:
         """Return the rule that there are at most *count*, of one tool with the *same* argument (bounded existence)."""
-        return Rule("at_most", self, count=count, same=same)
+        return RunRule("at_most", self, count=count, same=same)
 
-    def at_least(self, count: int = 1) -> Rule:
+    def at_least(self, count: int = 1) -> RunRule:
         """Return the rule that there are at least *count* (existence)."""
-        return Rule("at_least", self, count=count)
+        return RunRule("at_least", self, count=count)
 
-    def first(self) -> Rule:
+    def first(self) -> RunRule:
         """Return the rule that the first call is one of these; of messages, the first of their role (init)."""
-        return Rule("first", self)
+        return RunRule("first", self)
 
-    def last(self) -> Rule:
+    def last(self) -> RunRule:
         """Return the rule that the last call is one of these; of messages, the last of their role (end)."""
-        return Rule("last", self)
+        return RunRule("last", self)
 
-    def always(self) -> Rule:
+    def always(self) -> RunRule:
         """Return the rule that all calls are of these; of messages, all of their role (universality)."""
-        return Rule("always", self)
+        return RunRule("always", self)
 
 
 @guided_class
@@ -244,17 +244,17 @@ class StateMatcher(Matcher):
     def kin(self) -> Test:
         return lambda event, _: type(event) is State and self.name in event.values
 
-    def at_end(self) -> Rule:
+    def at_end(self) -> RunRule:
         """Return the rule that the last known value is as said."""
         return self.last()
 
-    def after(self, event: Matcher | str) -> Rule:
+    def after(self, event: Matcher | str) -> RunRule:
         """Return the rule that each value that is known after *event* is as said; `until` and `before` end it."""
         return self.always().after(event)
 
-    def unchanged(self) -> Rule:
+    def unchanged(self) -> RunRule:
         """Return the rule that the value stays as it was."""
-        return Rule("unchanged", self)
+        return RunRule("unchanged", self)
 
     @property
     def is_bare(self) -> bool:
@@ -305,7 +305,7 @@ _optional_matcher = fields.optional(_matcher)
 
 @guided_class
 @frozen(repr=False)
-class Rule(Check, Shown):
+class RunRule(Check, Shown):
     """
     A rule over a run, made by `call`, `said` or `state`: `call("search").at_most(3)`.
 
@@ -371,19 +371,19 @@ class Rule(Check, Shown):
                 "event", f"only a state is unchanged: state('balance').unchanged(), got {self.event!r}"
             )
 
-    def after(self, event: Matcher | str) -> Rule:
+    def after(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes after the first *event*; with an end, after each that begins a part."""
         return self._bounded("start", event)
 
-    def until(self, event: Matcher | str) -> Rule:
+    def until(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes before *event*, or before the end of the run where there is none."""
         return self._bounded("end", event)
 
-    def before(self, event: Matcher | str) -> Rule:
+    def before(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes before *event*, where there is one; else there is nothing to keep."""
         return self._bounded("end", event, must_end=True)
 
-    def _bounded(self, name: str, event: Matcher | str, **more: Any) -> Rule:
+    def _bounded(self, name: str, event: Matcher | str, **more: Any) -> RunRule:
         if (bound := getattr(self, name)) is not None:
             word = "after" if name == "start" else "before" if self.must_end else "until"
             raise DefinitionError(name, f"this rule has {word}({bound!r}) already; a part has one {name}")
@@ -394,8 +394,8 @@ class Rule(Check, Shown):
         """Return what the rule says of *run*, or of its last turn: of what comes after so many events as *since*."""
         return judge(self, run, since)
 
-    def __and__(self, other: Rule | Rules) -> Rules:
-        return Rules([self, other]) if isinstance(other, Rule) else Rules([self, *other.rules])
+    def __and__(self, other: RunRule | RunRules) -> RunRules:
+        return RunRules([self, other]) if isinstance(other, RunRule) else RunRules([self, *other.rules])
 
     def __str__(self) -> str:
         what, other, times = str(self.event), str(self.other), f"{self.count} time{'s' * (self.count != 1)}"
@@ -440,8 +440,8 @@ class Rule(Check, Shown):
         return f"{self.event!r}.{self.kind}({', '.join(given)}){after}{end}"
 
 
-def _as_rules(value: Iterable[Rule]) -> tuple[Rule, ...]:
-    rules = fields.as_tuple("rules", value, Rule, "rules")
+def _as_rules(value: Iterable[RunRule]) -> tuple[RunRule, ...]:
+    rules = fields.as_tuple("rules", value, RunRule, "rules")
     if not rules:
         raise refuse("rules", value, "at least one rule")
     return rules
@@ -449,17 +449,17 @@ def _as_rules(value: Iterable[Rule]) -> tuple[Rule, ...]:
 
 @guided_class
 @frozen(repr=False)
-class Rules(Check, Shown):
+class RunRules(Check, Shown):
     """Several rules over a run, all of which it must keep: `call("edit").needs("read") & call("submit").last()`."""
 
-    rules: tuple[Rule, ...] = field(converter=_as_rules)
+    rules: tuple[RunRule, ...] = field(converter=_as_rules)
 
     def judge(self, run: Run, since: int = 0) -> Verdict:
         """Return what the rules say of *run*, as each alone: it breaks them if it breaks one."""
         return both([rule.judge(run, since) for rule in self.rules])
 
-    def __and__(self, other: Rule | Rules) -> Rules:
-        return Rules([*self.rules, *(other.rules if isinstance(other, Rules) else [other])])
+    def __and__(self, other: RunRule | RunRules) -> RunRules:
+        return RunRules([*self.rules, *(other.rules if isinstance(other, RunRules) else [other])])
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.rules))

@@ -16,7 +16,7 @@ from rubric.internals.text import as_json, shorten
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
-    from rubric.values.rules import Rule
+    from rubric.values.rules import RunRule
 
 Test = Callable[[Event, str], bool]
 """Whether an event, of the agent of a name, is meant."""
@@ -112,7 +112,7 @@ def shown(event: Event) -> str:
     return shorten(said, _LONGEST)
 
 
-def judge(rule: Rule, run: Run, since: int) -> Verdict:
+def judge(rule: RunRule, run: Run, since: int) -> Verdict:
     """Return what *rule* says of *run* without its first events, so many as *since*."""
     complete, known, opened = is_complete(run), dict[str, Any](), 0
     events = places(run, count())
@@ -192,7 +192,7 @@ def _noted(events: Iterator[Place], known: dict[str, Any]) -> Iterator[Place]:
             known |= place[1].values
 
 
-def _parts(rule: Rule, events: Iterator[Place], known: dict[str, Any]) -> Iterator[_Part]:
+def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Iterator[_Part]:
     """Yield the parts of which *rule* speaks (Dwyer's scopes); each is read before the next begins."""
     starts, ends = (None if one is None else one.test() for one in (rule.start, rule.end))
     if starts is None:
@@ -209,7 +209,7 @@ def _parts(rule: Rule, events: Iterator[Place], known: dict[str, Any]) -> Iterat
         place = next(events, None)
 
 
-def _counted(rule: Rule, part: _Part) -> Broken:
+def _counted(rule: RunRule, part: _Part) -> Broken:
     """Judge `never`, `at_most` and `at_least`."""
     is_meant, key_of, counts = rule.event.test(), _key_of(rule.same, named=True), dict[Hashable, list[int]]()
     most = {"never": 0, "at_most": rule.count}.get(rule.kind)
@@ -228,7 +228,7 @@ def _counted(rule: Rule, part: _Part) -> Broken:
             yield _END, f"the end, with {part.seen} of at least {rule.count}"
 
 
-def _edges(rule: Rule, part: _Part) -> Broken:
+def _edges(rule: RunRule, part: _Part) -> Broken:
     """Judge `first`, `last` and `always`."""
     is_meant, is_kin, why = rule.event.test(), rule.event.kin(), f"it is no {rule.event}"
     latest: Place | None = None
@@ -247,7 +247,7 @@ def _edges(rule: Rule, part: _Part) -> Broken:
         yield latest[0], why
 
 
-def _unchanged(rule: Rule, part: _Part) -> Broken:
+def _unchanged(rule: RunRule, part: _Part) -> Broken:
     """Judge `unchanged`: each value is the one before it, which may have been before this part."""
     (name,), is_kin, part.is_unrecorded = rule.states[:1], rule.event.kin(), True
     for number, event, agent in part:
@@ -259,7 +259,7 @@ def _unchanged(rule: Rule, part: _Part) -> Broken:
                     yield number, f"{name} was {shorten(as_json(thaw(part.known[name])), _LONGEST)}"
 
 
-def _before(rule: Rule, part: _Part) -> Broken:
+def _before(rule: RunRule, part: _Part) -> Broken:
     """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it{rule.bond}"
@@ -278,7 +278,7 @@ def _before(rule: Rule, part: _Part) -> Broken:
             part.settled = rule.kind == "needs" and not rule.same and within is None
 
 
-def _after(rule: Rule, part: _Part) -> Broken:
+def _after(rule: RunRule, part: _Part) -> Broken:
     """Judge `then`: each waits for the next of the others."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it{rule.bond}"
@@ -299,7 +299,7 @@ def _after(rule: Rule, part: _Part) -> Broken:
             yield waits, why
 
 
-_KINDS: Final[dict[str, Callable[[Rule, _Part], Broken]]] = {
+_KINDS: Final[dict[str, Callable[[RunRule, _Part], Broken]]] = {
     **dict.fromkeys(("never", "at_most", "at_least"), _counted),
     **dict.fromkeys(("first", "last", "always"), _edges),
     **dict.fromkeys(("needs", "needs_one"), _before),
@@ -308,7 +308,7 @@ _KINDS: Final[dict[str, Callable[[Rule, _Part], Broken]]] = {
 }
 
 
-def _tests(rule: Rule) -> tuple[Test, Test, tuple[Key, Key]]:
+def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Key, Key]]:
     """Return whether an event is meant, whether it is the other one, and the keys by which both are the same."""
     one, _, two = rule.same.partition("=")
     return rule.event.test(), (rule.other or rule.event).test(), (_key_of(one), _key_of(two or one))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from rubric import Criterion, LoadError, Rubric, dumps, loads
+from rubric import Criterion, LoadError, Rubric, call, dumps, loads, said, state
 from rubric.formats.rubrics import schema
 from rubric.values.checks import Check
-from rubric.values.rules import Rule, Rules, call, said, state
+from rubric.values.rules import RunRule, RunRules
 from tests.run_rules import random_rule
 from tests.values.test_rules import ELEVEN
 
@@ -40,7 +40,7 @@ FORMS: list[tuple[str, Check]] = [
     ("{unchanged: {state: mail}, until: {said: user}}", state("mail").unchanged().until(said("user"))),
     ("{last: {state: done, is: null}}", state("done", None).at_end()),
     ("[{never: a}, {last: b}]", call("a").never() & call("b").last()),
-    ("[{never: a}]", Rules([call("a").never()])),
+    ("[{never: a}]", RunRules([call("a").never()])),
 ]  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_every_rule_reads_back_as_itself() -> None:
         written = dumps(rubric, format="json")
         assert loads(written) == rubric
         VALIDATOR.validate(json.loads(written))
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, RunRule)
 
 
 WRONG = [

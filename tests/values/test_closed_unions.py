@@ -39,6 +39,7 @@ from rubric import (
     Unit,
     YesNo,
     ask,
+    call,
     dumps,
     grade,
     loads,
@@ -54,7 +55,7 @@ from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Un
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
 from rubric.values.rubrics import AnyAnswer
-from rubric.values.rules import Rule, Rules, call
+from rubric.values.rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
 
 JUDGED: dict[type, Answer] = {
@@ -77,8 +78,8 @@ CHECKS: dict[type, Answer] = {
     FitsSchema: FitsSchema({"type": "string"}),
     Calls: Calls("search"),
     Trajectory: Trajectory(["search"]),
-    Rule: call("search").at_least(1),
-    Rules: call("search").at_least(1) & call("delete_*").never(),
+    RunRule: call("search").at_least(1),
+    RunRules: call("search").at_least(1) & call("delete_*").never(),
     Similar: Similar("words"),
     Within: Within(tool_calls=3),
     Holds: Holds(lambda candidate: True),

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Criterion, DefinitionError, Message, ToolCall
-from rubric.values.rules import Matcher, Rule, Rules, call, said, state
+from rubric import Criterion, DefinitionError, Message, ToolCall, call, said, state
+from rubric.values.rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
 from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
 
-ELEVEN: dict[str, Rule] = {
+ELEVEN: dict[str, RunRule] = {
     "verifies before it refunds": call("refund").needs(call("verify"), same="order"),
     "tests after the last edit": call("edit_*").then(call("run_tests")),
     "never deletes": call("delete_*").never(),
@@ -100,7 +100,7 @@ CUT = [
 
 
 @pytest.mark.parametrize("rule", CUT, ids=repr)
-def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: Rule) -> None:
+def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: RunRule) -> None:
     """Each verdict is that of every way in which the run may go on; where it is unknown, two ways differ."""
     rnd = Random(3)
     for _ in range(12):
@@ -114,7 +114,7 @@ def test_the_run_of_a_sub_agent_that_was_cut_short_cuts_the_whole() -> None:
     assert (call("y").never().judge(run).met, call("x").never().judge(run).met) == (None, False)
 
 
-def mutants(rule: Rule) -> list[Rule]:
+def mutants(rule: RunRule) -> list[RunRule]:
     """Return the rules that differ from *rule* in one thing."""
     ways: list[dict[str, Any]] = [
         {"kind": kind} for kind in ("needs", "needs_one", "then", "never", "first", "last", "always")
@@ -131,7 +131,7 @@ def mutants(rule: Rule) -> list[Rule]:
     else:
         ways += [{"start": call("login")}, {"end": call("login")}, {"end": call("login"), "must_end": True}]
     ways += [{"event": one} for one in (call("*"), call("read"), call("*", failed=False))]
-    found = list[Rule]()
+    found = list[RunRule]()
     for way in ways:
         with suppress(DefinitionError):  # no such rule can be made
             found.append(evolve(rule, **way))
@@ -148,7 +148,7 @@ WORLD: list[Event] = [
 
 
 @pytest.mark.parametrize(("name", "mutant"), ALL, ids=[f"{name}: {mutant!r}" for name, mutant in ALL])
-def test_a_mutant_of_a_rule_is_told_apart_by_a_run(name: str, mutant: Rule) -> None:
+def test_a_mutant_of_a_rule_is_told_apart_by_a_run(name: str, mutant: RunRule) -> None:
     """No part of a rule is without effect: some run is judged otherwise, as its definition is."""
     rnd, rule = Random(7), ELEVEN[name]
     for _ in range(4_000):
@@ -268,7 +268,7 @@ BALANCE = Run(
     ],
     ids=repr,
 )
-def test_states_are_compared_where_they_were_recorded(rule: Rule, met: bool | None, steps: list[str]) -> None:
+def test_states_are_compared_where_they_were_recorded(rule: RunRule, met: bool | None, steps: list[str]) -> None:
     """At the end, after an event, unchanged between two; unknown where nothing was recorded."""
     verdict = rule.judge(BALANCE)
     assert (verdict.met, [one.step for one in verdict.breaches]) == (met, steps), verdict.reason
@@ -278,8 +278,8 @@ def test_states_are_compared_where_they_were_recorded(rule: Rule, met: bool | No
 def test_several_rules_are_one_check() -> None:
     """Broken if one is, else unknown if one is; with all breaches, and the reasons of those that decide."""
     a, b = call("a").never(), call("b").at_least(1)
-    assert (a & b) == Rules([a, b])
-    assert (a & b) & a == a & (b & a) == Rules([a, b, a])
+    assert (a & b) == RunRules([a, b])
+    assert (a & b) & a == a & (b & a) == RunRules([a, b, a])
     assert (a & b).judge(Run([do("b")])).met is True
     both = (a & b).judge(Run([do("a")]))
     assert (both.met, [one.step for one in both.breaches]) == (False, ["1", ""])
@@ -294,17 +294,17 @@ def refusals() -> list[tuple[str, Any, str]]:
     return [
         ("count", lambda: call("a").at_least(0), "1 or more"),
         ("count", lambda: call("a").at_most(-1), "at least 0"),
-        ("count", lambda: Rule("never", call("a"), count=1), "at_most, at_least"),
-        ("other", lambda: Rule("needs", call("a")), "needs"),
-        ("same", lambda: Rule("never", call("a"), same="x"), "take it out"),
-        ("within", lambda: Rule("at_most", call("a"), count=1, within=2), "take it out"),
+        ("count", lambda: RunRule("never", call("a"), count=1), "at_most, at_least"),
+        ("other", lambda: RunRule("needs", call("a")), "needs"),
+        ("same", lambda: RunRule("never", call("a"), same="x"), "take it out"),
+        ("within", lambda: RunRule("at_most", call("a"), count=1, within=2), "take it out"),
         ("same", lambda: call("a").needs(said("user"), same="x"), "only calls have arguments"),
         ("same", lambda: call("a").needs("b", same="x="), "'a=b'"),
         ("start", lambda: call("a").never().after("b").after("c"), "already"),
         ("end", lambda: call("a").never().until("b").before("c"), "already"),
         ("event", lambda: state("s").at_end(), "unchanged()"),
         ("event", lambda: state("s", 1).unchanged(), "unchanged()"),
-        ("event", lambda: Rule("unchanged", call("a")), "only a state"),
+        ("event", lambda: RunRule("unchanged", call("a")), "only a state"),
         ("other", lambda: call("a").needs(3), r"call\(...\)"),  # type: ignore[arg-type]
         ("matches", lambda: said("user", "(?=x)"), "RE2"),
         ("matches.a", lambda: call("x", matches={"a": "("}), "RE2"),

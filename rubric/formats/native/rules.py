@@ -9,7 +9,17 @@ from rubric.errors import DefinitionError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of
-from rubric.values.rules import COUNTS, KINDS, PAIRS, CallMatcher, Matcher, MessageMatcher, Rule, Rules, StateMatcher
+from rubric.values.rules import (
+    COUNTS,
+    KINDS,
+    PAIRS,
+    CallMatcher,
+    Matcher,
+    MessageMatcher,
+    RunRule,
+    RunRules,
+    StateMatcher,
+)
 
 _FREE = fields.read_free
 _MATCHERS: dict[str, Callable[[Any], Matcher]] = {
@@ -50,7 +60,7 @@ def _kind_of(given: Data) -> str:
     return links[0]
 
 
-def _read_rule(data: Any) -> Rule:
+def _read_rule(data: Any) -> RunRule:
     given = fields.as_dict(data, f"a rule: a mapping with one of {', '.join(_HEADS)}")
     kind = _kind_of(given)
     rows, values, gathering = _rows(kind), dict[str, Any](), fields.Gathering()
@@ -68,22 +78,22 @@ def _read_rule(data: Any) -> Rule:
         )
     gathering.finish()
     try:
-        return Rule(cast("Any", kind), **values, must_end="before" in given)
+        return RunRule(cast("Any", kind), **values, must_end="before" in given)
     except DefinitionError as problem:
         key = next((key for key, name in rows.items() if name == problem.field and key in given), "")
         raise DefinitionError(key, problem.message + fields.cure(given.get(key), problem.message)) from None
 
 
-def read_rules(data: Any) -> Rule | Rules:
+def read_rules(data: Any) -> RunRule | RunRules:
     """Return a rule, or the rules of a list."""
     return (
-        fields.read_bare(Rules, fields.read_all(data, "rule", _read_rule))
+        fields.read_bare(RunRules, fields.read_all(data, "rule", _read_rule))
         if isinstance(data, list)
         else _read_rule(data)
     )
 
 
-def _rule_data(rule: Rule) -> Data:
+def _rule_data(rule: RunRule) -> Data:
     end = {"before": rule.end} if rule.must_end else {"until": rule.end}
     given = {key: getattr(rule, name) for key, name in _rows(rule.kind).items() if name != "end"} | end
     return {key: fields.write(value) for key, value in given.items() if value not in (None, "")}
@@ -98,8 +108,8 @@ WRITERS |= {
     CallMatcher: _call_data,
     StateMatcher: fields.fields_of,
     MessageMatcher: lambda matcher: {"said": matcher.role, **fields.fields_of(matcher)},
-    Rule: lambda rule: {"run": _rule_data(rule)},
-    Rules: lambda rules: {"run": [_rule_data(rule) for rule in rules.rules]},
+    RunRule: lambda rule: {"run": _rule_data(rule)},
+    RunRules: lambda rules: {"run": [_rule_data(rule) for rule in rules.rules]},
 }
 
 
