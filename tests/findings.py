@@ -16,11 +16,11 @@ from rubric.grading.reply_parser import reach
 from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.scoring.aggregation import abstainable, asks_evidence, outcome
 from rubric.testing.scripted_model import Line, Says, reply_to
-from rubric.testing.strategies import built
 from rubric.values import Leaf
 from rubric.values.answers import Answer
 from rubric.values.checks import Check
 from rubric.values.findings import Finding
+from tests.strategies import built
 
 GONE = Failure("timeout", "nothing came back")
 QUOTED = (Evidence("2.3.0", 4, 9),)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results.rows import Entry, Row, Vote
 from rubric.suites.report import Report
-from rubric.testing.strategies import any_texts, free_maps
 from rubric.values.findings import Evidence, Step
 from rubric.values.places import Place
 from rubric.values.requests import Usage
+from tests.strategies import any_texts, free_maps
 
 OUTPUT = "Hello Ada, your parcel is in Oslo and arrives on Friday. You get the full price back whatever happens."
 

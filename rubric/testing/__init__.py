@@ -1,4 +1,4 @@
-"""Help for tests of your own: a scripted judge. `rubric.testing.strategies` (needs Hypothesis) draws any rubric."""
+"""Help for tests of your own: a scripted judge. `tests.strategies` (needs Hypothesis) draws any rubric."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rubric.errors import DumpError, LoadError
 from rubric.formats.rubrics import dump, dumps, load, loads
-from rubric.testing.strategies import rubrics
 from rubric.values.rubrics import Rubric
 from tests.examples import examples
 from tests.places import ROOT
+from tests.strategies import rubrics
 
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"
 RUBRIC = Rubric("x", criteria=["a", "b"])

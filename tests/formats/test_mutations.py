@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rubric.errors import LoadError
 from rubric.formats.rubrics import dumps, load, loads
 from rubric.internals.fields import names_a_file
-from rubric.testing.strategies import any_texts, rubrics
 from rubric.values.rubrics import Rubric
 from tests.places import ROOT
+from tests.strategies import any_texts, rubrics
 
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"
 YAML = EVERYTHING.read_text("utf-8")

@@ -15,7 +15,7 @@ from rubric.contrib import autorubric, healthbench, paperbench
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import reader as mcptest
-from rubric.testing import strategies
+from tests import strategies
 from tests.examples import examples
 
 _CRITERION = {

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from rubric.errors import DumpError
 from rubric.formats.rubrics import dumps, load, loads
-from rubric.testing.strategies import any_texts, rubrics
 from rubric.values.answers import Answer, Levels, ScoreRange, Unit
 from rubric.values.checks import Contains, FitsSchema, IsJSON
 from rubric.values.criteria import Criterion, When
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf, ask
 from tests.places import ROOT
+from tests.strategies import any_texts, rubrics
 
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"
 EXAMPLE = """\

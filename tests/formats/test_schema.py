@@ -12,9 +12,9 @@ from ruamel.yaml import YAML
 
 from rubric.errors import LoadError
 from rubric.formats.rubrics import dumps, loads, schema
-from rubric.testing.strategies import rubrics
 from rubric.values.rubrics import Rubric
 from tests.places import ROOT
+from tests.strategies import rubrics
 
 VALIDATOR = Draft202012Validator(schema())
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"

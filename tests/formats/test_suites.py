@@ -19,7 +19,7 @@ from rubric.formats.rubrics import schema
 from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.testing.strategies import suites
+from tests.strategies import suites
 
 VALIDATOR = Draft202012Validator(schema("suite"))
 

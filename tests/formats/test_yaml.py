@@ -20,9 +20,9 @@ from rubric.formats.document import FOR_RUBRICS, FOR_SUITES, Branch, Limits, Nod
 from rubric.formats.native.suite import as_suite_data
 from rubric.formats.rubrics import dumps, loads
 from rubric.suites.suite import Suite
-from rubric.testing.strategies import AWKWARD, any_texts, plain_values, rubrics, suites
 from rubric.values.rubrics import Rubric
 from tests.places import SHARED
+from tests.strategies import AWKWARD, any_texts, plain_values, rubrics, suites
 
 FILES = [path for folder in ("corpus", "seeds") for path in sorted((SHARED / folder).rglob("*")) if path.is_file()]
 

@@ -13,11 +13,11 @@ from rubric.driving import Failure
 from rubric.formats.fields import write
 from rubric.formats.native.judge import read_any_judge
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.testing.strategies import any_judges
 from rubric.values.judges import AnyJudge, Cascade
 from tests.drive import drive, planned
 from tests.examples import examples
 from tests.findings import improvised, rubrics
+from tests.strategies import any_judges
 
 WARM = Rubric(borderline=0.5).scores("Is it warm?", id="warm")
 GONE = Failure("timeout", "nothing came back")

@@ -21,11 +21,11 @@ from rubric.scoring.votes import Voter, number_votes
 from rubric.store.cache_key import request_of
 from rubric.store.store import Store
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.testing.strategies import built
 from rubric.values.judges import AnyJudge, Cascade
 from tests.judging import JudgeLike
 from tests.sendables import KEY
 from tests.servers import Server
+from tests.strategies import built
 
 POLITE = Rubric().expects("Is polite", id="polite")
 TEXT = Candidate("Good morning!")

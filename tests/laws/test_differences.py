@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, Criterion, DefinitionError, Judge, Rubric, Unit, diff
 from rubric.grading.planning import plan_one
-from rubric.testing import strategies
+from tests import strategies
 
 
 def asked(rubric: Rubric) -> Any:

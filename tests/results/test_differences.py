@@ -7,7 +7,7 @@ from attrs import evolve
 from hypothesis import given
 
 from rubric import Contains, Criterion, DefinitionError, Rubric, ask, diff
-from rubric.testing import strategies
+from tests import strategies
 
 TONE = Rubric("tone", threshold=0.7).expects("Is polite", id="polite").scores("Is warm", id="warm", weight=2)
 

@@ -19,12 +19,12 @@ from rubric.formats.fields import WRITERS
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import CHECKS
 from rubric.formats.rubrics import dumps, loads, schema
-from rubric.testing.strategies import flat_answers, rubrics
 from rubric.values.answers import Answer, YesNo
 from rubric.values.checks import Check, Decided, Holds
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 from tests.places import ROOT
+from tests.strategies import flat_answers, rubrics
 
 PAGE = ROOT / "docs" / "reference" / "file_format.md"
 
@@ -58,7 +58,7 @@ def test_written_and_read(kind: type) -> None:
         strategy = flat_answers if kind is not Rubric else rubrics()
         answer: Any = find(strategy, lambda found: type(found) is kind, settings=FIRST)
     except NoSuchExample:  # pragma: no cover
-        pytest.fail(f"rubric.testing.strategies has no strategy for {kind.__name__}")
+        pytest.fail(f"tests.strategies has no strategy for {kind.__name__}")
     assert kind in WRITERS
     rubric = Rubric("", criteria=[Criterion("Is it so?", answer=answer)])
     assert loads(dumps(rubric)) == rubric

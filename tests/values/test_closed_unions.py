@@ -47,7 +47,6 @@ from rubric import (
 from rubric.formats.rubrics import schema
 from rubric.internals.fields import Shown
 from rubric.results.result import conclude
-from rubric.testing import strategies
 from rubric.values import Script, Similar, Unsupported, Within, judges
 from rubric.values.answers import Answer, JudgeAnswer
 from rubric.values.checks import AnyCheck, Check, Decided
@@ -57,6 +56,7 @@ from rubric.values.requests import Failure
 from rubric.values.rubrics import AnyAnswer
 from rubric.values.rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
+from tests import strategies
 
 JUDGED: dict[type, Answer] = {
     YesNo: YesNo(),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rubric import Contains, Grade, Judge, Jury, Panel, Rubric, ask
 from rubric.internals.text import cell, shorten, table
 from rubric.testing.scripted_model import Says, ScriptedModel
-from rubric.testing.strategies import any_texts, rubrics, texts
 from tests.drive import drive
+from tests.strategies import any_texts, rubrics, texts
 
 _BAR = re.compile(r"(?<!\\)(?:\\\\)*\|")
 

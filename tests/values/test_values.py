@@ -43,7 +43,6 @@ from rubric.driving import Failure, Reply, Usage
 from rubric.internals import frozen_map
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.results import Evidence, NotApplicable, Scored, Unjudged
-from rubric.testing import strategies
 from rubric.values import (
     Boolean,
     Letter,
@@ -60,6 +59,7 @@ from rubric.values import (
     trees,
 )
 from rubric.values.criteria import slug
+from tests import strategies
 
 NAMES: dict[str, Any] = {}
 for module in (

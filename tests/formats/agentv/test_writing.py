@@ -15,10 +15,10 @@ from rubric.formats.agentv.writer import write
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.testing.strategies import ids, rubrics, texts
 from rubric.values.checks import ContainsAll, Equals, Holds, Matches, Script
 from tests.agentv import loads
 from tests.examples import examples
+from tests.strategies import ids, rubrics, texts
 
 
 def _again(suite: Suite) -> Suite:
