@@ -23,10 +23,11 @@ from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
-from rubric.embed import JudgeLike, Wording, cell, clean, describe, shorten, table
+from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
 from rubric.engine.sources import holds_many
 from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
+from rubric.runs import is_run
 from rubric.suites import Providers
 from rubric.suites.outputs import answered
 from rubric.suites.scripts import Otherwise
@@ -119,10 +120,14 @@ class Inputs:
         return found
 
     def candidate(self, file: str | None) -> Candidate:
-        """Return the candidate whose text is in *file*; without one, a stand-in."""
+        """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
             cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
+        if file is not None and is_run(file):
+            return one_candidate(
+                Path(file), input=options.read_stream(self.question), reference=options.read_stream(self.reference)
+            )
         context = click.get_current_context()
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]
@@ -159,6 +164,11 @@ class Inputs:
         return AgentTarget(self.target, servers)
 
 
+def _rubric_first(files: Sequence[str]) -> Sequence[str]:
+    """Return *files* with the rubric first, where there are a run and the file that it is graded against."""
+    return files[::-1] if len(files) == 2 and is_run(files[0]) and not is_run(files[1]) else files  # noqa: PLR2004
+
+
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @options.GRADING
@@ -169,10 +179,10 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
 
-    FILE is a rubric, with or without the file of a candidate after it (without, a stand-in of two words is counted),
-    or FILE... are suites.
+    FILE is a rubric, with or without the file of a candidate, a text or a run (without, a stand-in of two words is
+    counted), or FILE... are suites.
     """
-    inputs = Inputs(**given)
+    inputs, files = Inputs(**given), _rubric_first(files)
     if inputs.is_for_candidate(files):
         candidate, rubric = inputs.candidate(files[1] if files[1:] else None), inputs.rubric(files[0])
         planned = plan_calls(candidate, rubric, inputs.judge)
@@ -204,10 +214,11 @@ def grade(files: Sequence[str], **given: Any) -> None:
     """
     Grade a text against a rubric, or every case of suites.
 
-    FILE is a rubric, followed by the file of a candidate (- is standard input); or FILE... are suites, of any of the
-    formats that `validate` knows.
+    FILE... are a rubric and the file of a candidate, which is a text (- is standard input) or an agent's run, such as
+    one in ATIF; or suites, of any of the formats that `validate` knows.
     """
     running, inputs = RunOptions.of(given), Inputs(**{each.name: given[each.name] for each in fields(Inputs)})
+    files = _rubric_first(files)
     if inputs.is_for_candidate(files):
         rubric = inputs.rubric(files[0])
         if len(files) == 1:

@@ -3,22 +3,18 @@ Candidates out of the logs of other tools; each log is recognised by its content
 
 | log                                                     | a candidate is                                          |
 |---------------------------------------------------------|---------------------------------------------------------|
-| Inspect's `.eval` (needs inspect-ai)                    | a sample                                                |
 | promptfoo's results in JSON or JSON lines (`-o`)        | an output                                               |
 | runs of LangSmith, spans of Braintrust, JSON or lines   | a trace: its root; spans of tools are its tool calls    |
 
-Chats and tool calls are carried over (`rubric.values.chats`). What has no output, such as a sample with an error, has a
-place among the candidates all the same, as an ungraded one that says why.
+Chats and tool calls are carried over (`rubric.values.chats`), and so are runs (`rubric.runs`). What has no output, such
+as a trace with an error, has a place among the candidates all the same, as an ungraded one that says why.
 """
 
 from __future__ import annotations
 
-# pyright: reportMissingImports=false
-# Inspect is not a dependency.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
@@ -233,30 +229,3 @@ def _text(value: Any) -> str:
 def _call_of(span: _Span) -> ToolCall:
     given = span.input if isinstance(span.input, Mapping) else {} if span.input is None else {"input": span.input}
     return ToolCall(span.name, arguments=given, result=None if span.output is None else _text(span.output))
-
-
-# -- Inspect ----------------------------------------------------------------------------------------------
-
-
-def inspect_samples(path: Path) -> Iterator[Candidate | Broken]:
-    """
-    Return the samples of a log of Inspect's, which are read one at a time.
-
-    Raises:
-        ImportError: inspect-ai is not installed.
-    """
-    try:
-        from inspect_ai.log import read_eval_log_samples  # noqa: PLC0415 - Inspect reads its own logs
-    except ImportError as error:
-        raise ImportError(f"reading {path.name} needs inspect-ai: pip install inspect-ai") from error
-    return map(_of_inspect, read_eval_log_samples(str(path), all_samples_required=False, resolve_attachments=True))
-
-
-def _of_inspect(sample: Any) -> Candidate | Broken:
-    output = sample.output.completion
-    if sample.error is not None or not output:
-        why = sample.error.message if sample.error is not None else "the model said nothing"
-        return Broken(f"sample {sample.id} has no output: {shorten(why, 200)}")
-    asked = sample.input if isinstance(sample.input, str) else _candidate_in(sample.input, answers=False).output
-    target = sample.target if isinstance(sample.target, str) else "\n".join(sample.target)
-    return candidate_of_conversation(sample.messages, output, asked, reference=target, key=str(sample.id))

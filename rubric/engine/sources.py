@@ -28,19 +28,21 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
-from rubric.engine.logs import entries_of, inspect_samples
+from rubric.engine.logs import entries_of
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
 from rubric.results.result import Grade, Ungraded
+from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats
 from rubric.values.rubrics import Rubric
+from rubric.values.runs import Run
 
 Candidates = Iterable[Any] | AsyncIterable[Any] | str | Path
 """Many candidates, in any of the forms above."""
@@ -174,13 +176,33 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         return of_text("", item)
     if isinstance(item, Candidate):
         return item
+    if isinstance(item, Run):
+        return candidate_of_run(item)
     if isinstance(item, Path):
-        return Candidate(text_of(item))
+        return _of_runs(item.name, candidates_of_file(item)) or Candidate(text_of(item))
     if isinstance(item, Mapping):
-        return _of_row(item, columns)
+        return (None if columns.named else _of_runs("the row", _runs_in(item))) or _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
     raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}")
+
+
+def _runs_in(row: Mapping[Any, Any]) -> Iterator[Any] | None:
+    """Return the candidates in *row*, if that is a run itself; a chat has the fields of a candidate."""
+    return None if "messages" in row and "epoch" not in row else candidates_in(row)
+
+
+def _has_columns(item: object, columns: Columns) -> bool:
+    """True if *item* is a row with the fields of a candidate, and not a run."""
+    return isinstance(item, Mapping) and (bool(columns.named) or _runs_in(item) is None)
+
+
+def _of_runs(name: str, found: Iterator[Any] | None) -> Candidate | None:
+    """Return the one candidate among those *found* in what *name* names; None if none were looked for."""
+    first, *more = [None] if found is None else [*islice(found, 2)] or [Broken("it has no run")]
+    if more:
+        raise DefinitionError("", f"{name} has several runs; grade_many(path, rubric, judge) grades each")
+    return first if first is None else as_candidate(first)
 
 
 def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
@@ -243,8 +265,8 @@ def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
-    if isinstance(item, Mapping):
-        columns.check(item)
+    if _has_columns(item, columns):
+        columns.check(cast("Mapping[Any, Any]", item))
 
 
 def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
@@ -252,7 +274,7 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
         found = name_of_type(items[0])
         raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
     if items and isinstance(items[0], Mapping):
-        columns.check(dict.fromkeys(name for item in items if isinstance(item, Mapping) for name in item))
+        columns.check(dict.fromkeys(name for item in items if _has_columns(item, columns) for name in item))
     elif items:
         _check_first(items[0], columns)
 
@@ -349,6 +371,8 @@ def holds_many(path: Path, /) -> bool:
     if path.suffix.lower() != ".json":
         return path.suffix.lower() in (*READERS, ".eval")
     with suppress(Exception):  # reading it as a text will tell what is wrong
+        if (runs := candidates_of_file(path)) is not None:
+            return len([*islice(runs, 2)]) > 1
         rows = _rows(path)
         return entries_of(rows) is not None or any({"output", "messages"} & {*row} for row in rows[:1])
     return False
@@ -375,6 +399,14 @@ def _rows(path: Path) -> list[Any]:
     return [row for _, row in rows_in("candidates", path, broken=Broken)]
 
 
+def _may_be_run(path: Path) -> bool:
+    """True unless the first line of JSON lines is a row by itself: then all of them are, and are read as they come."""
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        return True
+    first = first_row(path)
+    return isinstance(first, Mapping) and ({"context", "attributes"} <= first.keys() or format_of([first]) is not None)
+
+
 def _file(given: str | Path, columns: Columns) -> Source:
     path = Path(given)
     kind = path.suffix.lower()
@@ -390,6 +422,8 @@ def _file(given: str | Path, columns: Columns) -> Source:
             raise DefinitionError("columns", f"{path.name} is a log of samples, and has no columns; leave it out")
         inspect_samples(path)  # it says here what to install
         return Source(_Rows(lambda: inspect_samples(path)))
+    if not columns.named and _may_be_run(path) and candidates_of_file(path) is not None:
+        return Source(_Rows(lambda: candidates_of_file(path) or iter(())))
     if kind == ".json" or (kind in (".jsonl", ".ndjson") and not columns.named and entries_of([first_row(path)])):
         rows = _rows(path)  # all: traces are put together of spans
         if not columns.named and (entries := entries_of(rows)) is not None:
@@ -400,7 +434,7 @@ def _file(given: str | Path, columns: Columns) -> Source:
     with suppress(Exception):  # reading it again will tell what is wrong
         first = rows_in("candidates", path, broken=Broken)
         for _, row in islice(first, _LOOKED_AT):  # a row of JSON need not have all of them
-            names |= dict.fromkeys(row if isinstance(row, Mapping) else ())
+            names |= dict.fromkeys(row if _has_columns(row, columns) else ())
     if names:  # there are none in an empty file, or in one of texts
         columns.check(names)
     rows_anew = _Rows(lambda: (row for _, row in rows_in("candidates", path, broken=Broken)))

@@ -20,11 +20,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from attrs import evolve
-
-from rubric import DefinitionError, Message, Run, ToolCall
+from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.values import Event, Media, State, SubRun
+from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
 
 VERSIONS: Final = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _ROLES: Final = {"agent": "assistant"}
@@ -61,7 +59,7 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
             raise DefinitionError(f"subagent_trajectories[{index}].{problem.field}", problem.message) from None
     if subs:
         held["subagent_trajectories"] = [*subs]
-    named = {"agent": str(agent.pop("name", "")), "model": agent.pop("model_name", None) or ""}
+    named: dict[str, Any] = {"agent": str(agent.pop("name", "")), "model": agent.pop("model_name", None) or ""}
     events: list[Event] = []
     for index, step in enumerate(steps):
         events += _events(_a(Mapping, f"steps[{index}]", step), f"steps[{index}]", {"": fetch, **subs})
@@ -69,7 +67,9 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
     for id_, run in subs.items():
         if id_ not in told:
             events.append(SubRun(run.agent or id_, run, metadata=FrozenMap({"ref": None})))
-    return Run(events, **named, metadata=FrozenMap({**held, "agent": agent}))
+    held, own = _without_own(held)
+    is_whole = own.get("complete", not held.get("continued_trajectory_ref"))
+    return Run(events, **named, complete=is_whole, metadata=FrozenMap({**held, "agent": agent}))
 
 
 def _a(kind: Any, place: str, value: Any) -> Any:
@@ -105,7 +105,7 @@ def _events(step: Mapping[str, Any], at: str, subs: Mapping[str, Any]) -> Iterat
         yield Message(
             own.get("role") or _ROLES.get(step["source"], str(step["source"])),
             text,
-            media=_with_others(media, own),
+            media=_own_media(own) or media,
             reasoning=thought or "",
             time=step.get("timestamp") or "",
             metadata=FrozenMap({**rest, **({"reasoning_content": thought} if thought == "" else {})}),
@@ -152,7 +152,7 @@ def _call(call: Any, result: Any, at: str, number: Mapping[str, Any], first: Map
         kept = kept if "content" in result else {"without": "content"}
         metadata["result"] = {name: value for name, value in result.items() if name not in mapped} | kept
         value = said if isinstance(result.get("content"), str) else said or None
-        fields |= {"result": value, "media": _with_others(media, own)} | _error(result.get("extra"), value)
+        fields |= {"result": value, "media": _own_media(own) or media} | _error(result.get("extra"), value)
     return ToolCall(
         str(call.get("function_name") or "tool"),
         arguments=_a(Mapping, f"{at}.arguments", call.get("arguments") or {}),
@@ -193,15 +193,8 @@ def _without_own(fields: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str
     return {**{k: v for k, v in fields.items() if k != "extra"}, **({"extra": left} if left else {})}, own
 
 
-def _with_others(media: Iterable[Media], own: Mapping[str, Any]) -> tuple[Media, ...]:
-    """Return *media* with what ATIF has no parts for at their places: videos, documents, and names."""
-    found = [*media]
-    for at, one in own.get("media", ()):
-        if "kind" in one:
-            found.insert(at, Media(**one))
-        else:
-            found[at] = evolve(found[at], **one)
-    return tuple(found)
+def _own_media(own: Mapping[str, Any]) -> tuple[Media, ...]:
+    return tuple(Media(**each) for each in own.get("media", ()))
 
 
 def _content(name: str, value: Any) -> tuple[str, tuple[Media, ...], dict[str, Any]]:
@@ -241,6 +234,8 @@ def write_atif(run: Run) -> dict[str, Any]:
     for event in run.events:
         writer.add(event)
     embedded = sorted(writer.embedded, key=lambda id_: order.index(id_) if id_ in order else len(order))
+    is_told = run.complete == (not held.get("continued_trajectory_ref"))
+    held = _with_own(held, {} if is_told else {"complete": run.complete})
     document = {"schema_version": VERSIONS[-1], **held, "agent": agent, "steps": writer.finished()}
     if embedded:
         subs = [write_atif(writer.embedded[id_]) for id_ in embedded]
@@ -379,18 +374,10 @@ def _with_own(fields: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _others(event: Message | ToolCall) -> dict[str, Any]:
-    """Return the media of *event* that are no parts of ATIF's, and the names of those that are, with their places."""
-    told = [
-        (
-            at,
-            {"kind": one.kind, "address": one.address, "name": one.name}
-            if one.kind not in _MEDIA
-            else {"name": one.name},
-        )
-        for at, one in enumerate(event.media)
-        if one.kind not in _MEDIA or one.name
-    ]
-    return {"media": [[at, one] for at, one in told]} if told else {}
+    """Return the media of *event* if some are no parts of ATIF's, which has pictures and recordings without names."""
+    is_plain = all(each.kind in _MEDIA and not each.name for each in event.media)
+    told = [{"kind": each.kind, "address": each.address, "name": each.name} for each in event.media]
+    return {} if is_plain else {"media": told}
 
 
 def _time(event: Message | ToolCall | State) -> dict[str, str]:

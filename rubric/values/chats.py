@@ -146,13 +146,13 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
     Return what happened in a chat, in its order.
 
     A tool's result, its error and its pictures are kept with its call; a call without a result has None. A refusal is a
-    message of the role `refusal`. What the model thought is kept with what it said next.
+    message of the role `refusal`. What the model thought is kept with what it said. Events may stand among *messages*.
     """
     events: list[Event] = []
     calls: dict[str, int] = {}
     for each in map(_bare, messages):
-        events += [each] if isinstance(each, Message) else _said_in(each, events, calls)
-        for call in () if isinstance(each, Message) else _calls_in(each):
+        events += [each] if isinstance(each, Event) else _said_in(each, events, calls)
+        for call in () if isinstance(each, Event) else _calls_in(each):
             calls[str(at(call, "id") or f"call {len(events)}")] = len(events)
             events.append(_tool_call(call))
     return tuple(events)
@@ -182,6 +182,7 @@ def _said_in(message: Any, events: list[Event], calls: Mapping[str, int]) -> lis
     name, reference = at(message, "name"), at(message, "reference")
     own: dict[str, Any] = {"name": name} if isinstance(name, str) and role != "tool" else {}
     own |= {"reference": reference} if isinstance(reference, str) and role == "assistant" else {}
+    own |= {"time": time} if isinstance(time := at(message, "time"), str) else {}
     return [Message(role or "user", text, media=tuple(media), reasoning="\n".join(thoughts), **own), *refusals]
 
 
@@ -200,7 +201,9 @@ def _keep_result(events: list[Event], calls: Mapping[str, int], key: Any, result
     media = [one for part in parts for one in _media_of(part)]
     has_failed = bool(at(result, "is_error") or at(result, "error")) or at(result, "status") == "error"
     error = (text or str(at(result, "error") or "it failed")) if has_failed else ""
-    events[place] = evolve(call, result=None if has_failed else text, error=error, media=(*call.media, *media))
+    known: dict[str, Any] = {"time": str, "duration": int | float}
+    own: dict[str, Any] = {name: held for name, kind in known.items() if isinstance(held := at(result, name), kind)}
+    events[place] = evolve(call, result=None if has_failed else text, error=error, media=(*call.media, *media), **own)
     return True
 
 
@@ -329,4 +332,5 @@ def _tool_call(call: Any) -> ToolCall:
         arguments=given if isinstance(given, Mapping) else {"value": given},
         result=at(call, "result"),
         error=error if isinstance(error, str) else "",
+        agent=agent if isinstance(agent := at(call, "agent"), str) else "",
     )

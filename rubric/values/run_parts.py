@@ -143,7 +143,7 @@ def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
     """Return where *output* and the input *asked* stand in *run*; an output that is not there will follow it."""
     part = RunPart(run, None, None)
     answered = part.last_said("assistant")
-    after = run.events[0 if answered is None else answered + 1 :]
+    after = [each for each in run.events[0 if answered is None else answered + 1 :] if not _is_of(each, "refusal")]
     is_same = output is not None and part.text_at(answered).strip() == output.strip()
     if any(isinstance(each, Message) for each in after) or not (is_same or all(isinstance(e, State) for e in after)):
         answered = None

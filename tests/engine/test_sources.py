@@ -99,7 +99,7 @@ def test_parts_of_a_run_are_read_from_rows() -> None:
     """Messages and tool calls of a JSON row become those of the candidate."""
     row = {"output": "x", "messages": [{"role": "user", "content": "y"}], "tool_calls": [{"name": "t"}]}
     candidate = as_candidate(row)
-    assert (candidate.messages[0].content, candidate.tool_calls[0].name) == ("y", "t")
+    assert (candidate.input, candidate.tool_calls[0].name) == ("y", "t")
 
 
 def test_a_broken_line_is_ungraded_and_the_next_is_read(tmp_path: Path) -> None:

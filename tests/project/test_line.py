@@ -19,7 +19,7 @@ from rubric.internals.lazy_names import public_names
 from tests.places import ROOT
 
 KERNEL = frozenset(
-    "engine errors grading internals models prompts results scoring store values".split()  # noqa: SIM905
+    "engine errors grading internals models prompts results runs scoring store values".split()  # noqa: SIM905
 )
 NATIVE = frozenset("native rubrics suites document yaml json files cursor fields editing insertion".split())  # noqa: SIM905
 """The modules of `rubric.formats` that read and write our own files."""

@@ -23,7 +23,7 @@ def bare(run: Run) -> Run:
     def plain(event: Any) -> Any:
         return evolve(event, metadata={}, **({"run": bare(event.run)} if isinstance(event, SubRun) else {}))
 
-    return Run(map(plain, run.events), agent=run.agent, model=run.model)
+    return Run(map(plain, run.events), agent=run.agent, model=run.model, complete=run.complete)
 
 
 @settings(max_examples=40)
@@ -118,6 +118,15 @@ def test_what_was_changed_is_written() -> None:
     assert state["extra"] == {"rubric": {"state": {"open": True}}}
     assert (step["step_id"], step["message"]) == (3, "Wait.")
     assert step["observation"]["results"][0]["content"] == '{"price": 185}'
+
+
+def test_a_run_that_is_cut_short_says_so() -> None:
+    """One that is continued in another file is not complete; what another format says of it is written."""
+    given = document(ASKED, continued_trajectory_ref="cont.json")
+    assert not read_atif(given).complete
+    assert write_atif(read_atif(given)) == given
+    cut = Run([Message("user", "Hello")], complete=False)
+    assert not read_atif(write_atif(cut)).complete
 
 
 def test_a_version_that_cannot_hold_a_run_is_raised() -> None:

@@ -137,4 +137,4 @@ def runs(depth: int = 1) -> st.SearchStrategy[Run]:
     if depth:
         event = event | st.builds(SubRun, _said, runs(depth - 1), task=_words, result=_words)
     events = st.lists(event, min_size=1, max_size=6)
-    return st.builds(Run, events, agent=_said, model=st.sampled_from(["", "m"]))
+    return st.builds(Run, events, agent=_said, model=st.sampled_from(["", "m"]), complete=st.booleans())

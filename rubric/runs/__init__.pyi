@@ -1,0 +1,3 @@
+from .formats import is_run as is_run
+from .formats import read as read
+from .formats import write as write

@@ -1,0 +1,335 @@
+"""
+The formats of runs, each recognised by its content, and the one way from a document to candidates.
+
+`read` and `write` are for one run; `grade`, `grade_many` and the command line read the same files by themselves.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# Inspect is not a dependency.
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from rubric.errors import DefinitionError
+from rubric.internals.atomic_write import replacing
+from rubric.internals.row_files import Broken, read_json
+from rubric.internals.text import shorten
+from rubric.runs.atif import read_atif, write_atif
+from rubric.runs.messages import either, of_adk, of_gemini, of_inspect, of_invocations, of_responses, run_of
+from rubric.runs.spans import of_spans, spans_in
+from rubric.values.candidates import Candidate
+from rubric.values.chats import is_chat
+from rubric.values.runs import Message, Run, State, SubRun
+
+Found = Iterator[Candidate | Broken]
+
+
+@frozen
+class RunFormat:
+    """
+    A format of runs.
+
+    Args:
+        name: As `format=` names it.
+        is_of: True if a document, as JSON has it, is of this format.
+        read: Yields the candidates in a document, and `Broken` for what is none; the runs of sub-agents that are in
+            other files are looked for in the folder.
+    """
+
+    name: str
+    is_of: Callable[[Any], bool]
+    read: Callable[[Any, Path | None], Found]
+
+
+def candidate_of_run(run: Run, output: str | None = None, **given: Any) -> Candidate:
+    """
+    Return *run* as a candidate: its output is the answer with which it ends, or '' if it ends otherwise.
+
+    Its remarks name what its reader has left out, and sub-agents whose runs are not there.
+    """
+    left: dict[str, None] = dict.fromkeys(run.metadata.get("left_out", ()))
+    for _, event in run.steps():
+        if isinstance(event, SubRun):
+            left |= dict.fromkeys(event.run.metadata.get("left_out", ()))
+            if not event.run.events:
+                left[f"the run of the sub-agent {event.agent!r} is not in the log, so no judge is shown it"] = None
+    said = [each for each in run.events if not isinstance(each, State) and getattr(each, "role", "") != "refusal"][-1:]
+    answer = said[0].content if said and isinstance(said[0], Message) and said[0].role == "assistant" else ""
+    return Candidate(answer if output is None else output, run=run, remarks=left, **given)
+
+
+# -- the formats ------------------------------------------------------------------------------------------
+
+
+def _rows(document: Any) -> list[Mapping[str, Any]]:
+    """Return the objects that *document* is, or lists."""
+    rows = document if isinstance(document, list | tuple) else [document]
+    return [*rows] if rows and all(isinstance(row, Mapping) for row in rows) else []
+
+
+def _has(document: Any, *keys: str) -> bool:
+    return isinstance(document, Mapping) and document.keys() >= {*keys}
+
+
+def _atif(document: Any, folder: Path | None) -> Found:
+    yield candidate_of_run(read_atif(document, partial(_beside, folder, ())), key=str(document.get("session_id") or ""))
+
+
+def _beside(folder: Path | None, opened: tuple[Path, ...], name: str) -> Run | None:
+    """Return the run in the file *name*, which lies in *folder* or below; None if it does not."""
+    if folder is None or "://" in name:
+        return None
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file() or path in opened:
+        return None
+    return read_atif(read_json(path.read_bytes()), partial(_beside, folder, (*opened, path)))
+
+
+def _inspect(document: Any, _: Path | None) -> Found:
+    for sample in document.get("samples", [document]):
+        yield inspect_sample(sample)
+
+
+def inspect_sample(sample: Mapping[str, Any]) -> Candidate | Broken:
+    """Return a *sample* of a log of Inspect's as a candidate; one with an error, or without a word, is none."""
+    output, error = (sample.get("output") or {}).get("completion") or "", sample.get("error")
+    model = str((sample.get("output") or {}).get("model") or "")
+    run = run_of(of_inspect(sample), model=model, complete=not sample.get("limit"))
+    if error or not (output or any(not isinstance(each, Message | State) for each in run.events)):
+        why = error.get("message") if isinstance(error, Mapping) else "the model said nothing"
+        return Broken(f"sample {sample.get('id')} has no output: {shorten(str(why), 200)}")
+    target = sample.get("target") or ""
+    reference = target if isinstance(target, str) else "\n".join(target)
+    return candidate_of_run(run, output or None, reference=reference, key=str(sample.get("id")))
+
+
+def _adk(document: Any, _: Path | None) -> Found:
+    for case in either(document, "eval_cases") or [document]:
+        told = either(case, "conversation")
+        messages = of_adk(case.get("events") or ()) if told is None else of_invocations(told)
+        yield candidate_of_run(run_of(messages), key=str(either(case, "eval_id") or case.get("id") or ""))
+
+
+def _spans(document: Any, _: Path | None) -> Found:
+    for trace, messages, named in of_spans(spans_in(_rows(document))):
+        run = run_of(messages, **named)
+        why = "has no messages and no calls: its tool was told not to record them, or it has no span of a model"
+        yield candidate_of_run(run, key=trace) if run.events else Broken(f"trace {trace} {why}")
+
+
+def _has_spans(document: Any) -> bool:
+    rows = _rows(document)
+    if any("resourceSpans" in row or "resource_spans" in row for row in rows):
+        return True
+    attributes = [row["attributes"] for row in rows if _has(row, "context", "attributes", "parent_id")]
+    return any(isinstance(each, Mapping) and any(str(k).startswith("gen_ai.") for k in each) for each in attributes)
+
+
+def _responses(document: Any, _: Path | None) -> Found:
+    items = document
+    if isinstance(document, Mapping):
+        asked = document.get("input") or ()
+        said = {"role": "user", "content": asked}
+        told = document.get("instructions")
+        items = [{"role": "system", "content": told}] if isinstance(told, str) else []
+        items += [*([said] if isinstance(asked, str) else asked), *document["output"]]
+    status = document.get("status") if isinstance(document, Mapping) else None
+    yield candidate_of_run(run_of(of_responses(items), complete=status in (None, "completed")))
+
+
+def _is_responses(document: Any) -> bool:
+    if isinstance(document, Mapping):
+        return document.get("object") == "response" and isinstance(document.get("output"), list | tuple)
+    kinds = [_kind_of_item(row) for row in _rows(document)]
+    return all(kinds) and any(kind not in ("", "message") for kind in kinds)
+
+
+def _kind_of_item(row: Mapping[str, Any]) -> str:
+    """Return what item of Responses *row* is; '' if it is none, 'message' if other chats have its form too."""
+    kind = str(row.get("type") or "message")
+    if kind == "message":
+        parts = _rows(row.get("content") or "")
+        is_own = any(part.get("type") in ("output_text", "input_text", "input_image") for part in parts)
+        return "" if "role" not in row else "output" if is_own else kind
+    marks = {"reasoning": ("summary",), "item_reference": ("id",), "mcp_list_tools": ("tools",), "compaction": ("id",)}
+    ends = {"_call": ("id", "call_id"), "_call_output": ("call_id",)}
+    wanted = marks.get(kind) or next((keys for end, keys in ends.items() if kind.endswith(end)), ())
+    return kind if any(key in row for key in wanted) else ""
+
+
+def _gemini(document: Any, _: Path | None) -> Found:
+    contents = document
+    if isinstance(document, Mapping):
+        system = either(document, "system_instruction")
+        contents = [{**system, "role": "system"}] if isinstance(system, Mapping) else []
+        contents += document.get("contents") or ()
+        contents += [each["content"] for each in (document.get("candidates") or ())[:1]]
+    yield candidate_of_run(run_of(of_gemini(contents)))
+
+
+def _is_gemini(document: Any) -> bool:
+    if isinstance(document, Mapping):
+        rows = [*(document.get("contents") or ()), *(c.get("content") for c in _rows(document.get("candidates") or ()))]
+        return _is_gemini(rows)
+    rows = _rows(document)
+    return bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
+
+
+def _chat(document: Any, _: Path | None) -> Found:
+    yield candidate_of_run(run_of(document["messages"] if isinstance(document, Mapping) else document))
+
+
+def _is_chat(document: Any) -> bool:
+    rows = document.get("messages") if isinstance(document, Mapping) else document
+    has_output = any("output" in row for row in (document, *(rows if isinstance(rows, list) else ())) if _has(row))
+    return not has_output and is_chat(rows) and not _is_responses(rows)
+
+
+def _is_adk(document: Any) -> bool:
+    if not isinstance(document, Mapping):
+        return False
+    events = _rows(document.get("events") or ())
+    turns = _rows(document.get("conversation") or ())
+    return (
+        bool(events and all("author" in each for each in events))
+        or bool(turns and all(either(each, "user_content") for each in turns))
+        or bool(_rows(either(document, "eval_cases") or ()))
+    )
+
+
+FORMATS: Final = {
+    each.name: each
+    for each in (
+        RunFormat("atif", lambda d: _has(d, "steps") and str(d.get("schema_version")).startswith("ATIF"), _atif),
+        RunFormat("inspect", lambda d: _has(d, "eval", "samples") or _has(d, "epoch", "messages", "target"), _inspect),
+        RunFormat("adk", _is_adk, _adk),
+        RunFormat("opentelemetry", _has_spans, _spans),
+        RunFormat("responses", _is_responses, _responses),
+        RunFormat("gemini", _is_gemini, _gemini),
+        RunFormat("chat", _is_chat, _chat),
+    )
+}
+
+
+_MARKS: Final = {
+    *("schema_version", "samples", "epoch", "events", "conversation", "eval_cases", "evalCases", "resourceSpans"),
+    *("resource_spans", "object", "contents", "candidates", "messages"),
+}
+"""A mapping without any of these keys is no run: rows are many, and each of them is asked."""
+
+
+def format_of(document: Any) -> RunFormat | None:
+    """
+    Return the format of *document*, as JSON has it; None if it is of none.
+
+    Raises:
+        DefinitionError: It is of two.
+    """
+    if isinstance(document, Mapping) and _MARKS.isdisjoint(document):
+        return None
+    found = [each for each in FORMATS.values() if each.is_of(document)]
+    if len(found) > 1:
+        names, lines = (
+            " and ".join(each.name for each in found),
+            [f"rubric.runs.read(path, {f.name!r})" for f in found],
+        )
+        raise DefinitionError("", f"it has the marks of two formats, {names}; write {' or '.join(lines)}")
+    return found[0] if found else None
+
+
+def candidates_in(document: Any, folder: Path | None = None) -> Found | None:
+    """Return the candidates in a *document* of a known format, and `Broken` for what is none; None if it has none."""
+    found = format_of(document)
+    return None if found is None else found.read(document, folder)
+
+
+def candidates_of_file(path: Path) -> Found | None:
+    """Return the candidates in the JSON file at *path*; None if it is of no known format, or no JSON."""
+    if path.suffix.lower() not in (".json", ".jsonl", ".ndjson") or not path.is_file():
+        return None
+    try:
+        return candidates_in(_document(path), path.parent)
+    except DefinitionError as problem:
+        if problem.field == "source":  # it is no JSON, which the reader of rows says with the line
+            return None
+        raise
+
+
+# -- for one run ------------------------------------------------------------------------------------------
+
+
+def read(source: Path | str | Mapping[str, Any] | list[Any], format: str | None = None) -> Run:
+    """
+    Return the run in *source*: a file in JSON, or what one holds, as a mapping or a list; also an object of Pydantic's.
+
+    Args:
+        format: `atif`, `inspect`, `adk`, `opentelemetry`, `responses`, `gemini` or `chat`; None recognises it.
+
+    Raises:
+        DefinitionError: There is no run in it, or there are several; or it cannot be read as its format has it.
+    """
+    folder, document = None, source
+    if isinstance(source, Path | str):
+        folder, document = Path(source).parent, _document(Path(source))
+    elif hasattr(source, "model_dump"):
+        document = source.model_dump(mode="json", exclude_none=True)
+    if format is not None and format not in FORMATS:
+        raise DefinitionError("format", f"expected one of {', '.join(FORMATS)}, got {format!r}")
+    chosen = format_of(document) if format is None else FORMATS[format]
+    if chosen is None:
+        raise DefinitionError("source", f"it is a run in none of the formats {', '.join(FORMATS)}")
+    first, *more = [*chosen.read(document, folder)] or [Broken("it has no run")]
+    if isinstance(first, Broken):
+        raise DefinitionError("source", first.why)
+    if more:
+        raise DefinitionError("source", f"it has {1 + len(more)} runs; grade_many(path, rubric, judge) grades each")
+    return first.run
+
+
+def _document(path: Path) -> Any:
+    if not path.is_file():
+        raise DefinitionError("source", f"there is no file {str(path)!r}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix in (".jsonl", ".ndjson"):
+            return [read_json(line) for line in text.splitlines() if line.strip()]
+        return read_json(text)
+    except (ValueError, RecursionError) as problem:
+        raise DefinitionError("source", f"{path.name}: no JSON: {shorten(str(problem), 200)}") from None
+
+
+def is_run(path: Path | str) -> bool:
+    """True if the file at *path* holds runs in a known format."""
+    return candidates_of_file(Path(path)) is not None
+
+
+def write(run: Run, path: Path | str) -> None:
+    """
+    Write *run* to the file at *path*, in ATIF.
+
+    Raises:
+        DefinitionError: It has no events.
+    """
+    with replacing(path) as file:
+        file.write(json.dumps(write_atif(run), ensure_ascii=False, indent=2) + "\n")
+
+
+def inspect_samples(path: Path) -> Found:
+    """
+    Return the samples of a log of Inspect's, which are read one at a time.
+
+    Raises:
+        ImportError: inspect-ai is not installed.
+    """
+    try:
+        from inspect_ai.log import read_eval_log_samples  # noqa: PLC0415 - Inspect reads its own archives
+    except ImportError as error:
+        raise ImportError(f"reading {path.name} needs inspect-ai: pip install inspect-ai") from error
+    samples = read_eval_log_samples(str(path), all_samples_required=False, resolve_attachments=True)
+    return (inspect_sample(sample.model_dump(mode="json", exclude_none=True)) for sample in samples)

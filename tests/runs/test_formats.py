@@ -1,0 +1,296 @@
+"""Runs of other tools: logs and objects that their own libraries have made, recognised by their content."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rubric import DefinitionError, Grade, Run, grade, grade_many, runs
+from rubric.engine.sources import as_candidate, source_of
+from rubric.runs.formats import FORMATS, format_of
+from rubric.values.runs import Message, State, SubRun, ToolCall
+
+if TYPE_CHECKING:
+    from rubric.values.runs import Event
+
+DATA = Path(__file__).parent / "data"
+PICTURE, CART, PDF = (
+    "image data:image/png;base64,iVBORw==",
+    "image https://example.org/cart.png",
+    "document https://example.org/a.pdf",
+)
+LOOKED = 'look_up {"order": "A1"} -> shipped'
+LOST = 'look_up {"order": "A2"} failed: no such order'
+
+
+def told(event: Event) -> str:
+    """Return *event* in a line: who, what, what came of it, media, thoughts."""
+    media = "".join(f" <{each.kind} {each.address}>" for each in getattr(event, "media", ()))
+    match event:
+        case Message():
+            thought = f" ({event.reasoning})" if event.reasoning else ""
+            name = f" {event.name}" if event.name else ""
+            return f"{event.role}{name}: {event.content}{thought}{media}"
+        case ToolCall():
+            came = f" failed: {event.error}" if event.error else "" if event.result is None else f" -> {event.result}"
+            by = f"{event.agent} calls " if event.agent else ""
+            return f"{by}{event.name} {json.dumps(dict(event.arguments))}{came}{media}"
+        case SubRun():
+            return f"agent {event.agent}"
+        case State():
+            return f"state {dict(event.values)}"
+
+
+AGENT = [
+    "system: Be brief.",
+    f"user: Where are A1 and A2? <{CART}> <{PICTURE}>",
+    "assistant: Let me look. (I must look)",
+    LOOKED,
+    LOST,
+    'ask_law {"q": "may I?"} -> The law says yes.',
+    "agent helper",
+    "user: may I?",
+    "assistant: The law says yes.",
+    "assistant: A1 has shipped.",
+]
+SAID = {
+    "adk_session.json": [
+        f"user: Refund order A1, please <{PICTURE}> <{PDF}>",
+        "assistant root: Let me look. (I should look it up)",
+        'root calls look_up {"order": "A1"} -> {"status": "ok", "state": "shipped"}',
+        'root calls refund {"order": "A1"} failed: no such order',
+        'root calls transfer_to_agent {"agent_name": "helper"} -> {"result": null}',
+        "assistant helper: I am the helper and it is done.",
+    ],
+    "gemini.json": [
+        f"user: Where is A1? <image data:image/png;base64,+/8=> <{PDF}>",
+        "assistant: Let me look. (I must look)",
+        LOOKED,
+        LOST,
+        'code {"code": "1/0", "language": "PYTHON"} failed: ZeroDivisionError',
+        "assistant: A1 has shipped.",
+    ],
+    "inspect.json": [
+        "user: Where are A1 and A2? <image data:image/png;base64,iVBORw0KGgo=>",
+        "assistant: Let me look. (I must look)",
+        f"{LOOKED} <image data:image/png;base64,iVBORw0KGgo=>",
+        LOST,
+        'helper {"input": "check the law"} -> The law says yes.',
+        "agent helper",
+        "user: check the law",
+        "assistant: The law says yes.",
+        "assistant: Your order A1 has shipped, A2 does not exist.",
+    ],
+    "langchain.json": [
+        "system: Be brief.",
+        f"user: Where is A1? <{CART}>",
+        "assistant: Let me look. (I must look)",
+        'look_up {"order": "A1"} failed: no such order',
+        "assistant: It is unknown.",
+    ],
+    "otlp.json": AGENT,
+    "response.json": [
+        "system: Be brief.",
+        "assistant:  (I must look)",
+        "assistant: Let me look.",
+        'web_search {"type": "search", "query": "A1"}',
+        'look_up {"order": "A1"}',
+        "refund {} failed: not allowed",
+        "assistant: A1 has shipped.",
+        "refusal: I cannot refund it.",
+    ],
+    "response_items.json": [
+        f"user: Where is A1? <{CART}>",
+        "assistant:  (I must look)",
+        "assistant: Let me look.",
+        'web_search {"type": "search", "query": "A1"}',
+        LOOKED,
+        "assistant: A1 has shipped.",
+        "refusal: I cannot refund it.",
+    ],
+    "spans.json": AGENT,
+    "trajectory.json": [
+        "user: Where are A1 and A2?",
+        "assistant: I must look\n\nLet me look. (I must look)",
+        LOOKED,
+        'look_up {"order": "A2"} -> ',
+        'helper {"input": "check the law"} -> The law says yes.',
+        "assistant: Your order A1 has shipped, A2 does not exist.",
+    ],
+}
+NAMES = {
+    "adk_session": "adk",
+    "adk_cases": "adk",
+    "gemini": "gemini",
+    "inspect": "inspect",
+    "langchain": "chat",
+    "otlp": "opentelemetry",
+    "response": "responses",
+    "response_items": "responses",
+    "spans": "opentelemetry",
+    "trajectory": "atif",
+}
+
+
+def events_of(run: Run) -> list[str]:
+    return [told(event) for _, event in run.steps()]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_log_is_read_in_its_order(name: str) -> None:
+    """Words, thoughts, calls, results, failures, media and sub-agents of a real log are events, each at its place."""
+    assert events_of(runs.read(DATA / name)) == SAID[name]
+
+
+@pytest.mark.parametrize("path", [*DATA.iterdir()], ids=lambda path: path.stem)
+def test_a_log_is_recognised_by_its_content(path: Path) -> None:
+    """Each log is of one format; named, it is read alike."""
+    document = json.loads(path.read_text())
+    found = format_of(document)
+    assert found is not None
+    assert found.name == NAMES[path.stem]
+    if path.stem != "adk_cases":
+        assert runs.read(path, found.name) == runs.read(document) == runs.read(str(path))
+
+
+def test_cases_of_adk_are_many(tmp_path: Path) -> None:
+    """Each case of an eval set is a candidate under its id; one run is not read of two."""
+    one, two = map(as_candidate, source_of(DATA / "adk_cases.json").items)  # type: ignore[arg-type]
+    assert (one.key, two.key, one.output, two.output) == ("one", "two", "A1 has shipped.", "A1 has shipped.")
+    assert events_of(two.run)[1:] == [
+        'agent calls look_up {"order": "A1"} -> shipped',
+        "assistant root: Let me look.",
+        "assistant agent: A1 has shipped.",
+    ]
+    with pytest.raises(DefinitionError, match="it has 2 runs"):
+        runs.read(DATA / "adk_cases.json")
+
+
+def test_times_are_those_of_the_log() -> None:
+    """A call has the time and the duration of its execution."""
+    call = runs.read(DATA / "spans.json").events[3]
+    assert isinstance(call, ToolCall)
+    assert (call.time, call.duration) == ("2026-11-25T19:37:48.299846Z", 0.00235)
+
+
+@pytest.mark.parametrize("name", [each for each in SAID if each != "inspect.json"])
+def test_a_file_is_graded_as_its_run(name: str) -> None:
+    """`grade` and `grade_many` take the file, and see the answer with which the run ends."""
+    prompts: list[str] = []
+
+    def judge(messages: Any) -> str:
+        prompts.append(messages[-1]["content"])
+        return '{"reason": "So it is.", "verdict": true}'
+
+    answer = next(line for line in reversed(SAID[name]) if not line.startswith("refusal")).partition(": ")[2]
+    assert grade(DATA / name, "Is polite", judge).passed
+    (result,) = grade_many(DATA / name, "Is polite", judge, progress=False)
+    assert isinstance(result, Grade)
+    assert all(answer in prompt for prompt in prompts)
+
+
+def test_runs_are_rows_too(tmp_path: Path) -> None:
+    """A list, or lines of JSON, hold runs of several formats, as documents, as values, and beside a reference."""
+    documents = [
+        json.loads((DATA / name).read_text()) for name in ("trajectory.json", "adk_session.json", "response.json")
+    ]
+    ends = ["Your order A1 has shipped, A2 does not exist.", "I am the helper and it is done.", "A1 has shipped."]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in documents))
+    for given in (documents, tmp_path / "runs.jsonl", [runs.read(each) for each in documents]):
+        assert [as_candidate(item).output for item in source_of(given).items] == ends  # type: ignore[union-attr]
+
+
+def test_lines_of_spans_are_one_log(tmp_path: Path) -> None:
+    """Spans that are written line by line are put together by their trace."""
+    spans = json.loads((DATA / "spans.json").read_text())
+    (tmp_path / "spans.jsonl").write_text("".join(json.dumps(each) + "\n" for each in spans))
+    (candidate,) = source_of(tmp_path / "spans.jsonl").items  # type: ignore[misc]
+    assert events_of(candidate.run) == AGENT
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"type": "reasoning", "output": "x"},
+        {"type": "phone_call", "output": "x"},
+        {"role": "pilot", "refusal": "y", "output": "x"},
+        {"parts": ["a"], "output": "x"},
+        {"events": [{"name": "a"}], "output": "x"},
+        {"schema_version": "1.0", "steps": [], "output": "x"},
+        {"object": "response", "output": "x"},
+        {"context": "y", "attributes": {"gen_ai.system": "z"}, "output": "x"},
+    ],
+)
+def test_rows_that_look_like_runs_are_rows(row: dict[str, Any], tmp_path: Path) -> None:
+    """Columns with the names that formats have are columns: the text that is called output is graded."""
+    (tmp_path / "rows.json").write_text(json.dumps([row]))
+    for given in ([row], tmp_path / "rows.json"):
+        assert [as_candidate(item).output for item in source_of(given).items] == ["x"]  # type: ignore[union-attr]
+
+
+def test_a_document_of_two_formats_is_refused(tmp_path: Path) -> None:
+    """The error has a line for each, and each of them reads the file."""
+    both = {**json.loads((DATA / "trajectory.json").read_text()), **json.loads((DATA / "otlp.json").read_text())}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(both))
+    with pytest.raises(DefinitionError, match="marks of two formats, atif and opentelemetry") as refused:
+        runs.read(path)
+    lines = str(refused.value).partition("write ")[2].split(" or ")
+    assert [len(eval(line, {"rubric": __import__("rubric"), "path": path}).events) for line in lines] == [6, 8]  # noqa: S307
+    with pytest.raises(DefinitionError, match="marks of two formats"):
+        grade(path, "Is polite", "offline")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"a": 1}, "a run in none of the formats atif, inspect, adk"),
+        ("gone.json", "there is no file 'gone.json'"),
+        ({"eval": {}, "samples": []}, "it has no run"),
+        (
+            {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "spanId": "s", "name": "GET"}]}]}]},
+            "trace t has no",
+        ),
+    ],
+)
+def test_what_is_no_run_is_refused(given: Any, why: str) -> None:
+    """The error says what it is not, or what its log lacks."""
+    with pytest.raises(DefinitionError, match=why):
+        runs.read(given)
+    with pytest.raises(DefinitionError, match="expected one of atif, inspect"):
+        runs.read(given if isinstance(given, dict) else {}, "otel")
+
+
+def test_a_run_is_written_to_a_file(tmp_path: Path) -> None:
+    """What another tool has logged is written in ATIF, and read as the same events."""
+    for name, said in SAID.items():
+        run = runs.read(DATA / name)
+        runs.write(run, tmp_path / "run.json")
+        assert events_of(runs.read(tmp_path / "run.json")) == said
+
+
+def test_runs_of_sub_agents_are_read_beside_the_file_alone(tmp_path: Path) -> None:
+    """A reference to a file in its folder is read; one out of it, or to a file that is not there, is named as missing."""
+    (tmp_path / "log").mkdir()
+    sub = {"schema_version": "ATIF-v1.6", "agent": {"name": "sub", "version": "1"}, "steps": []}
+    step = {"step_id": 1, "source": "agent", "message": "Done."}
+    for path in (tmp_path / "log" / "sub.json", tmp_path / "out.json"):
+        path.write_text(json.dumps({**sub, "steps": [step]}))
+    refs = [{"trajectory_path": path} for path in ("sub.json", "../out.json", "gone.json")]
+    result = {"subagent_trajectory_ref": refs}
+    root = {**sub, "steps": [{**step, "source": "system", "observation": {"results": [result]}}]}
+    (tmp_path / "log" / "run.json").write_text(json.dumps(root))
+    run = runs.read(tmp_path / "log" / "run.json")
+    assert [len(each.run.events) for each in run.events if isinstance(each, SubRun)] == [1, 0, 0]
+    assert [*as_candidate(run).remarks] == [
+        f"the run of the sub-agent {path!r} is not in the log, so no judge is shown it"
+        for path in ("../out.json", "gone.json")
+    ]
+
+
+def test_every_format_has_a_log_here() -> None:
+    """A format without a real log would be read by guess."""
+    assert {*NAMES.values()} == {*FORMATS}
