@@ -1,8 +1,8 @@
 """
-A rubric as a voting game: every coalition of up to 14 players, and orders drawn at random where there are more.
+A rubric as a voting game: every coalition of up to 14 criteria, and orders drawn at random where there are more.
 
-A player is a criterion, or a leaf below it, at its best or at its worst answer. What the criteria of a level add is
-joined by the steps of `rubric.scoring.combination`; the result of a nested rubric is what it adds to the one around it.
+A player is a criterion at its best or at its worst answer. What the criteria add is joined by the steps of
+`rubric.scoring.combination`, in floats: a sum differs by 1e-15 at most, and no score means something else within 1e-9.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ from fractions import Fraction
 from functools import reduce
 from math import factorial
 from operator import or_
-from typing import Literal
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric
 from rubric.embed import share_interval
 from rubric.scoring.aggregation import Extreme, Part, Rules
-from rubric.values import Leaf
 
 MOST_PLAYERS = 14
-"""How many players are counted exactly: some 16,000 coalitions, in a tenth of a second."""
+"""How many criteria are counted exactly: some 16,000 coalitions, in a tenth of a second."""
 
 _DRAWN = 4_000
-"""How many orders of the players are drawn; the standard error of a share is at most 0.008."""
+"""How many orders of the criteria are drawn; the standard error of a share is at most 0.008."""
 
 Move = tuple[Fraction | float, int]
-"""What one criterion, or several, add to the state of a level: a sum (or, by `min`, the least), and flags."""
+"""What one criterion, or several, add to the state of a rubric: a sum (or, by `min`, the least), and flags."""
 
 _GATED, _UNHELD, _IMPERFECT = 1, 2, 4
 
 
 @frozen
 class Share:
+    """How often a criterion decides, with the *interval* of an estimate; and the chance that it flips the verdict."""
+
     value: float
+    flip: float
     interval: tuple[float, float] | None = None
 
 
@@ -64,74 +65,6 @@ class Steps:
         return self.rules.finish(value, bool(flags & _GATED), bool(flags))
 
 
-@define
-class Child:
-    """One criterion of a level, and the players below it."""
-
-    criterion: Criterion
-    players: range
-    ends: tuple[Move, Move] | None = None  # of a leaf: at its worst and its best
-    level: Game | None = None  # of a nested rubric whose leaves are players
-    questions: tuple[DecisionTree, ...] = ()  # of a tree whose questions are
-
-
-@define
-class Game:
-    """The criteria of a rubric as players; with those of nested rubrics, and the questions of trees, if asked for."""
-
-    steps: Steps
-    children: list[Child]
-    players: range
-    _moves: dict[tuple[str, float | Extreme], Move] = field(factory=dict)
-
-    @classmethod
-    def of(cls, rubric: Rubric, *, nested: bool, first: int = 0) -> Game:
-        """Return the game of *rubric*, whose players are numbered from *first*."""
-        children, number, steps = [], first, Steps(Rules(rubric))
-        for criterion in rubric.judged:
-            child = Child(criterion, range(number, number + 1))
-            if nested and isinstance(criterion.answer, Rubric):
-                child.level = cls.of(criterion.answer, nested=True, first=number)
-                child.players = child.level.players
-            elif nested and isinstance(criterion.answer, DecisionTree):
-                child.questions = tuple(criterion.answer.nodes())
-                child.players = range(number, number + len(child.questions))
-            else:
-                worst, best = (_rounded(steps.move(part_at(rubric, criterion, best=end))) for end in (False, True))
-                child.ends = worst, best
-            children.append(child)
-            number = child.players.stop
-        return cls(steps, children, range(first, number))
-
-    def passes(self, answers: Sequence[bool]) -> bool:
-        """True if the rubric passes where each player is at its best or, where its answer is False, at its worst."""
-        return self._result(answers).passed
-
-    def _result(self, answers: Sequence[bool]) -> Extreme:
-        moves = [
-            self._below(child, answers) if child.ends is None else child.ends[answers[child.players.start]]
-            for child in self.children
-        ]
-        return self.steps.end(self.steps.join(moves))
-
-    def _below(self, child: Child, answers: Sequence[bool]) -> Move:
-        """Return what a nested rubric or a tree adds, by the answers to its own players."""
-        result = _walk(child, answers) if child.level is None else child.level._result(answers)  # noqa: SLF001
-        if (known := self._moves.get((child.criterion.id, result))) is None:
-            move = _rounded(self.steps.move(self.steps.rules.part(child.criterion, result)))
-            known = self._moves[child.criterion.id, result] = move
-        return known
-
-    def has_questions(self) -> bool:
-        """True if a question of a tree is a player: then a better answer may make a worse score."""
-        return any(child.questions or (child.level and child.level.has_questions()) for child in self.children)
-
-
-def _rounded(move: Move) -> Move:
-    """Return *move* in floats: a sum differs by 1e-15 at most, and no score means something else within 1e-9."""
-    return float(move[0]), move[1]
-
-
 def part_at(rubric: Rubric, criterion: Criterion, *, best: bool) -> Part:
     """Return *criterion* at the best or the worst answer that a judge, code or its own rubric can give."""
     good = best != criterion.is_unwanted
@@ -155,72 +88,63 @@ def scores_of(criterion: Criterion) -> tuple[float, ...]:
             return 0.0, 1.0
 
 
-def _walk(child: Child, answers: Sequence[bool]) -> float:
-    number = dict(zip(map(id, child.questions), child.players, strict=True))
-    node: DecisionTree | Leaf = child.questions[0]
-    while isinstance(node, DecisionTree):  # the better branch: by the mean of its scores where questions are even
-        better, worse = (node.yes, node.no) if _worth(node.yes) >= _worth(node.no) else (node.no, node.yes)
-        node = better if answers[number[id(node)]] else worse
-    return node.score
+def shares_of(rubric: Rubric) -> list[Share]:
+    """Return how often each criterion of *rubric* decides: exactly, or with an interval where there are many."""
+    steps = Steps(Rules(rubric))
+    ends = []
+    for criterion in rubric.judged:
+        worst, best = (steps.move(part_at(rubric, criterion, best=end)) for end in (False, True))
+        ends.append(((float(worst[0]), worst[1]), (float(best[0]), best[1])))
+    return _counted(steps, ends) if len(ends) <= MOST_PLAYERS else _drawn(steps, ends)
 
 
-def _worth(branch: DecisionTree | Leaf) -> float:
-    return branch.score if isinstance(branch, Leaf) else (_worth(branch.yes) + _worth(branch.no)) / 2
-
-
-def solve(game: Game) -> tuple[list[Share], list[float], Literal["exact", "sampled"]]:
-    """Return the share and the flip of each player of *game*, and how they were found."""
-    if len(game.players) > MOST_PLAYERS:
-        return (*_draw(game), "sampled")
-    return (*_count(game), "exact")
-
-
-def _count(game: Game) -> tuple[list[Share], list[float]]:
-    """Return shares and flips by all coalitions; the players of a coalition are the bits of its number."""
-    n = len(game.players)
-    passing = [game.passes([bool(members >> player & 1) for player in range(n)]) for members in range(1 << n)]
-    changes = [[0] * n for _ in range(n)]  # of each player, by the size of the coalition that it joins
-    flips = [0] * n
+def _counted(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
+    """Count all coalitions; the criteria that are at their best are the bits of a coalition's number."""
+    n, states = len(ends), [steps.join(())]
+    for moves in ends:
+        states = [steps.join((state, move)) for move in moves for state in states]
+    results = {state: steps.end(state).passed for state in {*states}}
+    passing = [results[state] for state in states]
+    changes = [[0] * n for _ in range(n)]  # of each criterion, by the size of the coalition that it joins
     for members, without in enumerate(passing):
         for player in range(n):
             if not members >> player & 1 and passing[members | 1 << player] != without:
-                flips[player] += 1
-                changes[player][members.bit_count()] += 1 if not without else -1
+                changes[player][members.bit_count()] += 1
     chances = [Fraction(factorial(size) * factorial(n - 1 - size), factorial(n)) for size in range(n)]
-    shares = [Share(float(sum(c * count for c, count in zip(chances, counts, strict=True)))) for counts in changes]
-    return shares, [flip / 2 ** (n - 1) for flip in flips]
+    sign = 1 if passing[-1] >= passing[0] else -1
+    return [
+        Share(sign * float(sum(c * k for c, k in zip(chances, counts, strict=True))), sum(counts) / 2 ** (n - 1))
+        for counts in changes
+    ]
 
 
-def _draw(game: Game) -> tuple[list[Share], list[float]]:
-    """Return shares and flips from orders and coalitions drawn at random, always the same ones."""
-    n, chance = len(game.players), random.Random(0)  # noqa: S311 - chance, no secret
-    decided, order, base = [0] * n, [*range(n)], game.passes([False] * n)
-    has_questions = game.has_questions()
-    for _ in range(_DRAWN if has_questions or base != game.passes([True] * n) else 0):
+def _drawn(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
+    """Draw orders and coalitions at random, always the same ones; along an order the verdict changes once at most."""
+
+    def passes(answers: Sequence[bool]) -> bool:
+        return steps.end(steps.join([end[answer] for end, answer in zip(ends, answers, strict=True)])).passed
+
+    n, chance = len(ends), random.Random(0)  # noqa: S311 - chance, no secret
+    decided, flips, order, base = [0] * n, [0] * n, [*range(n)], passes([False] * n)
+    for _ in range(_DRAWN if passes([True] * n) != base else 0):
         chance.shuffle(order)
-        if has_questions:  # the verdict may change again and again
-            answers, before = [False] * n, base
-            for player in order:
-                answers[player] = True
-                after = game.passes(answers)
-                decided[player] += after - before
-                before = after
-            continue
-        low, high, answers, good = 0, n, [False] * n, 0  # it changes once: look for the place by halves
-        while high - low > 1:
+        low, high, answers, good = 0, n, [False] * n, 0
+        while high - low > 1:  # look for the place of the change by halves
             middle = (low + high) // 2
             for player in order[min(good, middle) : max(good, middle)]:
                 answers[player] = good < middle
             good = middle
-            low, high = (low, middle) if game.passes(answers) != base else (middle, high)
+            low, high = (low, middle) if passes(answers) != base else (middle, high)
         decided[order[low]] += 1
-    flips, coalitions = [0] * n, _DRAWN // n + 1
+    coalitions = _DRAWN // n + 1
     for _ in range(coalitions):
         members = [chance.random() < 0.5 for _ in range(n)]  # noqa: PLR2004 - even chance
-        won = game.passes(members)
+        won = passes(members)
         for player in range(n):
             members[player] = not members[player]
-            flips[player] += game.passes(members) != won
+            flips[player] += passes(members) != won
             members[player] = not members[player]
-    shares = [Share(count / _DRAWN, share_interval(max(count, 0), _DRAWN)) for count in decided]
-    return shares, [flip / coalitions for flip in flips]
+    return [
+        Share(count / _DRAWN, flip / coalitions, share_interval(count, _DRAWN))
+        for count, flip in zip(decided, flips, strict=True)
+    ]

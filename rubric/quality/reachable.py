@@ -1,5 +1,5 @@
 """
-What a criterion can do at all: whether any answers of the others let it decide, and how far it moves the score.
+What a criterion can do at all: whether any answers of the others let it decide, and whether it alone fails a grade.
 
 Answers of the others include graded ones, and that they leave the mean. So this is about sums that can be reached, and
 not about chances. What all others come to is known for each criterion from those before it and those after it.
@@ -74,11 +74,6 @@ class Sums:
                 break
         return None if found is None else max(Fraction(found, self.grid), least)
 
-    def ends(self, index: int) -> tuple[Fraction, Fraction]:
-        """Return the least and the greatest sum of the others."""
-        (before, span), (after, more) = self.others[index]
-        return Fraction(before[0] + after[0], self.grid), Fraction(before[-1] + after[-1] + span + more, self.grid)
-
 
 class Reach:
     """What each criterion of a *rubric* can do: `Reach(rubric).decides(0)`."""
@@ -108,10 +103,6 @@ class Reach:
             [start if leaves else best for (_, best), leaves in zip(self._moves, self._leaves, strict=True)]
         )
 
-    @cached_property
-    def _at_worst(self) -> list[list[Move]]:
-        return self._with_others([worst for worst, _ in self._moves])
-
     def _score(self, moves: Iterable[Move]) -> float:
         """Return the score of *moves*, before any negation."""
         return float(self._combination.finish(self._steps.join(moves)[0]))
@@ -130,11 +121,7 @@ class Reach:
 
         So one that leaves the mean adds 0, and the grade passes from a sum of 0.
         """
-        return Sums.of([self._allowed(n, exact(self.rubric.threshold or 0), may_leave=True) for n in self._places])
-
-    @property
-    def _places(self) -> range:
-        return range(len(self._criteria))
+        return Sums.of([self._allowed(n) for n in range(len(self._criteria))])
 
     @cached_property
     def _always_gated(self) -> list[int]:
@@ -180,11 +167,11 @@ class Reach:
         earned = exact(criterion.weight) * exact(self.rubric.threshold or 0) if self.rules.earns(criterion) else 0
         return self.rules.value(part) - earned
 
-    def _allowed(self, index: int, threshold: Fraction, *, may_leave: bool) -> tuple[Iterable[Fraction], Fraction]:
+    def _allowed(self, index: int) -> tuple[Iterable[Fraction], Fraction]:
         """Return what the criterion can add without failing its gate, and how far above it any value is possible."""
         criterion, (worst, best) = self._criteria[index], self._ends[index]
         weight, earns, answer = exact(criterion.weight), self.rules.earns(criterion), criterion.answer
-        may_leave = may_leave and self._leaves[index]
+        may_leave, threshold = self._leaves[index], exact(self.rubric.threshold or 0)
 
         def value(contribution: float) -> Fraction:
             return weight * (exact(contribution) - threshold) if earns else -weight * (1 - exact(contribution))
@@ -203,40 +190,6 @@ class Reach:
         elif isinstance(credit := self.rubric.policy(criterion), int | float):
             found.add(value(float(credit)))
         return found, Fraction()
-
-    # -- how far it moves the score ------------------------------------------------------------------------
-
-    @cached_property
-    def _from_zero(self) -> Sums:
-        return Sums.of([self._allowed(n, Fraction(), may_leave=False) for n in self._places])
-
-    @cached_property
-    def _staying_weight(self) -> Fraction:
-        weights = (exact(one.weight) for one, leaves in zip(self._criteria, self._leaves, strict=True) if not leaves)
-        return sum(weights, Fraction())
-
-    def pull(self, index: int) -> tuple[float, float]:
-        """Return the least and the greatest change of the score between the worst and the best answer."""
-        criterion, whole = self._criteria[index], self._combination.whole
-        if not criterion.weight:
-            return 0.0, 0.0
-        (low, _), (high, _) = self._moves[index]
-        if not self._combination.is_sum:
-            rests = [self._at_worst[index], self._staying[index]]
-            changes = [self._score([*rest, (high, 0)]) - self._score([*rest, (low, 0)]) for rest in rests]
-            return min(changes), max(changes)
-        change = Fraction(high) - Fraction(low)
-        if whole == sum(exact(one.weight) for one in self._criteria):  # no penalty takes points off
-            staying = self._staying_weight + (exact(criterion.weight) if self._leaves[index] else 0)
-            return float(change / whole), float(change / staying)
-
-        def at(others: Fraction) -> Fraction:
-            cut = [min(max((others + end) / whole, Fraction()), Fraction(1)) for end in (Fraction(low), Fraction(high))]
-            return cut[1] - cut[0]
-
-        edges = (self._from_zero.above(index, least) for least in (-Fraction(low), whole - Fraction(high)))
-        points = [*self._from_zero.ends(index), *(edge for edge in edges if edge is not None)]
-        return float(min(map(at, points))), float(max(map(at, points)))
 
 
 def _is_continuous(criterion: Criterion) -> bool:

@@ -14,11 +14,10 @@ from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rubric import Choices, Criterion, DefinitionError, Levels, Rubric, ScoreRange, Unit, YesNo, ask, grade, influence
+from rubric import Choices, Criterion, DefinitionError, Levels, Rubric, ScoreRange, Unit, YesNo, ask, influence
 from rubric.quality import coalitions
-from rubric.quality import influence as module
+from rubric.results import Evidence
 from rubric.scoring.aggregation import outcome
-from rubric.testing import ScriptedModel
 from rubric.values.findings import Scored
 from tests.examples import examples
 
@@ -70,6 +69,16 @@ def rubrics(draw: st.DrawFn, depth: int = 0, most: int = 6, kinds: tuple[str, ..
     return rubric
 
 
+def finding_at(criterion: Criterion, *, best: bool) -> Scored:
+    """Return the finding of *criterion* at its best or its worst answer, with evidence where it needs some."""
+    good = best != criterion.is_unwanted
+    if isinstance(inner := criterion.answer, Rubric):
+        parts = tuple(finding_at(one, best=good != inner.negate) for one in inner.judged)
+        return Scored(criterion.id, outcome(inner, parts).worst.score, parts=parts)
+    scores = coalitions.scores_of(criterion)
+    return Scored(criterion.id, max(scores) if good else min(scores), flag=best, evidence=(Evidence("", 0, 0),))
+
+
 def subsets(n: int) -> list[tuple[int, ...]]:
     return list(product((0, 1), repeat=n))
 
@@ -95,7 +104,7 @@ def shares_and_flips(wins: dict[tuple[int, ...], bool], n: int) -> tuple[list[fl
 @given(rubrics(most=5))
 def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rubric) -> None:
     """Shares and flips equal those counted over every combination of best and worst answers."""
-    ends = [[module._finding(one, best=best) for best in (False, True)] for one in rubric.judged]
+    ends = [[finding_at(one, best=best) for best in (False, True)] for one in rubric.judged]
     n = len(ends)
     wins = {
         members: outcome(rubric, [end[bit] for end, bit in zip(ends, members, strict=True)]).passed is True
@@ -107,18 +116,6 @@ def test_influence_is_that_of_all_coalitions_by_the_rules_of_grading(rubric: Rub
     assert [one.share for one in found] == pytest.approx(shares, abs=1e-9)
     assert [one.flip for one in found] == pytest.approx(flips, abs=1e-9)
     assert all(one.decides for one, flip in zip(found, flips, strict=True) if flip)
-
-
-@examples(40)
-@given(rubrics(most=5))
-def test_leaves_and_questions_share_as_all_coalitions_of_them_say(rubric: Rubric) -> None:
-    """Parts of nested rubrics and trees get the shares of a full enumeration."""
-    game = coalitions.Game.of(rubric, nested=True)
-    n = len(game.players)
-    assume(n <= 9)
-    wins = {members: game.passes([bool(one) for one in members]) for members in subsets(n)}
-    found, _, _ = coalitions.solve(game)
-    assert [one.value for one in found] == pytest.approx(shares_and_flips(wins, n)[0], abs=1e-9)
 
 
 def test_a_gate_decides_nothing_where_another_criterion_cannot_reach_the_threshold() -> None:
@@ -136,7 +133,7 @@ def test_a_criterion_cannot_matter_only_if_no_answers_of_the_others_let_it(rubri
     every = [[Scored(one.id, score) for score in sorted(set(coalitions.scores_of(one)))] for one in rubric.judged]
     assume(math.prod(map(len, every)) <= 200)
     for index, found in enumerate(influence(rubric)):
-        ends = [module._finding(rubric.judged[index], best=best) for best in (False, True)]
+        ends = [finding_at(rubric.judged[index], best=best) for best in (False, True)]
         matters = any(
             outcome(rubric, (*others[:index], ends[0], *others[index:])).passed
             != outcome(rubric, (*others[:index], ends[1], *others[index:])).passed
@@ -224,33 +221,6 @@ def test_a_rubric_that_passes_everything_says_so() -> None:
     assert influence(Rubric("r", threshold=0).expects("a")).explain().startswith("No criterion can change the verdict")
 
 
-def test_points_that_are_cut_off_pull_less() -> None:
-    """A penalty of three points pulls a score of one point by one."""
-    rubric = Rubric("r").expects("a").penalizes("b", points=3).by_points()
-    assert influence(rubric)["b"].pull == (0.0, 1.0)
-
-
-def test_a_worst_score_is_pulled_only_from_above() -> None:
-    """Under the minimum, one criterion can lower the score to 0 or leave it."""
-    rubric = Rubric("r").expects("a").scores("b").by_worst()
-    assert influence(rubric)["a"].pull == (0.0, 1.0)
-
-
-def test_the_parts_of_a_nested_rubric_share_among_all_leaves() -> None:
-    """Two leaves inside and one outside have a third each; the inner two sum to the parts' share."""
-    inner = Rubric("inner", threshold=0.5).expects("x").expects("y")
-    found = influence(Rubric("r", threshold=0.6).includes(inner).expects("z"))
-    assert sum(part.share for part in found["inner"].parts) == pytest.approx(1 / 3)
-    assert [part.id for part in found["inner"].parts] == ["x", "y"]
-
-
-def test_the_questions_of_a_tree_share_as_well() -> None:
-    """Each question is a part, and the parts sum to 1."""
-    found = influence(Rubric.deciding(TREE))
-    assert [part.id for part in found["overall"].parts] == ["Is it polite?", "Is it warm?"]
-    assert sum(part.share for part in found["overall"].parts) == pytest.approx(1)
-
-
 def test_more_criteria_than_can_be_counted_are_drawn_and_say_so() -> None:
     """Of eighteen, orders are sampled, with an interval around each share."""
     chance = random.Random(3)
@@ -262,22 +232,6 @@ def test_more_criteria_than_can_be_counted_are_drawn_and_say_so() -> None:
         assert one.interval is not None
         assert one.interval[0] <= one.share <= one.interval[1]
         assert one.share == pytest.approx(one.weight, abs=0.03)
-
-
-def test_flips_are_those_observed_where_grades_are_given() -> None:
-    """With grades, `flip` is the share of them in which the criterion decides."""
-    rubric = Rubric("r", threshold=0.5).expects("a", weight=3).expects("b")
-    judge = ScriptedModel({"a": True, "b": True})
-    grades = [grade("text one", rubric, judge), grade("text two", rubric, judge)]
-    found = influence(rubric, grades)
-    assert (found["a"].flip, found["b"].flip, found.grades) == (1.0, 0.0, 2)
-
-
-def test_grades_of_another_rubric_are_refused() -> None:
-    """The error names the place of the grade."""
-    other = grade("text", Rubric("o").expects("something else"), ScriptedModel({"something-else": True}))
-    with pytest.raises(DefinitionError, match=r"grades\[0\]: expected grades of this rubric"):
-        influence(Rubric("r").expects("a"), [other])
 
 
 def test_influence_is_plain_data_for_json() -> None:

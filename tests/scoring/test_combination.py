@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric, influence
 from rubric.quality.coalitions import part_at
-from rubric.quality.reachable import Reach
 from rubric.scoring.aggregation import Rules
 from rubric.scoring.combination import Combination, exact
 from rubric.values.rubrics import Aggregation
@@ -64,16 +63,6 @@ def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int
             without = [pair[one] for pair, one in zip(ends, others, strict=True)]
             flips += Rules(rubric).result(with_it).passed != Rules(rubric).result(without).passed
         assert found.flip == pytest.approx(flips / 2 ** (len(criteria) - 1))
-        scores = [
-            Rules(rubric)
-            .result([pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))])
-            .score
-            - Rules(rubric)
-            .result([pair[one and at != index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))])
-            .score
-            for others in product((0, 1), repeat=len(criteria))
-        ]
-        assert Reach(rubric).pull(index) == pytest.approx((min(scores), max(scores)))
 
 
 def test_only_the_combination_tells_aggregations_apart() -> None:
