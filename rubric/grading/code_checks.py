@@ -19,7 +19,6 @@ from rubric.values.matching import misfit
 from rubric.values.requests import Failure, FailureKind
 from rubric.values.rules import RunRule, RunRules
 from rubric.values.runs import Run, State
-from rubric.values.verdicts import shown
 
 
 def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
@@ -117,8 +116,8 @@ def _ruled(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate
     if verdict.met is None:
         return _undecided(criterion, "unsupported", verdict.reason)
     met = verdict.met and not (verdict.vacuous and criterion.is_unwanted)
-    steps = [(shown(one.event), one.step) for one in verdict.breaches[:_MOST_QUOTED] if one.event]
-    evidence = tuple(Evidence(text, 0, len(text), f"step {step}") for text, step in steps)
+    steps = [one for one in verdict.breaches[:_MOST_QUOTED] if one.event]
+    evidence = tuple(Evidence(one.text, 0, len(one.text), f"step {one.step}") for one in steps)
     return Scored(criterion.id, float(met), met, verdict.reason, evidence)
 
 

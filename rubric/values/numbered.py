@@ -52,12 +52,13 @@ def _steps(events: Sequence[Event], answered: int | None = None, before: str = "
     for place, event in enumerate(events):
         step = f"{before}{place + 1}"
         is_own = bool(before) or not isinstance(event, Message) or event.role in _OWN
-        yield NumberedStep(step, event, f"[{step}] {_line(event, step, None if place != answered else OUTPUT)}", is_own)
+        yield NumberedStep(step, event, line_of(event, step, None if place != answered else OUTPUT), is_own)
         if isinstance(event, SubRun):
             yield from _steps(event.run.events, before=f"{step}.")
 
 
-def _line(event: Event, step: str, words: str | None) -> str:
+def line_of(event: Event, step: str, words: str | None = None) -> str:
+    """Return *event* as it is shown, with *words* in place of what a message says."""
     match event:
         case Message():
             names = f" {as_json(event.name)}" if event.name else ""
@@ -72,7 +73,7 @@ def _line(event: Event, step: str, words: str | None) -> str:
             text = f"sub-agent {as_json(event.agent)}{task}" + (f"\n-> {event.result}" if event.result else "")
     media = event.media if isinstance(event, Message | ToolCall) else ()
     text += "".join(f"\n{media_name(one, step, place)}" for place, one in enumerate(media, 1))
-    return _BREAK.sub(r"\g<0>    ", text)
+    return f"[{step}] " + _BREAK.sub(r"\g<0>    ", text)
 
 
 def media_name(media: Media, step: str, place: int) -> str:

@@ -14,7 +14,6 @@ those of sub-agents after the event that started them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from attrs import Attribute, evolve, field, frozen
@@ -22,17 +21,16 @@ from attrs import Attribute, evolve, field, frozen
 from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
-from rubric.internals.frozen_map import FrozenMap, freeze, thaw
+from rubric.internals.frozen_map import FrozenMap, freeze
 from rubric.internals.guided import guided_class
-from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Check
 from rubric.values.matching import check_pattern, matches, matches_name, pattern
+from rubric.values.numbered import shown_result
 from rubric.values.runs import Event, Message, Run, State, ToolCall
 from rubric.values.verdicts import Test, Verdict, both, judge
 
 _pattern = fields.optional(pattern)
 _agent = fields.optional(fields.string)
-_short = partial(shorten, limit=100)
 
 
 def _as_patterns(value: Mapping[str, str]) -> FrozenMap:
@@ -153,21 +151,15 @@ class CallMatcher(Matcher):
             _is_of(self.agent, called.agent or agent)
             and self.failed in (None, called.error != "")
             and all(name in given and given[name] == value for name, value in self.arguments.items())
-            and all(name in given and matches(one, _text(given[name])) for name, one in self.matches.items())
-            and (self.result is None or (called.result is not None and matches(self.result, _text(called.result))))
+            and all(name in given and matches(one, shown_result(given[name])) for name, one in self.matches.items())
+            and (
+                self.result is None or (called.result is not None and matches(self.result, shown_result(called.result)))
+            )
         )
 
     def kin(self) -> Test:
         named = self.agent
         return lambda event, agent: type(event) is ToolCall and (named is None or _is_of(named, event.agent or agent))
-
-    def __str__(self) -> str:
-        with_ = [f"{name} {_short(repr(thaw(value)))}" for name, value in self.arguments.items()]
-        with_ += [f"{name} like {one}" for name, one in self.matches.items()]
-        with_ += [] if self.result is None else [f"a result like {self.result}"]
-        how = {None: "", True: " that failed", False: " that did not fail"}[self.failed]
-        name = "any tool" if self.name == "*" else self.name
-        return f"call of {name}{' with ' if with_ else ''}{', '.join(with_)}{how}{_by(self.agent)}"
 
 
 @guided_class
@@ -199,10 +191,6 @@ class MessageMatcher(Matcher):
             and (self.agent is None or _is_of(self.agent, event.name or agent))
         )
 
-    def __str__(self) -> str:
-        like = "" if self.matches is None else f" like {self.matches}"
-        return f"message{'' if self.role == '*' else f' of the {self.role}'}{like}{_by(self.agent)}"
-
 
 @guided_class
 @frozen(repr=False)
@@ -215,8 +203,6 @@ class StateMatcher(Matcher):
     Args:
         name: Of the value in `State(values)`.
         value: What it is.
-        low: The least that it is.
-        high: The most that it is.
         matches: A pattern (RE2 syntax) that is found in its text, or in its JSON.
     """
 
@@ -225,8 +211,6 @@ class StateMatcher(Matcher):
 
     name: str = field(validator=fields.text)
     value: Any = field(default=..., converter=freeze)
-    low: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(-1e300, 1e300)))
-    high: float | None = field(default=None, kw_only=True, validator=fields.optional(fields.number(-1e300, 1e300)))
     matches: str | None = field(default=None, kw_only=True, validator=_pattern)
 
     def test(self) -> Test:
@@ -234,12 +218,7 @@ class StateMatcher(Matcher):
         return lambda event, agent: is_kin(event, agent) and self._holds(event.values[self.name])  # type: ignore[union-attr]
 
     def _holds(self, found: Any) -> bool:
-        if self.low is not None or self.high is not None:
-            number = fields.plain_number(found)
-            low, high = (-1e400 if self.low is None else self.low), (1e400 if self.high is None else self.high)
-            if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
-                return False
-        return self.value in (..., found) and (self.matches is None or matches(self.matches, _text(found)))
+        return self.value in (..., found) and (self.matches is None or matches(self.matches, shown_result(found)))
 
     def kin(self) -> Test:
         return lambda event, _: type(event) is State and self.name in event.values
@@ -255,25 +234,6 @@ class StateMatcher(Matcher):
     def unchanged(self) -> RunRule:
         """Return the rule that the value stays as it was."""
         return RunRule("unchanged", self)
-
-    @property
-    def is_bare(self) -> bool:
-        """True if any value is meant."""
-        return self == StateMatcher(self.name)
-
-    def __str__(self) -> str:
-        how = [] if self.value is ... else [f"of {_short(repr(thaw(self.value)))}"]
-        how += [f"{word} {limit:g}" for word, limit in (("from", self.low), ("to", self.high)) if limit is not None]
-        how += [] if self.matches is None else [f"like {self.matches}"]
-        return " ".join([f"state {self.name}", *how])
-
-
-def _by(agent: str | None) -> str:
-    return "" if agent is None else f" by {agent or 'the agent without a name'}"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else as_json(thaw(value))
 
 
 call, said, state = CallMatcher, MessageMatcher, StateMatcher
@@ -344,32 +304,19 @@ class RunRule(Check, Shown):
                 raise DefinitionError(name, f"it goes with {', '.join(kinds)}, and with no other rule: {self.kind}")
         if self.kind == "at_least" and not self.count:
             raise DefinitionError("count", "at least 0 is always so; give 1 or more")
-        if self.same and self.kind not in (*PAIRS, "at_most"):
-            raise DefinitionError("same", f"it goes with {', '.join(PAIRS)}, at_most; with {self.kind} take it out")
-        if self.within is not None and self.kind not in PAIRS:
-            raise DefinitionError("within", f"it goes with {', '.join(PAIRS)}; with {self.kind} take it out")
         for one in (self.event, self.other) if self.same else ():
             if not isinstance(one, CallMatcher | None):
                 message = f"only calls have arguments, and {one} is none; take it out, or put the value into a pattern"
                 raise DefinitionError("same", message)
-        if self.must_end and self.end is None:
-            raise DefinitionError("must_end", "there is no end; give before(event)")
         if self.same and not all(part.strip() for part in self.same.split("=", 1)):
             raise refuse("same", self.same, "the name of an argument, 'a=b' for two names, or 'arguments' for all")
-        self._check_state()
-
-    def _check_state(self) -> None:
-        if isinstance(self.event, StateMatcher):
+        is_bare = isinstance(self.event, StateMatcher) and self.event == StateMatcher(self.event.name)
+        if isinstance(self.event, StateMatcher) and is_bare and self.kind in ("first", "last", "always"):
             name = self.event.name
-            if self.event.is_bare and self.kind in ("first", "last", "always"):
-                message = f"any {name} would do; say which one: state({name!r}, 20), or state({name!r}).unchanged()"
-                raise DefinitionError("event", message)
-            if not self.event.is_bare and self.kind == "unchanged":
-                raise DefinitionError("event", f"any {name} may stay as it was; write state({name!r}).unchanged()")
-        elif self.kind == "unchanged":
-            raise DefinitionError(
-                "event", f"only a state is unchanged: state('balance').unchanged(), got {self.event!r}"
-            )
+            message = f"any {name} would do; say which one: state({name!r}, 20), or state({name!r}).unchanged()"
+            raise DefinitionError("event", message)
+        if self.kind == "unchanged" and not is_bare:
+            raise DefinitionError("event", f"write state('balance').unchanged(), without a value; got {self.event!r}")
 
     def after(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes after the first *event*; with an end, after each that begins a part."""
@@ -398,21 +345,7 @@ class RunRule(Check, Shown):
         return RunRules([self, other]) if isinstance(other, RunRule) else RunRules([self, *other.rules])
 
     def __str__(self) -> str:
-        what, other, times = str(self.event), str(self.other), f"{self.count} time{'s' * (self.count != 1)}"
-        said = {
-            "needs": f"{what} needs {other} before it",
-            "needs_one": f"{what} needs one {other} before it for itself",
-            "then": f"{what} is followed by {other}",
-            "never": f"no {what}",
-            "at_most": f"{what} at most {times}",
-            "at_least": f"{what} at least {times}",
-            "first": f"{what} first",
-            "last": f"{what} last",
-            "always": f"always {what}",
-            "unchanged": f"{what} unchanged",
-        }[self.kind]
-        end = "" if self.end is None else f" {'before' if self.must_end else 'until'} {self.end}"
-        return f"{said}{self.bond}{'' if self.start is None else f' after {self.start}'}{end}"
+        return repr(self)
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -424,13 +357,6 @@ class RunRule(Check, Shown):
     def is_conditional(self) -> bool:
         """True if it says something of each of its events, so that without any it is kept vacuously."""
         return self.kind in (*PAIRS, "at_most", "always")
-
-    @property
-    def bond(self) -> str:
-        """What both events share, in words."""
-        same = "all arguments the same" if self.same == "arguments" else f"the same {self.same}"
-        near = "" if self.within is None else f", at most {self.within} messages and calls between"
-        return (f" with {same}" if self.same else "") + near
 
     def __repr__(self) -> str:
         given = [*map(repr, filter(None, (self.other,)))] + [str(self.count)] * (self.count is not None)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, evolve, frozen
 
 from rubric.internals.containers import NoTruth
-from rubric.internals.frozen_map import thaw
-from rubric.internals.text import as_json, shorten
+from rubric.internals.text import shorten
+from rubric.values.numbered import line_of, shown_result
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
     from rubric.values.rules import RunRule
 
 Test = Callable[[Event, str], bool]
-"""Whether an event, of the agent of a name, is meant."""
+"""Whether an event of the agent with this name is meant."""
 
 Place = tuple[int, Event, str]
-"""An event with its number and the name of the agent in whose run it is."""
+"""The number of an event, it, and the name of the agent in whose run it is."""
 
 Broken = Iterator[tuple[int, str]]
 """The numbers of events that break a rule, and why."""
@@ -52,7 +52,12 @@ class Breach:
     why: str
 
     def __str__(self) -> str:
-        return f"step {self.step}, {shown(self.event)}: {self.why}" if self.event else self.why
+        return f"step {self.text}: {self.why}" if self.event else self.why
+
+    @property
+    def text(self) -> str:
+        """The step and its event, on a short line."""
+        return shorten(line_of(self.event, self.step), _LONGEST) if self.event else ""
 
 
 @frozen
@@ -84,13 +89,15 @@ def both(verdicts: Sequence[Verdict]) -> Verdict:
     return Verdict(kept, "; ".join(telling), breaches, all(one.vacuous for one in verdicts))
 
 
-def places(run: Run, numbers: Iterator[int], agent: str = "") -> Iterator[Place]:
-    """Yield each event with its number and the name of the agent in whose run it is, in the order of `Run.steps`."""
+def _places(run: Run, numbers: Iterator[int], known: dict[str, Any], agent: str = "") -> Iterator[Place]:
+    """Yield each event in the order of `Run.steps`; its states are added to those *known* when the next is read."""
     agent = run.agent or agent
     for event in run.events:
         yield next(numbers), event, agent
         if type(event) is SubRun:
-            yield from places(event.run, numbers, event.agent)
+            yield from _places(event.run, numbers, known, event.agent)
+        elif type(event) is State:
+            known |= event.values
 
 
 def is_complete(run: Run) -> bool:
@@ -98,26 +105,11 @@ def is_complete(run: Run) -> bool:
     return run.complete and all(is_complete(one.run) for one in run.events if type(one) is SubRun)
 
 
-def shown(event: Event) -> str:
-    """Return *event* on one short line."""
-    match event:
-        case ToolCall():
-            said = f"{event.name}({as_json(thaw(event.arguments)) if event.arguments else ''})"
-        case Message():
-            said = f"{event.role}: {event.content}"
-        case State():
-            said = f"state {as_json(thaw(event.values))}"
-        case SubRun():
-            said = f"run of {event.agent}"
-    return shorten(said, _LONGEST)
-
-
 def judge(rule: RunRule, run: Run, since: int) -> Verdict:
     """Return what *rule* says of *run* without its first events, so many as *since*."""
     complete, known, opened = is_complete(run), dict[str, Any](), 0
-    events = places(run, count())
-    events = _noted(events, known) if rule.states else events
-    deque(islice(events, sum(1 for _ in places(evolve(run, events=run.events[:since]), count()))), maxlen=0)
+    events, before = _places(run, count(), known), evolve(run, events=run.events[:since])
+    deque(islice(events, sum(1 for _ in before.steps())), maxlen=0)
     parts, broken, settled = list[_Part](), list[tuple[int, str]](), False
     for opened, part in enumerate(_parts(rule, events, known), 1):  # noqa: B007 - it is used below
         part.is_cut = not complete
@@ -184,14 +176,6 @@ class _Part:
             yield place
 
 
-def _noted(events: Iterator[Place], known: dict[str, Any]) -> Iterator[Place]:
-    """Yield *events*; each state is added to those *known* when the next one is read."""
-    for place in events:
-        yield place
-        if isinstance(place[1], State):
-            known |= place[1].values
-
-
 def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Iterator[_Part]:
     """Yield the parts of which *rule* speaks (Dwyer's scopes); each is read before the next begins."""
     starts, ends = (None if one is None else one.test() for one in (rule.start, rule.end))
@@ -221,7 +205,7 @@ def _counted(rule: RunRule, part: _Part) -> Broken:
             counted = counts.setdefault(key, [0])  # hashes the key once, which takes the most time
             counted[0] += 1
             if counted[0] > most:
-                yield number, f"number {counted[0]} of at most {most}{rule.bond}" if most else "it must not be"
+                yield number, f"it is number {counted[0]}" if most else "it must not be"
     if most is None and rule.count is not None:
         part.settled = part.seen >= rule.count
         if not part.settled and not part.is_cut:
@@ -256,13 +240,13 @@ def _unchanged(rule: RunRule, part: _Part) -> Broken:
             if name in part.known:
                 part.is_unrecorded = False
                 if event.values[name] != part.known[name]:
-                    yield number, f"{name} was {shorten(as_json(thaw(part.known[name])), _LONGEST)}"
+                    yield number, f"{name} was {shorten(shown_result(part.known[name]), _LONGEST)}"
 
 
 def _before(rule: RunRule, part: _Part) -> Broken:
     """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
-    latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it{rule.bond}"
+    latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
     for number, event, agent in part:
         if is_meant(event, agent):
             part.seen += 1
@@ -281,7 +265,7 @@ def _before(rule: RunRule, part: _Part) -> Broken:
 def _after(rule: RunRule, part: _Part) -> Broken:
     """Judge `then`: each waits for the next of the others."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
-    waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it{rule.bond}"
+    waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it"
     for number, event, agent in part:
         if waiting and is_other(event, agent):
             met = waiting.pop(keys[1](event), ())
@@ -308,19 +292,14 @@ _KINDS: Final[dict[str, Callable[[RunRule, _Part], Broken]]] = {
 }
 
 
-def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Key, Key]]:
+def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]]]:
     """Return whether an event is meant, whether it is the other one, and the keys by which both are the same."""
     one, _, two = rule.same.partition("=")
     return rule.event.test(), (rule.other or rule.event).test(), (_key_of(one), _key_of(two or one))
 
 
-Key = Callable[[Any], Hashable]
-
-
-def _key_of(same: str, *, named: bool = False) -> Key:
+def _key_of(same: str, *, named: bool = False) -> Callable[[Any], Hashable]:
     """Return what gives the key by which calls are the same; *named*, all arguments are so for calls of one tool."""
-    if not same:
-        return lambda _: None
-    if same != _ALL:
-        return lambda one: one.arguments.get(same, _LACKING)
-    return (lambda one: (one.name, one.arguments)) if named else lambda one: one.arguments
+    if same == _ALL:
+        return (lambda one: (one.name, one.arguments)) if named else lambda one: one.arguments
+    return (lambda one: one.arguments.get(same, _LACKING)) if same else lambda _: None

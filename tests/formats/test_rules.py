@@ -36,7 +36,7 @@ FORMS: list[tuple[str, Check]] = [
     ),
     ("{every: refund, needs_one: {call: verify, matches: {id: ^A}, result: ok}}", call("refund").needs_one(call("verify", matches={"id": "^A"}, result="ok"))),
     ("{last: {state: balance, is: 20}}", state("balance", 20).at_end()),
-    ("{always: {state: balance, low: 0, high: 50}, after: pay}", state("balance", low=0, high=50).after("pay")),
+    ("{always: {state: balance, matches: ^2}, after: pay}", state("balance", matches="^2").after("pay")),
     ("{unchanged: {state: mail}, until: {said: user}}", state("mail").unchanged().until(said("user"))),
     ("{last: {state: done, is: null}}", state("done", None).at_end()),
     ("[{never: a}, {last: b}]", call("a").never() & call("b").last()),

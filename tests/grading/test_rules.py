@@ -42,10 +42,10 @@ def test_a_broken_rule_scores_nothing_and_names_its_steps() -> None:
     result = graded(call("refund").needs("verify", same="order"))
     assert isinstance(result, Grade)
     assert (result.score, result.passed) == (0, False)
-    words = 'refund({"order": 8})'
+    words = '[4] call refund({"order": 8})'
     assert result["c"].evidence == (Evidence(words, 0, len(words), "step 4"),)
     assert result["c"].evidence[0].verified
-    assert "broken at step 4, refund" in result["c"].reason
+    assert "broken at step [4] call refund" in result["c"].reason
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_rule_that_is_kept_vacuously_says_so() -> None:
     result = graded(call("log").then("refund"))
     assert isinstance(result, Grade)
     assert result.passed
-    assert "vacuously, since there is no call of log" in result["c"].reason
+    assert "vacuously, since there is no call('log')" in result["c"].reason
 
 
 def test_what_is_unknown_is_ungraded() -> None:

@@ -69,7 +69,7 @@ def test_the_eleven_rules_tell_a_good_run_from_a_bad_one(name: str) -> None:
     assert (kept.met, kept.breaches, kept.vacuous) == (True, (), False)
     assert (broken.met, [breach.step for breach in broken.breaches]) == (False, BROKEN[name])
     for step in BROKEN[name]:
-        assert f"step {step}, " in broken.reason
+        assert f"step [{step}] " in broken.reason
 
 
 @pytest.mark.parametrize("name", ELEVEN)
@@ -168,12 +168,12 @@ def test_a_rule_whose_event_never_occurs_is_kept_vacuously_and_says_so() -> None
     """Also one whose scope never begins, or never ends where it must; an absence is not vacuous."""
     run = Run([do("a")])
     for rule, lacks in (
-        (call("b").needs("c"), "no call of b"),
-        (call("b").then("c"), "no call of b"),
-        (call("b").at_most(2), "no call of b"),
-        (call("a").never().after("b"), "no call of b"),
-        (call("a").never().before("b"), "no call of b"),
-        (call("a").at_least(2).after("a").before("b"), "no call of b"),
+        (call("b").needs("c"), "no call('b')"),
+        (call("b").then("c"), "no call('b')"),
+        (call("b").at_most(2), "no call('b')"),
+        (call("a").never().after("b"), "no call('b')"),
+        (call("a").never().before("b"), "no call('b')"),
+        (call("a").at_least(2).after("a").before("b"), "no call('b')"),
     ):
         verdict = rule.judge(run)
         assert (verdict.met, verdict.vacuous) == (True, True), rule
@@ -250,8 +250,8 @@ BALANCE = Run(
         (state("balance", 20).at_end(), True, []),
         (state("balance", 50).at_end(), False, ["3"]),
         (state("balance", 50).first(), True, []),
-        (state("balance", low=0).always(), True, []),
-        (state("balance", low=0, high=30).always(), False, ["1"]),
+        (state("balance", matches="^-").never(), True, []),
+        (state("balance", matches="^[0-3]").always(), False, ["1"]),
         (state("balance", 20).after("pay"), True, []),
         (state("balance", 30).after("pay").until("log"), False, ["3"]),
         (state("balance", 20).after("log"), None, []),
@@ -296,15 +296,13 @@ def refusals() -> list[tuple[str, Any, str]]:
         ("count", lambda: call("a").at_most(-1), "at least 0"),
         ("count", lambda: RunRule("never", call("a"), count=1), "at_most, at_least"),
         ("other", lambda: RunRule("needs", call("a")), "needs"),
-        ("same", lambda: RunRule("never", call("a"), same="x"), "take it out"),
-        ("within", lambda: RunRule("at_most", call("a"), count=1, within=2), "take it out"),
         ("same", lambda: call("a").needs(said("user"), same="x"), "only calls have arguments"),
         ("same", lambda: call("a").needs("b", same="x="), "'a=b'"),
         ("start", lambda: call("a").never().after("b").after("c"), "already"),
         ("end", lambda: call("a").never().until("b").before("c"), "already"),
         ("event", lambda: state("s").at_end(), "unchanged()"),
         ("event", lambda: state("s", 1).unchanged(), "unchanged()"),
-        ("event", lambda: RunRule("unchanged", call("a")), "only a state"),
+        ("event", lambda: RunRule("unchanged", call("a")), "without a value"),
         ("other", lambda: call("a").needs(3), r"call\(...\)"),  # type: ignore[arg-type]
         ("matches", lambda: said("user", "(?=x)"), "RE2"),
         ("matches.a", lambda: call("x", matches={"a": "("}), "RE2"),
@@ -324,5 +322,5 @@ def test_what_has_no_meaning_is_refused(field: str, make: Any, words: str) -> No
 def test_a_matcher_is_a_check_that_it_occurs() -> None:
     """`check=call("a")` is `call("a").at_least(1)`, and a criterion may leave its text out."""
     assert Criterion("Calls a", check=call("a")).answer == call("a").at_least(1)  # type: ignore[arg-type]
-    assert Criterion(check=call("a").never()).text == "no call of a"
+    assert Criterion(check=call("a").never()).text == "call('a').never()"
     assert isinstance(call("a"), Matcher)

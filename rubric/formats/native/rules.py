@@ -28,7 +28,8 @@ _MATCHERS: dict[str, Callable[[Any], Matcher]] = {
     "state": fields.reader_of(StateMatcher, {"name": "state", "value": "is"}),
 }
 _HEADS = ("every", *(kind for kind in KINDS if kind not in PAIRS))
-_SCOPE = {"after": "start", "until": "end", "before": "end"}
+_PLAIN: Data = {"count": {"type": "integer", "minimum": 0}, "within": {"type": "integer"}, "same": {"type": "string"}}
+"""The JSON Schema of the fields that are no events."""
 
 
 def _read_matcher(data: Any) -> Matcher:
@@ -44,8 +45,8 @@ def _rows(kind: str) -> dict[str, str]:
     """Return the field of each key of a rule of the *kind*."""
     head = {"every": "event", kind: "other"} if kind in PAIRS else {kind: "event"}
     head = {kind: "count", "of": "event"} if kind in COUNTS else head
-    bond = {"same": "same"} if kind in PAIRS or kind == "at_most" else {}
-    return head | bond | ({"within": "within"} if kind in PAIRS else {}) | _SCOPE
+    bond = {"same": "same", "within": "within"} if kind in PAIRS else {"same": "same"} if kind == "at_most" else {}
+    return {**head, **bond, "after": "start", "until": "end", "before": "end"}
 
 
 def _kind_of(given: Data) -> str:
@@ -70,9 +71,8 @@ def _read_rule(data: Any) -> RunRule:
                 raise fields.UnknownKeyError(key, rows)
             if rows[key] in values:
                 raise fields.WrongKeyError("", "a part ends with until, or with before, where it must end; keep one")
-            is_plain = rows[key] in ("count", "same", "within")
-            values[rows[key]] = value if is_plain else _read_matcher(value)
-    if "of" in rows and "of" not in given:
+            values[rows[key]] = value if rows[key] in _PLAIN else _read_matcher(value)
+    if "of" in rows.keys() - given.keys():
         gathering.problems.append(
             ((), DefinitionError("", f"the key 'of' is missing; write {{{kind}: 3, of: search}}"))
         )
@@ -86,16 +86,14 @@ def _read_rule(data: Any) -> RunRule:
 
 def read_rules(data: Any) -> RunRule | RunRules:
     """Return a rule, or the rules of a list."""
-    return (
-        fields.read_bare(RunRules, fields.read_all(data, "rule", _read_rule))
-        if isinstance(data, list)
-        else _read_rule(data)
-    )
+    if isinstance(data, list):
+        return fields.read_bare(RunRules, fields.read_all(data, "rule", _read_rule))
+    return _read_rule(data)
 
 
 def _rule_data(rule: RunRule) -> Data:
-    end = {"before": rule.end} if rule.must_end else {"until": rule.end}
-    given = {key: getattr(rule, name) for key, name in _rows(rule.kind).items() if name != "end"} | end
+    given = {key: getattr(rule, name) for key, name in _rows(rule.kind).items()}
+    del given["until" if rule.must_end else "before"]
     return {key: fields.write(value) for key, value in given.items() if value not in (None, "")}
 
 
@@ -106,38 +104,32 @@ def _call_data(matcher: CallMatcher) -> Any:
 
 WRITERS |= {
     CallMatcher: _call_data,
-    StateMatcher: fields.fields_of,
     MessageMatcher: lambda matcher: {"said": matcher.role, **fields.fields_of(matcher)},
+    StateMatcher: fields.fields_of,
     RunRule: lambda rule: {"run": _rule_data(rule)},
     RunRules: lambda rules: {"run": [_rule_data(rule) for rule in rules.rules]},
 }
 
 
 def rules_schema() -> Data:
-    """Return the JSON Schema of a rule, and of a list of them."""
-    pattern, number, text = {"$ref": "#/$defs/pattern"}, {"type": "number"}, {"type": "string"}
+    """Return the JSON Schema of an event, and of a rule."""
+    pattern, free = {"$ref": "#/$defs/pattern"}, {"type": "object"}
+    how: Data = {"matches": pattern, "agent": {"type": "string"}}
     patterns = {"type": "object", "additionalProperties": pattern}
-    called: Data = {"call": TEXT, "arguments": {"type": "object"}, "matches": patterns, "result": pattern}
-    matcher: Data = {
-        "anyOf": [
-            TEXT,
-            {**mapping_of((), **called, failed={"type": "boolean"}, agent=text), "minProperties": 1},
-            mapping_of(("said",), said=TEXT, matches=pattern, agent=text),
-            mapping_of(("state",), **{"state": TEXT, "is": {}, "low": number, "high": number, "matches": pattern}),
-        ]
+    called = how | {
+        "call": TEXT,
+        "arguments": free,
+        "matches": patterns,
+        "result": pattern,
+        "failed": {"type": "boolean"},
     }
-    plain: Data = {
-        "count": {"type": "integer", "minimum": 0},
-        "within": {"type": "integer", "minimum": 0},
-        "same": text,
-    }
-    rule = {
-        "anyOf": [
-            mapping_of(
-                tuple(key for key, name in _rows(kind).items() if name in ("event", "other", "count")),
-                **{key: plain.get(name, {"$ref": "#/$defs/event"}) for key, name in _rows(kind).items()},
-            )
-            for kind in KINDS
-        ]
-    }
-    return {"event": matcher, "rule": rule}
+    forms: list[Data] = [TEXT, {**mapping_of(**called), "minProperties": 1}, mapping_of(("said",), said=TEXT, **how)]
+    forms.append(mapping_of(("state",), **{"state": TEXT, "is": {}, "matches": pattern}))
+    rules = []
+    for kind in KINDS:
+        rows = _rows(kind)
+        needed = [key for key, name in rows.items() if name in ("event", "other", "count")]
+        rules.append(
+            mapping_of((*needed,), **{k: _PLAIN.get(name, {"$ref": "#/$defs/event"}) for k, name in rows.items()})
+        )
+    return {"event": {"anyOf": forms}, "rule": {"anyOf": rules}}
