@@ -12,28 +12,15 @@ import json
 import os
 import re
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from rubric import (
-    Candidate,
-    Case,
-    Criterion,
-    DefinitionError,
-    Judge,
-    Levels,
-    Message,
-    Panel,
-    Rubric,
-    Run,
-    Suite,
-    Unit,
-    YesNo,
-)
-from rubric.contrib.rewardkit_toml import as_json
+from rubric import Candidate, Case, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Suite, Unit, YesNo
 from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Loading, Notes, has, read_text, run
 from rubric.formats.images import is_image, read_image
@@ -110,12 +97,14 @@ class _Folder:
 
     def toml(self, file: Path) -> Cursor:
         """Return the root of a TOML file, whose problems are noted at its own lines."""
+        text, data = read_text(file, self.loading.root), {}
         try:
-            text = as_json(read_text(file, self.loading.root))
-        except DefinitionError as problem:
-            self.notes.error((), f"{file}: {problem.message}")
-            text = "{}"
-        return Cursor.of(self.notes.of(Cursor.parse(text, str(file)).notes.document, self.loading))
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            self.notes.error((), f"{file}: this is not TOML: {problem}")
+        document = Cursor.parse(json.dumps(data, default=str), str(file)).notes.document
+        _place(document.root, text)
+        return Cursor.of(self.notes.of(document, self.loading))
 
     def layout(self, tests: Path) -> dict[str, Any]:
         """Return how rewards are made: each node of *tests* is one if one is a folder; else they are one together."""
@@ -186,6 +175,37 @@ class _Folder:
         return {"case": id}
 
 
+_BEGINS = re.compile(r"\s*(?:(?P<open>\[\[?)\s*(?P<table>[\w.-]+)\s*\]|(?P<key>[\w-]+)\s*=)")
+_FENCE = re.compile(r'"""|' + "'''")
+
+
+def _place(root: Any, text: str) -> None:
+    """Give the nodes below *root* the lines of their tables and keys in *text*, the TOML that they were made of."""
+
+    def put(node: Any, line: int) -> None:
+        node.line, node.column = line, 1
+        for part in getattr(node, "parts", ()):
+            put(part, line)
+
+    put(root, 1)
+    table, counts, is_text = root, Counter[str](), False
+    for number, line in enumerate(text.split("\n"), 1):
+        begins = None if is_text else _BEGINS.match(line)
+        is_text ^= len(_FENCE.findall(line)) % 2 == 1
+        if begins and (name := begins["table"]):
+            counts[name] += begins["open"] == "[["
+            table, path = root, ""
+            for step in name.split("."):
+                (key, table), path = table.named[step], f"{path}.{step}".lstrip(".")
+                put(key, number if key.line == 1 else key.line)
+                if not hasattr(table, "named"):  # a list of tables
+                    table = table.parts[min(counts[path], len(table.parts)) - 1]
+            put(table, number)
+        elif begins:
+            for node in getattr(table, "named", {}).get(begins["key"], ()):
+                put(node, number)
+
+
 def _has_checks(file: Path) -> bool:
     return "rewardkit" in file.read_text("utf-8", "replace")
 
@@ -253,8 +273,6 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     options["threshold"] = bars.get(rule["aggregation"], 0.7)
     if rule["aggregation"] == "any-pass":
         scoring.warn("the grade is the mean; it may pass or fail otherwise than the reward, for which one is enough")
-    if rule["aggregation"] == "required-pass" and all(one.metadata["optional"] for one in criteria):
-        listed.error("all criteria are optional, so that none is required; let one be required")
     if (guard := _one_of(judge["guard"], "off", "flag", "penalize")) != "off":
         criteria.append(Criterion(GUARD, id="guard", weight=0, metadata={"guard": guard}))
     if judge.has("prompt_template"):
@@ -275,9 +293,7 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     values["output"] = next(filter(None, texts), "" if lacks else None)
     values["reference"] = _shown(reference, workspace).text
     if did is not None:  # its answer is the candidate, and what the agent left behind stands beside it
-        last = did.events[-1] if did.events else None
-        answer = last.content if isinstance(last, Message) and last.role == "assistant" else ""
-        values |= {"run": did, "output": answer, "context": shown.text}
+        values |= {"run": did.run, "output": did.output, "context": shown.text}
     return None if rubric is None else at.made(Case, values)
 
 
@@ -323,11 +339,11 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
     return _Shown("\n\n".join(texts), tuple(images))
 
 
-def _run(at: Cursor, workspace: Loading) -> Run | None:
+def _run(at: Cursor, workspace: Loading) -> Candidate | None:
     """Return the run in the ATIF file that the cursor names; None, with what is lacking noted, if it has none."""
     name = at.words("the path of a trajectory") or ""
     try:
-        return read_run(json.loads(text_of(located_file(name, workspace), workspace, name)), "atif")
+        return Candidate(run=read_run(json.loads(text_of(located_file(name, workspace), workspace, name)), "atif"))
     except (DefinitionError, ValueError) as problem:
         _lack(at, f"the trajectory {name}: {problem}")
         return None
@@ -404,10 +420,9 @@ def _stands_for(folder: Path) -> str:
     return "reward.toml" if any("[[criterion]]" in one.read_text("utf-8", "replace") for one in files) else ""
 
 
-def _translated(file: Path, text: str, _: Loading) -> str:
-    as_json(text)
+def _named(file: Path, text: str, loading: Loading) -> str:  # noqa: ARG001 - it is read with its places, below
     return json.dumps({"rewardkit": str(file)})
 
 
 _EVIDENCE = ((SURE, has("rewardkit", kind=str)),)
-FORMAT = Format("rewardkit", read, None, _EVIDENCE, suffixes=(".toml",), translate=_translated, folder=_stands_for)
+FORMAT = Format("rewardkit", read, None, _EVIDENCE, suffixes=(".toml",), translate=_named, folder=_stands_for)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import DefinitionError, Judge, load_suite
-from rubric.contrib.rewardkit_toml import as_json
 from rubric.errors import LoadError
 from rubric.suites import Report
 from rubric.values import Unsupported
@@ -64,9 +63,9 @@ def test_what_is_wrong_is_told_in_its_line(tmp_path: Path) -> None:
         {"a/judge.toml": first, "b/judge.toml": second, "reward.toml": "[[reward]]\nweights = { c = 1 }\n"}, tmp_path
     )
     assert "a/judge.toml:4:1: judge.timout: unknown key 'timout'; did you mean 'timeout'?" in said
-    assert any(one.startswith("a/judge.toml:15:8: criterion[1].type: ") and "'likert'" in one for one in said)
-    assert "b/judge.toml:7:10: criterion[0].weight: expected a number from 0, got -1.0" in said
-    assert any(one.startswith("b/judge.toml:15:8: criterion[2].name: ") for one in said)
+    assert any(one.startswith("a/judge.toml:15:1: criterion[1].type: ") and "'likert'" in one for one in said)
+    assert "b/judge.toml:7:1: criterion[0].weight: expected a number from 0, got -1.0" in said
+    assert any(one.startswith("b/judge.toml:15:1: criterion[2].name: ") for one in said)
     assert any(one.startswith("reward.toml:1:") and "'name' is missing" in one for one in said)
     assert any(one.startswith("reward.toml:2:") and "there are a, b" in one for one in said)
 
@@ -77,7 +76,6 @@ def test_what_is_wrong_is_told_in_its_line(tmp_path: Path) -> None:
         ({"judge.toml": "[judge\n"}, "this is not TOML"),
         ({"judge.toml": toml("a"), "reward.toml": "[scoring.checks]\n"}, "there is no checks.py"),
         ({"judge.toml": toml("a"), "judge/x.toml": toml("b")}, "are called 'judge'"),
-        ({"judge.toml": toml("a | optional = true", scoring='aggregation = "required-pass"')}, "none is required"),
         ({"judge.toml": toml("a", judge=JUDGE + 'guard = "on"\n')}, "expected off or flag or penalize"),
         ({"x/a.toml": toml("a"), "x/reward.toml": "[[reward]]\n[[reward]]\n"}, "keep one [[reward]]"),
         ({"x/a.toml": toml("a"), "reward.toml": '[[reward]]\nname = "x"\n'}, "'x' belongs to another reward"),
@@ -216,10 +214,12 @@ def test_the_command_writes_the_rewards(tmp_path: Path, monkeypatch: pytest.Monk
     assert "reward.json: nothing is written: 'style/judge' is ungraded" in done.stderr
 
 
-def test_toml_becomes_json_line_for_line() -> None:
-    """Every key stands in the line that it has in the file, whatever stands between."""
-    text = "a = 1\n\n[b]\nc = '''\nd = 1\n'''\n[[e]]\n\nf = [\n 1]\n[[e]]\nf = 2\n[g.h]\n"
-    found = as_json(text).split("\n")
-    assert json.loads("\n".join(found)) == {"a": 1, "b": {"c": "d = 1\n"}, "e": [{"f": [1]}, {"f": 2}], "g": {"h": {}}}
-    places = {key: [n for n, line in enumerate(found, 1) if f'"{key}":' in line] for key in "abcefh"}
-    assert places == {"a": [1], "b": [3], "c": [4], "e": [7], "f": [9, 12], "h": [13]}
+def test_lines_are_those_of_the_toml_whatever_stands_between(tmp_path: Path) -> None:
+    """Tables in tables, lists of tables, texts of several lines and lists over several lines."""
+    text = (
+        "[judge]\nfiles = [\n  'a',\n]\njudge = 'x'\n\n[[criterion]]\ndescription = '''\ntype = 3\n'''\n"
+        "[criterion.annotations]\ntype = 'negative'\n[[criterion]]\ndescription = 'Two'\nkind = 1\n[scoring.x]\ny = 1\n"
+    )
+    said = problems({"judge.toml": text}, tmp_path)
+    assert "judge.toml:16:1: scoring.x: unknown key 'x'" in [one.partition(";")[0] for one in said]
+    assert not any("criterion[0]" in one for one in said)

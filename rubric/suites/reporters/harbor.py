@@ -77,7 +77,7 @@ def _combined(parts: Sequence[tuple[float, float]], rule: Mapping[str, Any]) -> 
     mean = total / weight if weight else 0.0
     match rule.get("aggregation"):
         case "all-pass" | "required-pass":
-            return float(all(full))
+            return float(bool(full) and all(full))
         case "any-pass":
             return float(any(full))
         case "weighted-sum":
