@@ -221,5 +221,5 @@ def test_lines_are_those_of_the_toml_whatever_stands_between(tmp_path: Path) -> 
         "[criterion.annotations]\ntype = 'negative'\n[[criterion]]\ndescription = 'Two'\nkind = 1\n[scoring.x]\ny = 1\n"
     )
     said = problems({"judge.toml": text}, tmp_path)
-    assert "judge.toml:16:1: scoring.x: unknown key 'x'" in [one.partition(";")[0] for one in said]
+    assert "judge.toml:16:1: scoring.x: unknown key" in [one.partition(";")[0] for one in said]
     assert not any("criterion[0]" in one for one in said)
