@@ -1,4 +1,4 @@
-"""Files of deepeval, Google's ADK, MLflow, ragas and verifiers: recognised, read, located, and written natively."""
+"""Files of deepeval, Google's ADK, MLflow and verifiers: recognised, read, located, and written natively."""
 
 from __future__ import annotations
 
@@ -62,7 +62,6 @@ MLFLOW = {
         "feedback_value_type": {"type": "boolean"},
     },
 }
-RAGAS = {"rubrics": {f"score{n}_description": f"level {n}" for n in range(1, 6)}}
 VERIFIERS = {
     "criteria": [
         {"name": "cites", "text": "Cites its sources", "weight": 3},
@@ -70,7 +69,7 @@ VERIFIERS = {
     ]
 }
 ALL: dict[str, Any] = {
-    "adk": ADK, "deepeval": G_EVAL, "mlflow": MLFLOW, "ragas": RAGAS, "verifiers": VERIFIERS
+    "adk": ADK, "deepeval": G_EVAL, "mlflow": MLFLOW, "verifiers": VERIFIERS
 }  # fmt: skip
 
 
@@ -98,8 +97,6 @@ def test_a_file_is_recognised_and_comes_back_from_our_own_format(name: str) -> N
         ({"name": "polite", "guidelines": ["Is polite"]}, "mlflow"),
         ({"name": "q", "instructions": "Rate {{ outputs }}", "model": "anthropic:/claude-opus-4-1"}, "mlflow"),
         ([MLFLOW], "mlflow"),
-        (RAGAS["rubrics"], "ragas"),
-        ({"name": "harm", "definition": "Is it harmful?"}, "ragas"),
         (VERIFIERS["criteria"], "verifiers"),
         ({"criteria": [{"id": "a", "text": "b"}]}, "native"),
     ],
@@ -184,15 +181,6 @@ def test_the_kind_of_feedback_is_the_kind_of_answer(kind: object, answer: object
     assert case.rubric.criteria[0].answer == answer
 
 
-def test_samples_of_ragas_have_their_own_rubrics() -> None:
-    """Each is a case; the lowest score is 0 and the highest 1."""
-    rows = [{"user_input": "q", "response": "r", "reference": "x", **RAGAS}]
-    (case,) = loads(rows)
-    assert (case.input, case.output, case.reference) == ("q", "r", "x")
-    model = ScriptedModel({"quality": 4})
-    assert grade("r", case.rubric, Judge(model)).score == 0.75
-
-
 def test_choices_of_verifiers_are_evenly_spaced() -> None:
     """From the worst to the best; the weights are kept."""
     (case,) = loads(VERIFIERS)
@@ -208,7 +196,6 @@ def test_choices_of_verifiers_are_evenly_spaced() -> None:
         ({**G_EVAL, "rubric": [{"score_range": 4, "expected_outcome": "a"}]}, "deepeval", "rubric[0].score_range"),
         ({"nodes": {"a": {"type": "TaskNode", "instructions": "x"}}}, "deepeval", "nodes.a: a task with one child"),
         ({"name": "q", "instructions": 5}, "mlflow", "instructions: expected"),
-        ({"score1_description": "a"}, "ragas", "two scores at least"),
         ([{"name": "a", "text": "b"}, {"name": "a", "text": "c"}], "verifiers", "[1].name: the name 'a' belongs"),
         ([{"name": "a", "text": "b", "wieght": 2}], "verifiers", "[0].wieght: unknown key; did you mean 'weight'?"),
     ],

@@ -230,7 +230,6 @@ def test_a_key_of_a_field_that_agentv_passes_over_is_a_warning() -> None:
         _agentv(type="field-accuracy", fields=[{"path": "a", "mtach": "exact"}])
 
 
-RAGAS = {"score1_description": "bad", "score2_description": "so", "score3_description": "good"}
 G_EVAL = {"name": "a", "criteria": "Is it kind?", "threshold": 0.9}
 JUDGE = {"name": "a", "instructions": "Is {{ outputs }} kind?", "feedback_value_type": "float"}
 ADK = {"threshold": 0.8, "rubrics": [{"rubric_id": "a", "rubric_content": {"text_property": "Is kind"}}]}
@@ -239,10 +238,6 @@ ADK = {"threshold": 0.8, "rubrics": [{"rubric_id": "a", "rubric_content": {"text
 @pytest.mark.parametrize(
     ("form", "data", "slip"),
     [
-        ("ragas", {**RAGAS, "scor2_description": "so"}, "scor2_description"),
-        ("ragas", {**RAGAS, "score_3": "good"}, "score_3"),
-        ("ragas", {"rubrics": {**RAGAS, "score_3": "good"}, "response": "x"}, "score_3"),
-        ("ragas", {"rubrics": RAGAS, "respones": "x"}, "respones"),
         ("deepeval", {**G_EVAL, "treshold": 0.9}, "treshold"),
         ("deepeval", {**G_EVAL, "rubric": [{"score_rnage": [0, 10], "expected_outcome": "x"}]}, "score_rnage"),
         ("deepeval", {"metrcs": [], **G_EVAL}, ""),
