@@ -27,6 +27,7 @@ from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.programs.processes import CURE, ProgramError, is_allowed, run_program
 from rubric.runs import read as read_run
+from rubric.runs.formats import candidate_of_run
 from rubric.values import AnyJudge, Place, Unsupported
 
 _RULES = ("weighted-mean", "weighted-sum", "all-pass", "any-pass", "threshold", "required-pass")
@@ -343,7 +344,7 @@ def _run(at: Cursor, workspace: Loading) -> Candidate | None:
     """Return the run in the ATIF file that the cursor names; None, with what is lacking noted, if it has none."""
     name = at.words("the path of a trajectory") or ""
     try:
-        return Candidate(run=read_run(json.loads(text_of(located_file(name, workspace), workspace, name)), "atif"))
+        return candidate_of_run(read_run(json.loads(text_of(located_file(name, workspace), workspace, name)), "atif"))
     except (DefinitionError, ValueError) as problem:
         _lack(at, f"the trajectory {name}: {problem}")
         return None
