@@ -26,7 +26,7 @@ from rubric.quality.drafting import writer_of
 from rubric.quality.labelled import Sample, sample_of
 from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.trust.inference import folds_of
-from rubric.trust.labels import Labels
+from rubric.trust.labels import Labels, as_labels
 from rubric.values import AnyJudge, as_judge
 
 _FREE, _WRITTEN = ("threshold", "weights"), ("texts", "bands")
@@ -99,6 +99,9 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     baseline = start.mean(start.agreements(rubric))
     measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
     best = cross_fitting.constant(start.people, start.weights, of_verdicts=start.is_verdict)
+    if now is not rubric:  # whoever uses these labels again is told
+        used = [*rubric.provenance.get("labels", ()), as_labels(labels).digest]
+        now = evolve(now, provenance={**rubric.provenance, "labels": used})
     return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded)
 
 

@@ -18,6 +18,7 @@ from rubric import DefinitionError, Grades
 from rubric.embed import Listed, Presented, counted, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
+from rubric.trust.assumptions import of_grades, of_labels
 from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
@@ -42,6 +43,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         votes: Of a jury: how much its votes agree.
         alt_tests: With three or more raters: whether the judge may replace one.
         ratings: What the figures rest on.
+        notes: What is not as the figures assume.
         brief: Whether the tables hold the figures to look at first alone; `found.detailed` has all of them.
     """
 
@@ -57,6 +59,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     votes: tuple[Votes, ...] = ()
     alt_tests: tuple[AltTest, ...] = ()
     ratings: tuple[Ratings, ...] = field(default=(), eq=False)
+    notes: tuple[str, ...] = ()
     brief: bool = field(default=True, eq=False)
 
     @property
@@ -90,6 +93,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{len(self.unmatched)} labels match no candidate ({shown}, ...).")
         if self.unlabelled:
             lines.append(f"{self.unlabelled} candidates have no label.")
+        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
             lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: print(found.detailed).")
@@ -264,13 +268,16 @@ def agreement(
         return Agreement((), given.name, "", given.digest, votes=votes)
     other = "people"
     try:
-        ratings = matched(given, as_labels(others))
+        labels = as_labels(others)
+        ratings = matched(given, labels)
+        notes = of_labels(given, labels, ratings)
     except DefinitionError as error:
         if error.field != "labels" or not _is_grades(others):
             raise
         theirs = judged(others, "others")
         other = theirs.name if theirs.name != given.name else "the other judge"
         ratings = beside(given, theirs, other)
+        notes = [f"{one.name}: {remark}" for one in (given, theirs) for remark in of_grades(one)]
     raters = tuple(dict.fromkeys(rater for each in ratings for rater in each.raters))
     ratings.sort(key=lambda each: each.criterion != "")
     found = [agreement_of(each) for each in ratings]
@@ -290,6 +297,7 @@ def agreement(
         votes,
         tests,
         tuple(ratings),
+        notes=tuple(notes),
     )
 
 

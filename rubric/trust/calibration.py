@@ -17,6 +17,7 @@ from scipy import optimize
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields
+from rubric.trust.assumptions import of_labels
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
@@ -97,6 +98,9 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         rubric: The rubric's digest: the grades of another rubric are refused.
         judge: The judge that it was learned from.
         baseline: What it rests on, for `agreement(...).against`.
+        judges: The digests of the judges that it was learned from; empty if they are not known.
+        labels: The digest of the labels that it was learned from.
+        notes: What is not as its figures assume.
     """
 
     _truth = "its figures"
@@ -105,6 +109,9 @@ class Calibration(Presented, Listed[CriterionCalibration]):
     rubric: str
     judge: str
     baseline: Baseline = field(eq=False)
+    judges: tuple[str, ...] = ()
+    labels: str = ""
+    notes: tuple[str, ...] = field(default=(), eq=False)
 
     @property
     def sentence(self) -> str:
@@ -119,9 +126,10 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         return f"Calibrated, the judge is off by {lead.error:.3f} on {name} (RMSE, out of fold{before}), {said}."
 
     def remarks(self) -> list[str]:
-        """Which criteria the judge adds nothing to."""
+        """Which criteria the judge adds nothing to, and what is not as assumed."""
         useless = [c.id or "the score" for c in self.criteria if c.adds_nothing]
-        return [f"{', '.join(useless)}: the judge adds nothing to the mean of the labels."] if useless else []
+        lines = [f"{', '.join(useless)}: the judge adds nothing to the mean of the labels."] if useless else []
+        return [*lines, *(f"{note[0].upper()}{note[1:]}." for note in self.notes)]
 
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
@@ -132,13 +140,21 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         ]
         return [("Root mean squared error, out of fold", head, rows)]
 
-    def __call__(self, grades: Grades) -> Grades:
+    def __call__(self, grades: Grades, *, any_judge: bool = False) -> Grades:
         """
         Return *grades* with `calibrated` beside each score; the scores stay as they are.
 
+        Args:
+            any_judge: Whether grades of other judges, or of other settings, are taken; the map is not theirs.
+
         Raises:
-            DefinitionError: They are of another rubric.
+            DefinitionError: They are of another rubric, or of another judge.
         """
+        for (digest, name), count in judged(grades).judges.items() if self.judges and not any_judge else ():
+            if digest not in self.judges:
+                what = f"{name} with other settings" if name == self.judge else f"{name}, not by {self.judge}"
+                cure = "calibrate anew, or calibration(grades, any_judge=True)"
+                raise DefinitionError("grades", f"{count:,} are by {what}, whose errors this calibration knows; {cure}")
         return Grades(self._calibrated(result) for result in grades)
 
     def _calibrated(self, result: Grade | Ungraded) -> Grade | Ungraded:
@@ -156,7 +172,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         criteria = [{**asdict(c), "points": [list(p) for p in c.points]} for c in self.criteria]
-        named = {"rubric": self.rubric, "judge": self.judge}
+        named = {"rubric": self.rubric, "judge": self.judge, "judges": [*self.judges], "labels": self.labels}
         return {"kind": "calibration", "sentence": self.sentence, **named, "criteria": criteria}
 
     def dump(self, path: str | PathLike[str]) -> None:
@@ -195,7 +211,8 @@ def from_dict(data: dict[str, Any], source: str) -> Calibration:
             CriterionCalibration(**{**c, "points": tuple((float(x), float(y)) for x, y in c["points"])})
             for c in data["criteria"]
         ]
-        return Calibration(tuple(criteria), data["rubric"], data["judge"], Baseline.of(data))
+        known = tuple(data.get("judges", ())), data.get("labels", "")
+        return Calibration(tuple(criteria), data["rubric"], data["judge"], Baseline.of(data), *known)
     except (KeyError, TypeError, ValueError) as problem:
         raise DefinitionError(source, f"holds no whole calibration: {problem!r}") from None
 
@@ -217,13 +234,16 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
     given = judged(grades)
     if not given.digest:
         raise DefinitionError("grades", "are of several rubrics; calibrate those of one")
-    ratings = matched(given, as_labels(labels))
+    every = as_labels(labels)
+    ratings = matched(given, every)
     for one in ratings:
         if one.scale.kind == "option":
             raise DefinitionError("labels", f"{one.criterion!r} has options, and options have no mean")
     found = tuple(_calibration_of(one, given.scores, how) for one in ratings)
     baseline = Baseline.of_ratings(given.name, given.digest, ratings)
-    return Calibration(found, given.digest, given.name, baseline)
+    notes = tuple(of_labels(given, every, ratings, by_chance=False))
+    judges = tuple(sorted(digest for digest, _ in given.judges if digest))
+    return Calibration(found, given.digest, given.name, baseline, judges, every.digest, notes)
 
 
 def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCalibration:

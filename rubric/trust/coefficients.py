@@ -75,9 +75,12 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None) -> Statisti
     n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
     if error is None or n < 4:
         return Statistic(name, found.value, reason="too few ratings for an interval")
+    q = quantile(groups, n)
+    if error < 1e-9:  # all units are alike: as many may differ as Wilson's interval leaves open
+        half = 2 * q * q / (n + q * q)
+        return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))
     value = float(np.clip(found.value, -0.999, 0.999))
-    error = max(error, (1 - value * value) / np.sqrt(n), 1 / n) if error < 1e-9 else error
-    half = quantile(groups, n) * error / (1 - value * value)
+    half = q * error / (1 - value * value)
     low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
     return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
 

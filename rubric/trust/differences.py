@@ -18,9 +18,10 @@ from scipy import stats
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
 from rubric.suites.report import Report
+from rubric.trust.assumptions import beside_holm, of_runs
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, judged, matched
+from rubric.trust.ratings import UNIT, Judged, Scale, judged, matched
 from rubric.view.plots import forest, row_of
 
 
@@ -43,6 +44,7 @@ class CriterionDifference(NoTruth):
         mcnemar: Of verdicts: the p-value of McNemar's exact test, which takes pairs as independent.
         detectable: The smallest difference that 80 % of such comparisons find.
         error: The standard error of the difference.
+        bounds: The lowest and the highest difference that ungraded sides leave open; None without any.
         labels: The labelled pairs, where the difference is corrected.
     """
 
@@ -62,6 +64,7 @@ class CriterionDifference(NoTruth):
     detectable: float = 0.0
     error: float = 0.0
     labels: int | None = None
+    bounds: Interval | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -125,7 +128,9 @@ class Difference(Presented, Listed[CriterionDifference]):
                 more = ", ..." if len(keys) > 3 else ""
                 lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({shown}{more}).")
         if self.ungraded:
-            lines.append(f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded.")
+            said = f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded"
+            ends = self.criteria[0].bounds
+            lines.append(f"{said}." if ends is None else f"{said}: over all, it is {ends[0]:+.3f} to {ends[1]:+.3f}.")
         lead = self.criteria[0]
         if lead.detectable > 1:
             lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
@@ -190,7 +195,9 @@ def compare(
         is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
         one = _difference(name, x[both], z[both], kept, labelled, is_verdict=is_verdict)
         if one is not None:
-            found.append(one)
+            found.append(
+                evolve(one, bounds=_bounds(x, z, (UNIT if name in ("pass rate", "score") else a.columns[name][0])))
+            )
     if not found:
         raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
     own = [c for c in found if c.id not in ("pass rate", "score")]
@@ -198,9 +205,20 @@ def compare(
     found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
     graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
     notes = [f"{few}."] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
-    if a.digest != b.digest:
-        notes.append("The two runs were graded by different rubrics.")
+    notes += [f"{note[0].upper()}{note[1:]}." for note in of_runs(a, b)]
+    if word := beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05):
+        notes.append(f"{word[0].upper()}{word[1:]}.")
     return Difference(tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(notes))
+
+
+def _bounds(new: Floats, old: Floats, scale: Scale) -> Interval | None:
+    """Return the lowest and the highest mean difference that ungraded sides leave open; None if there are none."""
+    low, high = (0.0, 1.0) if scale.kind == "verdict" else (scale.low, scale.high)
+    if low is None or high is None or not (np.isnan(new) | np.isnan(old)).any():
+        return None
+    least = np.nan_to_num(new, nan=low) - np.nan_to_num(old, nan=high)
+    most = np.nan_to_num(new, nan=high) - np.nan_to_num(old, nan=low)
+    return float(least.mean()), float(most.mean())
 
 
 def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:

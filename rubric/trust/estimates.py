@@ -14,13 +14,14 @@ from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
 from rubric.embed import Presented, Statistic, Table, few_groups, fields, percent, share_interval
 from rubric.suites.report import Report
+from rubric.trust.assumptions import of_labels
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
@@ -167,7 +168,9 @@ def estimate(
     if ratings.scale.kind == "option":
         options = fields.suggest(criterion, ratings.scale.options)
         raise DefinitionError("criterion", f"{criterion!r} has options, and options have no mean{options}")
-    return estimate_of(ratings, how)
+    found = estimate_of(ratings, how)
+    notes = of_labels(given, every, [ratings], by_chance=how == "ppi", ties=False)
+    return evolve(found, notes=(*found.notes, *notes))
 
 
 def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:

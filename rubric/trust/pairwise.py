@@ -137,7 +137,7 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     categories, confusion = _confusion(one, other, scale)
     each, ceiling = _like_for_like(counted)
     constant = _constant(b, scale) if n else None
-    remarks = _remarks(other, scale, coverage, ties, groups if ratings.grouped else None)
+    remarks = _remarks(other, scale, coverage, groups if ratings.grouped else None)
     if constant is not None and scale.kind != "number":
         said = constant.name.removeprefix("always ")
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
@@ -381,13 +381,11 @@ def _few(n: int, what: str) -> list[str]:
     return [f"{n} {what}: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
 
 
-def _remarks(b: Floats, scale: Scale, coverage: float, ties: int, groups: Codes | None) -> list[str]:
+def _remarks(b: Floats, scale: Scale, coverage: float, groups: Codes | None) -> list[str]:
     n = len(b)
     remarks = _few(n, "labelled candidates")
     if coverage < 1:
         remarks.append(f"the judge gave no verdict on {1 - coverage:.0%} of the labelled candidates; they are left out")
-    if ties:
-        remarks.append(f"on {ties} candidates people are divided; they are left out")
     if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
         remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
     if groups is not None and (few := few_groups(len(np.unique(groups)))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -239,6 +239,7 @@ def _judged(results: Sequence[_Result]) -> Judged:
         count < len(results),
         digests,
         judges,
+        frozenset(digest for each in results if not isinstance(each, Record) for digest in _used(each)),
         lengths=np.array([*map(_length, results)], dtype=float),
         named=tuple(result.group for result in results),
     )
@@ -266,6 +267,13 @@ def _judge(result: _Result) -> tuple[str, str]:
         return result.judge_digest, result.judge
     judge = result.judge
     return getattr(judge, "digest", ""), judge.name if isinstance(judge, Judge) else str(judge)
+
+
+def _used(result: Grade | Ungraded) -> Iterator[str]:
+    """Yield the digests of the labels by which `align` chose the rubric, or `trusted` the cascade."""
+    yield from result.rubric.provenance.get("labels", ())
+    if chosen := getattr(getattr(result.judge, "when", None), "labels", ""):
+        yield chosen
 
 
 def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:

@@ -12,11 +12,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import TOLERANCE, Presented, Table, fields, percent
+from rubric.trust.assumptions import of_labels
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
@@ -36,10 +37,12 @@ class Unsure:
         by: `score`: how far the score is from the threshold, as a share of the room on that side. `votes`: the share of
             the votes with the verdict.
         least: The confidence that is kept; None keeps nothing.
+        labels: The digest of the labels by which it was chosen.
     """
 
     by: str
     least: float | None
+    labels: str = ""
 
     def __call__(self, result: Grade | Ungraded) -> bool:
         """Return whether the second judge is to be asked."""
@@ -81,6 +84,7 @@ class Trusted(Presented):
         kept_labels: Those among them that are kept.
         wrong: Those of the kept that differ from people's.
         needed: Where nothing can be kept: about how many labels would do; None if no verdicts are right enough.
+        notes: What is not as the figures assume.
     """
 
     _truth = ".kept"
@@ -93,6 +97,11 @@ class Trusted(Presented):
     kept_labels: int = 0
     wrong: int = 0
     needed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def remarks(self) -> list[str]:
+        """What is not as the figures assume."""
+        return [f"{note[0].upper()}{note[1:]}." for note in self.notes]
 
     @property
     def sentence(self) -> str:
@@ -154,10 +163,11 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     fields.check_number("error", error, 1e-6, 0.5)
     fields.check_number("risk", risk, 1e-9, 0.5)
     given = judged_of(grades)
-    whole = [label for label in as_labels(labels) if not label.criterion]
+    every = as_labels(labels)
+    whole = [label for label in every if not label.criterion]
     if not whole:
         raise DefinitionError("labels", "none is of the whole; leave the criterion empty: pass or fail")
-    (ratings,) = matched(given, Labels(whole, as_labels(labels).by))
+    (ratings,) = matched(given, Labels(whole, every.by))
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
     by = "votes" if any(len(result.votes) > 1 for result in grades) else "score"
@@ -165,7 +175,9 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     target, verdict = ratings.target, given.columns[""][1]
     both = ~np.isnan(target) & ~np.isnan(sure) & ~np.isnan(verdict)
     wrong = (verdict != target)[both].astype(float)
-    return _tested(sure, sure[both], wrong, by, allowed=(error, risk))
+    found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
+    notes = tuple(of_labels(given, every, [ratings]))
+    return evolve(found, when=evolve(found.when, labels=every.digest), notes=notes)
 
 
 def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:

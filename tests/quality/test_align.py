@@ -43,7 +43,8 @@ def test_a_better_threshold_is_accepted() -> None:
     assert 0.3 < (found.rubric.threshold or 0) < 0.5
     assert edit.honest > edit.before + 0.1
     assert (edit.calls, edit.missing, found.n) == (0, 0, 200)
-    assert found.rubric == RUBRIC.passing_at(found.rubric.threshold)
+    assert found.rubric.digest == RUBRIC.passing_at(found.rubric.threshold or 0).digest
+    assert list(found.rubric.provenance) == ["labels"]
     assert len(edit.proposals) > 20
     assert "agreement rises from" in found.sentence
 
@@ -148,7 +149,11 @@ def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
         RUBRIC, [evolve(one, key="", index=None) for one in failed], dict(enumerate([True, *labels.values()]))
     )
     expected = align(RUBRIC, grades, labels)
-    assert (found.n, found.ungraded, found.rubric) == (100, 1, expected.rubric)  # labels by place stay with theirs
+    assert (found.n, found.ungraded, found.rubric.digest) == (
+        100,
+        1,
+        expected.rubric.digest,
+    )  # labels by place stay with theirs
     assert "1 labelled candidate without a grade left out." in found.remarks()
     assert (expected.ungraded, expected.rubric is RUBRIC) == (0, False)
 

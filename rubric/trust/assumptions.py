@@ -1,0 +1,160 @@
+"""
+What figures assume of grades and labels, looked at in one place, where they meet.
+
+Each function returns remarks, each with the numbers that it rests on; none where all is as assumed. How often a remark
+is made, and how often for nothing, is simulated in tests/simulations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from rubric.embed import counted, percent
+from rubric.trust import coefficients as co
+from rubric.trust.inference import compact, unpaired
+from rubric.trust.labels import Labels
+from rubric.trust.ratings import Judged, Ratings
+
+_RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
+_ADVICE = "give weights, or estimate a rate with how='rogan-gladen'"
+
+
+def of_labels(
+    given: Judged, labels: Labels, ratings: Sequence[Ratings], *, by_chance: bool = True, ties: bool = True
+) -> list[str]:
+    """
+    Return what is not as figures of these grades and labels assume.
+
+    Args:
+        ratings: What was made of both.
+        by_chance: Whether the labels must be a random sample.
+        ties: Whether candidates on which people are divided are left out.
+    """
+    said = [*of_grades(given)]
+    if labels.digest in given.used:
+        said.append(f"these {len(labels):,} labels chose the rubric or the judge: their figures flatter; use others")
+    if seen := sum(one.seen for one in ratings):
+        said.append(f"{counted(seen, 'label')} left out, since the rater had seen the judge's verdict")
+    if twice := _doubled(given):
+        cure = "a label counts for each of them, as if they were independent; give candidates keys"
+        said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {cure}")
+    for one in ratings:
+        name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
+        checks = [_chosen(one, _RISK / len(ratings))] if by_chance else []
+        checks += [_weighted(one), _divided(one) if ties else "", _useless(one)]
+        said += [f"{name}{remark}" for remark in checks if remark]
+    return said
+
+
+def of_grades(given: Judged) -> list[str]:
+    """Return what is mixed up in grades: rubrics, if each has several results, and judges."""
+    said = []
+    if 1 < len(given.rubrics) <= len(given) / _PER_RUBRIC:
+        said.append(f"the grades are of {len(given.rubrics)} rubrics ({_counts(given.rubrics)}); look at each alone")
+    if len(given.judges) > 1:
+        names = {name for _, name in given.judges}
+        what = f"{len(given.judges)} judges" if len(names) > 1 else f"{len(given.judges)} settings of one judge"
+        shown = {f"{name} {digest[:6]}".strip(): count for (digest, name), count in given.judges.items()}
+        said.append(f"the grades are of {what} ({_counts(shown)}); look at each alone")
+    return said
+
+
+def of_runs(new: Judged, old: Judged) -> list[str]:
+    """Return in what two runs differ beside their outputs."""
+    said = [f"{which} run: {remark}" for which, one in (("new", new), ("old", old)) for remark in of_grades(one)]
+    if {*new.rubrics} != {*old.rubrics}:
+        said.append("the two runs were graded by different rubrics")
+    if new.judges and old.judges and {*new.judges} != {*old.judges}:
+        names = f"{new.name} and {old.name}" if new.name != old.name else f"{new.name}, with other settings"
+        said.append(f"the two runs were graded by different judges ({names}), who may make the difference")
+    return said
+
+
+def beside_holm(rows: Sequence[tuple[str, tuple[float, float], float]], risk: float) -> str:
+    """Return which intervals, of each *(id, interval, adjusted p)*, leave out 0 where p says noise, or ''."""
+    found = [id_ for id_, (low, high), p in rows if p >= risk and not low <= 0 <= high]
+    if not found:
+        return ""
+    shown = ", ".join(found[:5])
+    return f"the intervals are of each criterion alone; among {len(rows)}, chance may explain {shown} (see p)"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    most = sorted(counts.items(), key=lambda each: -each[1])
+    return ", ".join(f"{name}: {count:,}" for name, count in most[:3]) + (", ..." if len(most) > 3 else "")
+
+
+def _doubled(given: Judged) -> int:
+    """Return how many places occur more than once among candidates without keys."""
+    return 0 if any(given.keys) else len(given.places) - len({*given.places})
+
+
+def _chosen(one: Ratings, risk: float) -> str:
+    """Return a remark if what the judge says of labelled candidates differs from the others: no random sample."""
+    labelled, judge = ~np.isnan(one.target), one.judge
+    graded = ~np.isnan(judge)
+    a, b = judge[labelled & graded], judge[~labelled & graded]
+    if min(len(a), len(b)) < 2 or np.ptp(one.weights[labelled]) > 0:
+        return ""
+    if one.scale.kind == "option":  # as a verdict: the commonest option, or another
+        first = stats.mode(judge[graded]).mode
+        a, b = (a == first).astype(float), (b == first).astype(float)
+    if one.grouped:
+        among = (compact(one.groups[where & graded]) for where in (labelled, ~labelled))
+        found = unpaired(a, b, *among)
+        p = 1.0 if found is None else found.p
+    elif one.scale.kind == "number":
+        p = float(stats.mannwhitneyu(a, b).pvalue) if np.ptp(judge[graded]) > 0 else 1.0
+    else:
+        p = float(stats.fisher_exact([[a.sum(), len(a) - a.sum()], [b.sum(), len(b) - b.sum()]]).pvalue)
+    if p >= risk:
+        return ""
+    if one.scale.kind == "number":
+        said = f"the judge gives the labelled candidates {a.mean():.2f} and the others {b.mean():.2f} on average"
+    else:
+        verb = "passes" if not one.criterion else "says yes to" if one.scale.kind == "verdict" else "says the same of"
+        said = (
+            f"the judge {verb} {percent(float(a.mean()))} of the labelled and {percent(float(b.mean()))} of the others"
+        )
+    return f"{said}: the labels are no random sample (p = {p:.1g}); {_ADVICE}"
+
+
+def _weighted(one: Ratings) -> str:
+    weights = one.weights[~np.isnan(one.target)]
+    if not len(weights) or np.ptp(weights) == 0:
+        return ""
+    worth = weights.sum() ** 2 / (weights**2).sum()
+    spread = f"{len(weights):,} labels of weight {weights.min():.3g} to {weights.max():.3g}"
+    return f"figures are by weight: {spread} are worth {worth:,.0f} that count alike"
+
+
+def _divided(one: Ratings) -> str:
+    """Return on how many candidates people are divided, and how the judge sees these."""
+    tied = ~np.isnan(one.people).all(axis=1) & np.isnan(one.target)
+    said = f"on {int(tied.sum())} candidates people are divided; agreement leaves them out"
+    a, b = (one.judge[where & ~np.isnan(one.judge)] for where in (tied, ~tied & ~np.isnan(one.target)))
+    if not tied.any() or one.scale.kind != "verdict" or not len(a) or not len(b):
+        return said if tied.any() else ""
+    lean = f"{percent(float(a.mean()))} of them, and to {percent(float(b.mean()))} of the others"
+    return f"{said} (the judge says yes to {lean})"
+
+
+def _useless(one: Ratings) -> str:
+    """Return a remark where the judge tells nothing of what people say, or the opposite."""
+    both = ~np.isnan(one.target) & ~np.isnan(one.judge)
+    a, b = one.judge[both], one.target[both]
+    if len(a) < _FEW or np.ptp(b) == 0:
+        return ""
+    if np.ptp(a) == 0:
+        return f"the judge says the same of all {len(a):,} labelled candidates, so it tells nothing"
+    name, found = ("kappa", co.cohen(a, b)) if one.scale.kind == "option" else ("correlation", co.pearson(a, b))
+    figure = co.coefficient(name, found, compact(one.groups[both]) if one.grouped else None)
+    if figure.value is None or figure.interval is None or figure.interval[0] > 0:
+        return ""
+    shown = f"{name} {figure.value:.2f}, {figure.interval[0]:.2f} to {figure.interval[1]:.2f}"
+    if figure.interval[1] < 0:
+        return f"the judge says the opposite of people ({shown}): is the criterion meant the other way round?"
+    return f"no agreement with people beyond chance is shown ({shown}): the judge may be of no use"

@@ -1,0 +1,186 @@
+"""What figures assume of grades and labels: each remark is made where it should be, and none on clean data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from rubric import Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
+from rubric.quality import align
+from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
+from tests.recorded import grades, result
+
+GOOD = Rubric("answers").expects("Good", id="good")
+CHANCE = np.random.default_rng(1)
+TRUTH = CHANCE.random(600) < 0.8
+SAID = np.where(TRUTH, CHANCE.random(600) < 0.9, CHANCE.random(600) >= 0.8)
+GRADES = grades(GOOD, {n: {"good": bool(said)} for n, said in enumerate(SAID)})
+RANDOM = [int(n) for n in CHANCE.choice(600, 120, replace=False)]
+
+
+def labels_of(places: Any, **more: Any) -> Labels:
+    """Return labels of the candidates at *places*, on the whole."""
+    return Labels([Label(str(n), bool(TRUTH[n]), **more) for n in places])
+
+
+LABELS = labels_of(RANDOM)
+ANOTHER = Judge("openai/gpt-5-mini")
+
+
+def by(judge: Judge, rubric: Rubric = GOOD, places: Any = range(600)) -> Grades:
+    return Grades(result(rubric, {"good": bool(SAID[n])}, str(n), judge=judge) for n in places)
+
+
+def test_clean_data_have_no_remark() -> None:
+    """A random sample, one rubric, one judge, fresh labels: nothing is said of assumptions."""
+    assert agreement(GRADES, LABELS).notes == ()
+    assert estimate(GRADES, LABELS).notes == ()
+    assert trusted(GRADES, LABELS, 0.2).notes == ()
+    assert calibrate(GRADES, LABELS).notes == ()
+    assert compare(GRADES, GRADES).notes == ()
+    assert compare(GRADES, GRADES)["pass rate"].bounds is None
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        [n for n in range(600) if not SAID[n]][:100],  # all that the judge fails, first
+        [n for n in range(600) if not TRUTH[n]][:70] + [n for n in range(600) if TRUTH[n]][:50],  # complaints
+    ],
+)
+def test_labels_that_were_chosen_are_told_apart_from_a_random_sample(chosen: list[int]) -> None:
+    """By the judge's own verdicts; with weights, and by Rogan and Gladen's estimate, nothing is said."""
+    for found in (agreement(GRADES, labels_of(chosen)), estimate(GRADES, labels_of(chosen))):
+        (note,) = (note for note in found.notes if "random sample" in note)
+        assert re.search(r"the judge passes \d+ % of the labelled and \d+ % of the others", note)
+        assert "give weights, or estimate a rate with how='rogan-gladen'" in note
+    assert "random sample" not in str(estimate(GRADES, labels_of(chosen), how="rogan-gladen").notes)
+    weighted = Labels([evolve(row, weight=1.0 + n % 2) for n, row in enumerate(labels_of(chosen))])
+    assert "random sample" not in str(estimate(GRADES, weighted).notes)
+
+
+def test_chosen_numbers_options_and_groups_are_told_too() -> None:
+    """Numbers by their ranks, options by the commonest, groups as single draws."""
+    shades = Rubric().rates("Clear", {1: "no", 5: "yes"}, id="x").chooses("Tone", {"warm": 1, "cold": 0}, id="y")
+    said = {n: {"x": 1 + n % 5, "y": "warm" if n % 5 > 1 else "cold"} for n in range(200)}
+    low = {n: {"x": 1 + n % 5, "y": "warm" if n % 5 > 1 else "cold"} for n in said if n % 5 < 2}
+    notes = str(agreement(grades(shades, said), Labels(low)).notes)
+    assert "x: the judge gives the labelled candidates 1.50 and the others 4.00 on average" in notes
+    assert "y: the judge says the same of" in notes
+    every = {n: {"x": 1 + n % 5, "y": "warm" if n % 5 > 1 else "cold"} for n in range(0, 200, 3)}
+    assert agreement(grades(shades, said), Labels(every)).notes == ()
+    alike = {n: {"good": n // 20 % 2 == 0} for n in range(200)}  # ten prompts, whose answers are all alike
+    given, groups = {n: alike[n] for n in range(60)}, {n: n // 20 for n in alike}
+    assert agreement(grades(GOOD, alike, groups), Labels(given)).notes == ()
+
+
+def test_rubrics_and_judges_that_are_mixed_up_are_told() -> None:
+    """Of grades in one list, and of two runs that are compared."""
+    other = GOOD.passing_at(0.9)
+    mixed = Grades([*by(Judge("offline"), GOOD, range(300)), *by(ANOTHER, other, range(300, 600))])
+    for found in (agreement(mixed, LABELS), estimate(mixed, LABELS), trusted(mixed, LABELS, 0.2)):
+        assert "the grades are of 2 rubrics" in found.notes[0]
+        assert "2 judges (offline" in found.notes[1]
+    warm = by(evolve(ANOTHER, temperature=0.7))
+    notes = str(compare(by(ANOTHER), GRADES).notes)
+    assert "different judges (openai/gpt-5-mini and offline), who may make the difference" in notes
+    assert "with other settings" in str(compare(by(ANOTHER), warm).notes)
+    assert "different rubrics" in str(compare(by(ANOTHER, other), by(ANOTHER)).notes)
+
+
+def test_a_calibration_is_of_its_judge(tmp_path: Path) -> None:
+    """Grades of another judge are refused, also after reading it from a file; the error has the way round."""
+    calibrate(by(ANOTHER), LABELS).dump(tmp_path / "c.yaml")
+    for found in (calibrate(by(ANOTHER), LABELS), Calibration.load(tmp_path / "c.yaml")):
+        assert len(found(by(ANOTHER))) == 600
+        with pytest.raises(DefinitionError, match=r"600 are by offline, not by openai.* any_judge=True\)"):
+            found(GRADES)
+        with pytest.raises(DefinitionError, match="with other settings"):
+            found(by(evolve(ANOTHER, temperature=0.7)))
+        assert found(GRADES, any_judge=True)[0].calibrated
+
+
+def test_raters_who_differ_are_told_with_the_way_the_judge_leans() -> None:
+    """The count, and what the judge says of these candidates; an estimate takes the mean of their votes."""
+    two = {n: {"good": [bool(TRUTH[n]), bool(TRUTH[n]) ^ (n % 10 == 0)]} for n in RANDOM}
+    ties = sum(n % 10 == 0 for n in RANDOM)
+    (note,) = agreement(GRADES, Labels(two)).notes
+    assert note.startswith(f"on {ties} candidates people are divided; agreement leaves them out (the judge says yes to")
+    assert estimate(GRADES, Labels(two), criterion="good").notes == ()
+
+
+def test_labels_that_chose_a_rubric_or_a_cascade_flatter_it() -> None:
+    """Their digest goes with the rubric that `align` made, and with the rule of `trusted`."""
+    scored = Rubric("s", threshold=0.9).scores("Good", id="good")
+    said = {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)}
+    made = align(scored, grades(scored, said), LABELS, edits=["threshold"])
+    assert made.rubric.provenance["labels"] == (LABELS.digest,)
+    fresh = labels_of([n for n in range(600) if n not in RANDOM][:100])
+    again = grades(made.rubric, said)
+    assert "120 labels chose the rubric or the judge" in agreement(again, LABELS).notes[0]
+    assert agreement(again, fresh).notes == ()
+    sure = trusted(GRADES, LABELS, 0.3).when
+    one = evolve(GRADES[0], judge=Cascade("offline", "offline", when=sure))
+    assert "chose the rubric or the judge" in str(estimate(Grades([one, *GRADES[1:]]), LABELS).notes)
+
+
+def test_labels_that_saw_the_verdict_are_counted() -> None:
+    """Thirty of them are left out."""
+    rows = [evolve(row, judge_seen=n < 30) for n, row in enumerate(LABELS)]
+    assert "30 labels left out, since the rater had seen the judge's verdict" in agreement(GRADES, Labels(rows)).notes
+
+
+def test_two_results_of_one_place_are_told() -> None:
+    """Two runs without keys in one list: a label counts twice; with keys they are a group."""
+    runs = [grade_many(["thanks", "no"] * 20, "thanks", "offline").collect() for _ in range(2)]
+    labels = Labels({n: n % 2 == 0 for n in range(30)})
+    (note,) = agreement(Grades([*runs[0], *runs[1]]), labels).notes
+    assert "40 places of candidates have two results or more" in note
+    assert agreement(runs[0], labels).notes == ()
+
+
+def test_a_useless_and_an_inverted_judge_are_called_so() -> None:
+    """With the figure that says so."""
+    opposite = grades(GOOD, {n: {"good": not said} for n, said in enumerate(SAID)})
+    for found in (estimate(opposite, LABELS), agreement(opposite, LABELS), trusted(opposite, LABELS, 0.2)):
+        assert "the judge says the opposite of people (correlation -0." in str(found.notes)
+    chance = np.random.default_rng(3).random(600) < 0.8
+    useless = grades(GOOD, {n: {"good": bool(said)} for n, said in enumerate(chance)})
+    assert "no agreement with people beyond chance is shown" in str(estimate(useless, LABELS).notes)
+    same = grades(GOOD, {n: {"good": True} for n in range(600)})
+    assert "the judge says the same of all 120 labelled candidates" in str(agreement(same, LABELS).notes)
+
+
+def test_weights_are_told_with_what_labels_are_worth() -> None:
+    """Half of them count thrice."""
+    rows = [evolve(row, weight=1.0 + 2 * (n % 2)) for n, row in enumerate(LABELS)]
+    assert "figures are by weight: 120 labels of weight 1 to 3 are worth 96 that count alike" in str(
+        agreement(GRADES, Labels(rows)).notes
+    )
+
+
+def test_ungraded_pairs_leave_a_difference_open() -> None:
+    """The bounds stand in the remark, and cover what the missing side could have been."""
+    failing = {n: {"good": None if n < 60 else bool(said)} for n, said in enumerate(SAID)}
+    found = compare(grades(GOOD, failing), GRADES)
+    low, high = found["pass rate"].bounds or (0, 0)
+    assert (low, high) == pytest.approx((-SAID[:60].mean() / 10, 1 / 10 - SAID[:60].mean() / 10))
+    assert f"over all, it is {low:+.3f} to {high:+.3f}." in str(found)
+
+
+def test_an_interval_beside_holm_has_a_word() -> None:
+    """One of twelve criteria moved by as much as one in twenty does: its interval leaves out 0, its p does not."""
+    many = Rubric("many")
+    for n in range(12):
+        many = many.expects(f"Good {n}", id=f"c{n}")
+    old = {k: {f"c{n}": True for n in range(12)} for k in range(100)}
+    new = {k: {f"c{n}": not (n == 0 and k < 8) for n in range(12)} for k in range(100)}
+    found = compare(grades(many, new), grades(many, old))
+    assert found["c0"].interval[1] < 0
+    assert found["c0"].adjusted > 0.05
+    assert any("among 12, chance may explain c0 (see p)" in note for note in found.notes)
