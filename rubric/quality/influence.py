@@ -110,15 +110,6 @@ class Influences(Presented, Listed[Influence]):
             "criteria": [asdict(one) for one in self],
         }
 
-    def plot(self) -> Any:
-        """Return the share of each criterion in the decisions beside that in the weights as an Altair chart."""
-        from rubric.view.plots import bars  # noqa: PLC0415 - charts need an extra
-
-        of = {"decisions": [one.share for one in self], "weight": [one.weight for one in self]}
-        ids = [one.id for one in self]
-        rows = [{"name": id_, "which": w, "value": v} for w in of for id_, v in zip(ids, of[w], strict=True)]
-        return bars(rows, "share", self.sentence)
-
 
 def influence(rubric: Rubric | str) -> Influences:
     """

@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
@@ -128,18 +128,6 @@ class Items(Presented, Listed[Item]):
         }
         kept = {name: said for name, said in columns.items() if name in ("criterion", "n") or {*said} != {"–"}}
         return [("", tuple(kept), [*zip(*kept.values(), strict=True)])]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name != "baseline")
-        return {"kind": "items", "sentence": self.sentence, **kept}
-
-    def plot(self) -> Any:
-        """Return the mean of each criterion with its interval as an Altair chart."""
-        from rubric.view.plots import forest, row_of  # noqa: PLC0415 - charts need an extra
-
-        rows = [row_of(item.id, item.mean.value, item.mean.interval) for item in self]
-        return forest(rows, "mean contribution", self.sentence)
 
     def against(self, old: Items, *, risk: float = 0.05) -> Drift:
         """

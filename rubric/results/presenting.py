@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
+
+from attrs import asdict
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.notebooks import as_html
@@ -31,7 +33,9 @@ class Presented(NoTruth):
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """Return its fields as plain JSON-able data, beside the sentence and the remarks."""
+        kept = asdict(cast("Any", self), filter=lambda attribute, _: attribute.eq is True)
+        return {"kind": type(self).__name__.lower(), "sentence": self.sentence, **kept, "remarks": [*self.remarks()]}
 
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__}: {self.sentence}>")[0]

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, Presented, counted, percent
@@ -148,11 +148,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             head = ("criterion", "n", "flip rate", "ICC(1)", "alpha", "votes for reliability .9")
             out.append(("The votes of the jury", head, [tuple(map(str, line)) for line in lines]))
         return out
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain JSON-able data."""
-        kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name != "ratings")
-        return {"kind": "agreement", "sentence": self.sentence, **kept, "remarks": self.remarks()}
 
     def plot(self) -> Any:
         """Return the confusion of each criterion, or judge against people for numbers, as an Altair chart."""

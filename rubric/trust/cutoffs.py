@@ -9,13 +9,13 @@ by thresholds that were chosen without them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
@@ -101,12 +101,6 @@ class Choice(Presented):
         """The figures."""
         return [(f"Chosen for {self.aim}", ("figure", "value"), [(one.name, str(one)) for one in self.statistics])]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        figures = {one.name: {"value": one.value, "interval": one.interval} for one in self.statistics}
-        told = {"threshold": self.threshold, "aim": self.aim, "n": self.n, "apparent": self.apparent, "now": self.now}
-        return {"kind": "threshold", "sentence": self.sentence, **told, "statistics": figures}
-
 
 @frozen(repr=False)
 class Thresholds(Presented, Listed[Point]):
@@ -163,11 +157,6 @@ class Thresholds(Presented, Listed[Point]):
             for p in (self.points[place] for place in places)
         ]
         return [("", ("pass from", "agreement", "TPR", "TNR", "pass rate of all"), rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        points = [asdict(point) for point in self.points]
-        return {"kind": "thresholds", "sentence": self.sentence, "n": self.n, "now": self.now, "points": points}
 
     def plot(self) -> Any:
         """Return the curves over the threshold, with the best one for agreement as a line, as an Altair chart."""
@@ -298,19 +287,15 @@ class _Sample:
         no, yes = rates_of(said, self.people, ("no", "yes"), groups)
         statistics = [
             share("agreement", (said == self.people).astype(float), groups),
-            _named("TPR", yes.recall),
-            _named("TNR", no.recall),
+            evolve(yes.recall, name="TPR"),
+            evolve(no.recall, name="TNR"),
             balanced((no, yes), said, self.people, groups),
             Statistic("pass rate", float(rates[chosen])),
         ]
-        share_of: Callable[[Floats], float] = lambda row: float(np.average(row, weights=self.weights))  # noqa: E731
-        now = self.now, share_of(self.passing(np.array([self.now]), self.reach)[0] == self.people)
+        as_it_is = self.passing(np.array([self.now]), self.reach)[0] == self.people
+        now, apparent = (float(np.average(row, weights=self.weights)) for row in (as_it_is, right[chosen]))
         of = f"{aim} at {at:g}" if at else aim
-        return Choice(float(cuts[chosen]), of, tuple(statistics), share_of(right[chosen]), now, len(self.people))
-
-
-def _named(name: str, statistic: Statistic) -> Statistic:
-    return Statistic(name, statistic.value, statistic.interval, statistic.reason)
+        return Choice(float(cuts[chosen]), of, tuple(statistics), apparent, (self.now, now), len(self.people))
 
 
 def _between(low: float, high: float) -> float:

@@ -9,18 +9,15 @@ A. Angelopoulos, J. Duchi and T. Zrnic, arXiv 2311.01453); the cheapest n and N 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any
 
-from attrs import asdict, frozen
+from attrs import frozen
 
 from rubric import Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, fields, share_interval
 from rubric.trust.ratings import judged
 
 _Z = NormalDist().inv_cdf(0.975)
-_MOST = 10_000_000
 
 
 @frozen
@@ -86,20 +83,10 @@ class LabelPlan(Presented, Listed[Need]):
     def tables(self) -> list[Table]:
         """Each figure in a row."""
         rows: list[tuple[object, ...]] = [
-            (
-                one.id,
-                "none is enough" if one.labels is None else f"{one.labels:,}",
-                f"{one.graded:,}",
-                "–" if one.cost is None else f"{one.cost:,.2f}",
-                one.why,
-            )
-            for one in self.needs
+            (n.id, n.labels or "none is enough", n.graded, "–" if n.cost is None else f"{n.cost:,.2f}", n.why)
+            for n in self.needs
         ]
         return [("", ("figure", "labels", "graded", "cost", "since"), rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        return {"kind": "label plan", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
 
 
 def plan_labels(
@@ -140,31 +127,31 @@ def plan_labels(
         cost = None if labels is None else labels * label_price + calls * call_price
         return Need(id, labels, max(graded, there), cost if label_price or call_price else None, why)
 
-    of_class = _least(lambda n: _width_of(agreement, n), width)
+    of_class = _least(agreement, width)
     needs = [need("agreement", of_class, of_class, "a share, by Wilson's interval")]
     for name, part, what in (("TPR", share, "pass"), ("TNR", 1 - share, "fail")):
         whole = math.ceil(of_class / part)
         needs.append(need(name, whole, whole, f"{of_class:,} that people {what}, {part:.0%} of a random sample"))
-    alone = _least(lambda n: _width_of(share, n), width)
+    alone = _least(share, width)
     needs.append(need("rate, labels alone", alone, alone, "the judge is not used"))
     labels, graded, r = _corrected(width, share, agreement, there, (label_price, call_price))
     why = f"the judge's verdicts correlate with those of people at {r:.2f}"
     return LabelPlan((*needs, need("rate, corrected", labels, graded, why)), width, share, agreement)
 
 
-def _width_of(share: float, n: int) -> float:
-    low, high = share_interval(round(share * n), n) or (0.0, 1.0)
-    return high - low
+def _least(share: float, width: float) -> int:
+    """Return the least number whose interval of *share* is no wider than *width*, by doubling and halves."""
 
+    def fits(n: int) -> bool:
+        low, high = share_interval(round(share * n), n) or (0.0, 1.0)
+        return high - low <= width
 
-def _least(width_of: Callable[[int], float], width: float) -> int:
-    """Return the least number whose interval is no wider than *width*, by doubling and halves."""
     low, high = 1, 2
-    while width_of(high) > width and high < _MOST:
+    while not fits(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if width_of(middle) <= width else (middle, high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
     return high
 
 

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
@@ -35,7 +35,7 @@ class Slice(NoTruth):
         n: How many there are.
         agreement: How often the judge says what people say.
         error: The mean of what the judge says less what people say; of options the share of other options.
-        difference: The error less that of all others, with its interval; None with too few on a side.
+        difference: The error less that of all others, with its interval; without a value below 8 on a side.
         p: The chance of such a difference, or a larger one, if there is none; Holm's over all slices.
     """
 
@@ -45,13 +45,20 @@ class Slice(NoTruth):
     n: int
     agreement: Statistic
     error: float
-    difference: Statistic | None
+    difference: Statistic
     p: float
 
     @property
     def shown(self) -> bool:
         """True if chance does not explain the difference."""
         return self.p <= _ALARM
+
+    def sentence(self, kind: str) -> str:
+        """Describe the difference."""
+        value, (low, high) = self.difference.value or 0.0, self.difference.interval or (np.nan, np.nan)
+        how = ("errs less often", "errs more often") if kind == "option" else ("is harder", "is milder")
+        low, high = (low, high) if value > 0 else (-high, -low)
+        return f"{how[value > 0]} on {self.id} answers than on the others by {abs(value):.2f} ({low:.2f} to {high:.2f})"
 
 
 @frozen(repr=False)
@@ -62,7 +69,7 @@ class Slices(Presented, Listed[Slice]):
     Args:
         slices: Each one.
         criterion: The criterion; empty for the whole.
-        kind: `verdict`, `number` or `option`.
+        scale: `verdict`, `number` or `option`.
         left: Labelled candidates that are in no slice, such as those without a group.
     """
 
@@ -71,57 +78,29 @@ class Slices(Presented, Listed[Slice]):
 
     slices: tuple[Slice, ...]
     criterion: str
-    kind: str
+    scale: str
     left: int = 0
 
     @property
     def sentence(self) -> str:
         """The slices whose errors differ."""
         shown = [one for one in self.slices if one.shown]
-        if self.kind != "option" and len(self.slices) == 2:
-            shown = [one for one in shown if ((one.difference and one.difference.value) or 0) < 0]
-        told = [f"{self._how(one)} on {one.id} answers than on the others by {_size(one)}" for one in shown]
+        if len(self.slices) == 2:
+            shown = [one for one in shown if ((one.difference.value or 0) < 0) != (self.scale == "option")]
         n = sum(one.n for one in self.slices)
         none = f"No difference in the judge's errors is shown between {len(self.slices)} slices of {n:,} labels."
-        return f"Beside people, the judge {'; '.join(told)}." if told else none
-
-    def _how(self, one: Slice) -> str:
-        if self.kind == "option":
-            return "errs more often" if ((one.difference and one.difference.value) or 0) > 0 else "errs less often"
-        return "is harder" if ((one.difference and one.difference.value) or 0) < 0 else "is milder"
+        return f"Beside people, the judge {'; '.join(one.sentence(self.scale) for one in shown)}." if shown else none
 
     def remarks(self) -> list[str]:
         """What to know before a figure is trusted."""
-        few = [one.id for one in self.slices if one.difference is None]
-        told = [f"too few labels for a difference: {', '.join(few)}"] if few else []
-        return told + ([f"{self.left} labelled candidates are in no slice"] if self.left else [])
+        return [f"{self.left} labelled candidates are in no slice"] if self.left else []
 
     def tables(self) -> list[Table]:
         """Each slice in a row."""
         rows: list[tuple[object, ...]] = [
-            (
-                one.id,
-                one.n,
-                str(one.agreement),
-                f"{one.error:+.3f}",
-                "–" if one.difference is None else str(one.difference),
-                one.p,
-            )
-            for one in self.slices
+            (s.id, s.n, str(s.agreement), f"{s.error:+.3f}", str(s.difference), s.p) for s in self.slices
         ]
         return [("", ("answers", "n", "agreement", "error", "error less that of the others", "p (Holm)"), rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        return {"kind": "slices", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
-
-
-def _size(one: Slice) -> str:
-    assert one.difference is not None  # noqa: S101 - it is shown
-    low, high = one.difference.interval or (np.nan, np.nan)
-    value = one.difference.value or 0.0
-    low, high = (low, high) if value > 0 else (-high, -low)
-    return f"{abs(value):.2f} ({low:.2f} to {high:.2f})"
 
 
 def errors_by(
@@ -190,8 +169,8 @@ def _slice(
     found: Contrast | None = None
     if min(one.sum(), others.sum()) >= _FEW:
         found = unpaired(errors[one], errors[others], *among)
-    difference = None if found is None else Statistic("difference", found.value, found.interval)
+    difference = Statistic("difference", None, reason="too few labels")
+    if found is not None:
+        difference = Statistic("difference", found.value, found.interval)
     agreement = share("agreement", right[one], among[0])
-    return Slice(
-        name, int(one.sum()), agreement, float(errors[one].mean()), difference, 1.0 if found is None else found.p
-    )
+    return Slice(name, int(one.sum()), agreement, float(errors[one].mean()), difference, found.p if found else 1.0)

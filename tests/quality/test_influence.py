@@ -239,9 +239,3 @@ def test_influence_is_plain_data_for_json() -> None:
     data = json.loads(json.dumps(influence(_five()).to_dict()))
     assert data["sentence"] == "Passes if any 3 of 5 hold."
     assert [one["share"] for one in data["criteria"]] == pytest.approx([0.2] * 5)
-
-
-def test_influence_is_plotted() -> None:
-    """The chart shows decisions beside weights."""
-    drawn = influence(Rubric("r").requires("A", id="a").expects("B", id="b")).plot().to_dict()
-    assert {row["which"] for row in drawn["data"]["values"]} == {"decisions", "weight"}

@@ -141,7 +141,6 @@ def test_items_show_themselves() -> None:
     assert "| b |" in found._repr_markdown_()
     assert "shown not to" in found._repr_html_()
     assert found.to_dict()["items"][1]["dead"] is True
-    assert len(found.plot().to_dict()["layer"]) == 2
 
 
 def test_a_criterion_that_does_not_apply_is_missing() -> None:
