@@ -15,15 +15,14 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from rubric.internals.secrets import MASK, moved, redact
-from rubric.internals.text import visible
 from rubric.values.findings import Evidence
-from rubric.values.runs import Message
 
 _ESCAPE = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
 _PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛", "'") | dict.fromkeys("“”„«»", '"') | dict.fromkeys("–—‐‑", "-"))
@@ -68,18 +67,28 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
     return Evidence(text[start:end], start, end, where)
 
 
-def own_part(run: str, messages: Iterable[Message]) -> str:
+def quote_step(words: str, run: str, places: Sequence[tuple[str, int, int]]) -> Evidence | None:
     """
-    Return *run*, which begins with *messages* as they are shown, with blanks for what others than the candidate said.
+    Return the span that *words* quote within one step of *run*, with offsets in it, or None if there is none.
 
-    Its own are the answers of the assistant, its calls of tools with what they returned, and its changes to files.
+    Args:
+        places: The parts of *run* that are the candidate's own: what others said is no evidence of what it did.
     """
-    lines = list[str]()
-    for message in messages:
-        shown = visible(f"{message.role}: {message.content}")[0]
-        lines.append(shown if message.role == "assistant" else "\uffff".ljust(len(shown)))  # no quote goes over it
-    own = "\n".join(lines)
-    return own + run[len(own) :]
+    found = quote(words, _own_part(run, tuple(places)), "run")
+    if found is None or found.start is None or found.end is None:
+        return None
+    step, start, _ = places[bisect_right(places, found.start, key=itemgetter(1)) - 1]
+    return evolve(found, start=found.start - start, end=found.end - start, where=f"step {step}" if step else "run")
+
+
+@lru_cache(maxsize=4)
+def _own_part(run: str, places: tuple[tuple[str, int, int], ...]) -> str:
+    """Return *run* with blanks around its *places*, so that no quote goes over the end of one."""
+    parts, at = list[str](), 0
+    for _, start, end in places:
+        parts += ["\uffff" * (start - at), run[start:end]]
+        at = end
+    return "".join(parts)
 
 
 def occurs_in(words: str, text: str) -> bool:

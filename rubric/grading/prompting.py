@@ -9,16 +9,19 @@ that answer one task share its part too, since a mark depends on nothing that fo
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from itertools import pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING, cast
 
 from attrs import field, frozen
 
 from rubric.grading.reply_parser import shape_of
 from rubric.grading.response_format import Form
-from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence
@@ -29,9 +32,10 @@ from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.images import image_lines
 from rubric.values.judges import Judge
+from rubric.values.numbered import NumberedStep, call_text, numbered
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
-from rubric.values.runs import ToolCall
+from rubric.values.run_parts import RunPart
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -87,7 +91,8 @@ class SharedPrompt:
         shared: The first part of the user message.
         sections: The parts of the candidate by title, as they are shown.
         variables: The candidate's variables, as they are shown.
-        run: Conversation, tool calls and file changes, as they are shown.
+        run: Its steps and file changes, as they are shown.
+        places: The parts of *run* that are the candidate's own: the step, where it starts and where it ends.
         warnings: What a user should know of the candidate's texts.
         cuts: The places in *shared* up to which candidates may be the same that differ in what follows.
         digest: A hash of all that is shown; copied, and fed the rest of an ask, it gives the nonce.
@@ -100,14 +105,15 @@ class SharedPrompt:
     sections: Mapping[str, str]
     variables: Mapping[str, str]
     run: str
+    places: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
     cuts: tuple[int, ...]
     digest: _Hash = field(repr=False)
 
 
-_RUN = ("conversation", "tool calls", "file changes", "files")
-_BLOCKS = (("task", "images", "reference answer", "context"), _RUN, ("candidate",))
-"""The sections that have a mark in common: the given ones first, which many candidates share; the output last."""
+_GIVEN = ("task", "images", "reference answer", "context")
+_CHANGED = ("file changes", "files")
+"""Sections that have a mark in common: the given ones first, which many candidates share; the run; the output last."""
 
 
 def text_of_candidate(candidate: Candidate) -> str:
@@ -119,16 +125,20 @@ def text_of_candidate(candidate: Candidate) -> str:
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
-    texts = {"task": candidate.input, "reference answer": candidate.reference, "context": candidate.context}
+    texts = {"reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     texts["files"] = listing(candidate.files) if candidate.files else ""
     texts["images"] = image_lines(candidate.images) if candidate.images else ""
-    if candidate.messages:
-        texts["conversation"] = "\n".join([f"{m.role}: {m.content}" for m in candidate.messages])
-    if (calls := call_lines(candidate.tool_calls)) != candidate.output:  # else they are what is judged
-        texts["tool calls"] = calls
+    parts = _run_sections(candidate.part) if candidate.part else []
+    texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
+    asked = candidate.part.asked if candidate.part else None
+    was_asked = any(one.index == asked for _, _, steps in parts for one in steps)
+    texts["task"] = "" if was_asked else candidate.input
+    warnings |= dict.fromkeys([_GAP] if any(note for _, note, _ in parts) else ())
+    titles_of_run = [title for title, _, _ in parts]
+    *before, last = [[title] for title in titles_of_run] or [[]]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
-    for block in _BLOCKS:
+    for block in (_GIVEN, *before, (*last, *_CHANGED), ("candidate",)):
         titles = [title for title in block if title == "candidate" or texts.get(title)]
         for title in titles:
             digest.update(_framed(title))
@@ -156,11 +166,68 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         shared=shared,
         sections=sections,
         variables=variables,
-        run="\n\n".join([sections[title] for title in _RUN if title in sections]),
+        run="\n\n".join([sections[title] for title in (*titles_of_run, *_CHANGED) if title in sections]),
+        places=_places(parts, sections),
         warnings=tuple(warnings),
         cuts=cuts,
         digest=digest,
     )
+
+
+_CHUNK = 4_000
+"""Characters of a window's section. Turns with the same sections before them share these in a prefix cache."""
+
+_GAP = (
+    "the run is long: a judge of a turn sees its beginning and the last steps before the turn, and not what is between"
+)
+
+_Section = tuple[str, str, list[NumberedStep]]
+"""A part of a run: its title, a note on what is left out before it, and its steps."""
+
+
+def _run_sections(part: RunPart) -> list[_Section]:
+    """
+    Return what is shown of a run, in sections that end where other prompts may begin to differ.
+
+    A whole run has two: up to what was asked, which all answers to it share, and what was done for that. A window has
+    the beginning of the run, and the last section before the turn with the one that the turn is in.
+    """
+    steps, at = numbered(part), attrgetter("offset")
+    if not steps:
+        return []
+    ends = [0, len(steps)]
+    if not part.is_window and part.asked is not None:
+        ends.insert(1, bisect_right(steps, part.asked, key=attrgetter("index")))
+    elif part.is_window:
+        own = bisect_left(steps, steps[-1].offset // _CHUNK * _CHUNK, key=at)
+        last = bisect_left(steps, steps[own - 1].offset // _CHUNK * _CHUNK, key=at) if own else 0
+        ends = sorted({0, bisect_left(steps, _CHUNK, key=at), last, own, len(steps)})
+    found = list[_Section]()
+    for start, end in pairwise(ends):
+        is_gap = part.is_window and 0 < start < last
+        if start < end and not is_gap:
+            gone = part.is_window and start == last > ends[1]
+            note = f"(Steps {steps[ends[1]].step} to {steps[start - 1].step} are not shown.)\n" if gone else ""
+            found.append((f"run, from step {steps[start].step}" if found else "run", note, steps[start:end]))
+    return found
+
+
+def _places(parts: Sequence[_Section], sections: Mapping[str, str]) -> tuple[tuple[str, int, int], ...]:
+    """Return where the candidate's own steps, and its changes, stand in the text of the run."""
+    found, base = list[tuple[str, int, int]](), 0
+    for title, note, steps in parts:
+        start, shown = base + len(note), sections[title]
+        is_plain = len(shown) == len(note) + sum(len(one.text) + 1 for one in steps) - 1
+        for one in steps:
+            end = start + len(one.text if is_plain else visible(one.text)[0])
+            found += [(one.step, start, end)] if one.is_own else []
+            start = end + 1
+        base += len(shown) + 2
+    for title in _CHANGED:
+        if shown := sections.get(title, ""):
+            found.append(("", base, base + len(shown)))
+            base += len(shown) + 2
+    return tuple(found)
 
 
 def _fenced(
@@ -223,16 +290,6 @@ def _framed(text: str) -> bytes:
 def _system(guidelines: str, name: str = "system") -> Outgoing:
     text = render.text(name) + (f"\n\nGuidelines:\n{guidelines.strip()}" if guidelines.strip() else "")
     return Outgoing("system", (text,))
-
-
-def call_lines(calls: Sequence[ToolCall]) -> str:
-    """Return a line for each of *calls*, with its arguments and its result."""
-    return "\n".join([_call_line(c.name, thaw(c.arguments), thaw(c.result)) for c in calls])
-
-
-def _call_line(name: str, arguments: Any, result: Any) -> str:
-    said = "" if result is None else f" -> {result if isinstance(result, str) else as_json(result)}"
-    return f"- {name}({as_json(arguments) if arguments else ''}){said}"
 
 
 def _letters(digest: _Hash, end: bytes) -> str:
@@ -330,6 +387,7 @@ def compose_all(
             quoted=asked.quoted,
             candidate=output,
             run=about.run,
+            places=about.places,
             max_tokens=judge.max_tokens or (MOST_TOKENS if own or judge.may_think else asked.max_tokens),
             vote=vote,
             repair=repair,
@@ -516,11 +574,11 @@ def _filled(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: s
     slots = {
         "candidate": about.shared.rstrip(),
         "output": about.sections["candidate"],
-        "input": about.sections.get("task", ""),
+        "input": visible(about.candidate.input)[0],
         "reference": about.sections.get("reference answer", ""),
         "context": about.sections.get("context", ""),
-        "conversation": about.sections.get("conversation", ""),
-        "tool_calls": about.sections.get("tool calls", ""),
+        "conversation": visible("\n".join([f"{m.role}: {m.content}" for m in about.candidate.messages]))[0],
+        "tool_calls": visible("\n".join([f"- {call_text(call)}" for call in about.candidate.tool_calls]))[0],
         "file_changes": about.sections.get("file changes", ""),
         "guidelines": asked.guidelines,
         "criterion": asked.tail,

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, assert_never, cast
 
 from attrs import evolve
 
-from rubric.grading.evidence import occurs_in, own_part, quote
+from rubric.grading.evidence import occurs_in, quote, quote_step
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
@@ -398,7 +398,7 @@ def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
 def _span(ask: Ask, words: str) -> Evidence:
     found = quote(words, ask.candidate)
     if found is None and ask.run:
-        found = quote(words, own_part(ask.run, () if ask.about is None else ask.about.messages), "run")
+        found = quote_step(words, ask.run, ask.places)
     if found is None and ask.tools and ask.about is not None:
         found = _in_files(words, ask.about.artefacts)
     return Evidence(shorten(words)) if found is None else found

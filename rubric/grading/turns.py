@@ -14,7 +14,6 @@ from typing import cast
 
 from attrs import evolve
 
-from rubric.grading.prompting import call_lines
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
 from rubric.scoring.aggregation import substantiated
@@ -23,45 +22,51 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, View
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
+from rubric.values.numbered import chosen_steps
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
 from rubric.values.run_parts import RunPart
-from rubric.values.runs import Message, Run
+from rubric.values.runs import Message, ToolCall
 
 _LONGEST_REASON = 300
 TOOL_CALLS = "tool calls"
 NO_CALLS = "(no tool was called)"
 
 
-def turns_of(candidate: Candidate) -> list[Candidate]:
+def turns_of(candidate: Candidate, *, is_window: bool = False) -> list[Candidate]:
     """
     Return the candidate of each turn of the conversation; the last one is that of the output.
 
     An empty message of the assistant is a turn only if it is all that the user got: others go with calls of tools.
+
+    Args:
+        is_window: Whether their judges see a part of a long run: else the turns cost its square.
     """
     if candidate.part is None:
         return [candidate]
     part, events = candidate.part, candidate.part.run.events
     said, found = [n for n, each in enumerate(candidate.before) if isinstance(each, Message)], list[Candidate]()
-    since = 0
-    for place, index in enumerate(said):
-        message, near = cast("Message", events[index]), [events[n] for n in said[max(0, place - 1) : place + 2]]
-        alone = near[0] is not message and all(
-            cast("Message", one).role == "user" for one in near if one is not message
-        )
-        if message.role == "assistant" and (message.content.strip() or alone):
-            run = evolve(part.run, events=events[: index + 1])
-            own = RunPart(run, part.last_said("user", index), index, since)
-            asked = part.text_at(own.asked)
-            turn = evolve(candidate, output=message.content, input=asked, reference=message.reference, run=own)
-            found, since = [*found, turn], index + 1
-    return [*found, evolve(candidate, run=evolve(part, since=since)) if since else candidate]
+    since, roles = 0, ["", *(cast("Message", events[n]).role for n in said), ""]
+    asked: int | None = None
+    for place, index in enumerate(said, 1):
+        message = cast("Message", events[index])
+        is_alone = roles[place - 1] == "user" and roles[place + 1] == "user"
+        if message.role == "assistant" and (message.content.strip() or is_alone):
+            own = RunPart(part.run, asked, index, since, end=index + 1, is_window=is_window)
+            question, words = part.text_at(asked), message.content
+            found.append(evolve(candidate, output=words, input=question, reference=message.reference, run=own))
+            since = index + 1
+        asked = index if message.role == "user" else asked
+    return [*found, evolve(candidate, run=evolve(part, since=since, is_window=is_window)) if found else candidate]
 
 
 def _calls_of(candidate: Candidate) -> Candidate:
-    said, part = call_lines(candidate.tool_calls) or NO_CALLS, candidate.part
-    shown = None if part is None else evolve(part, run=Run(candidate.before), answered=None, apart=True)
-    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=shown)
+    part, said = candidate.part, NO_CALLS
+    if part is not None:
+        steps = frozenset(step for step, event in part.run.steps(part.before) if isinstance(event, ToolCall))
+        part = evolve(part, chosen=steps)
+        said = "\n".join(one.text for one in chosen_steps(part)) or said
+    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=part)
 
 
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
@@ -70,7 +75,8 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
         return _seen(criterion, criterion.on, candidate)
     if criterion.on == "tools":
         return {TOOL_CALLS: _calls_of(candidate)}
-    turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate), 1)}
+    is_window = criterion.on in ("each turn", "worst turn")
+    turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate, is_window=is_window), 1)}
     if criterion.on == "last turn":
         name = f"turn {len(turns)}"
         return {name: turns[name]}
@@ -164,6 +170,6 @@ def placed(finding: Finding, part: str) -> Finding:
 
 
 def _of_part(quote: Evidence, part: str) -> Evidence:
-    if quote.where == "run" and part == TOOL_CALLS:
+    if part == TOOL_CALLS and quote.verified and quote.where != "output":
         return Evidence(quote.text)
     return evolve(quote, where=part) if quote.where == "output" and quote.verified else quote

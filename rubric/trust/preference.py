@@ -520,7 +520,7 @@ def _choice(criterion: Criterion) -> Criterion:
 
 def text_of_response(candidate: Candidate) -> str:
     """Return the text of a response, with its conversation, tool calls and file changes, if it has any."""
-    if not (candidate.messages or candidate.tool_calls or candidate.file_changes):
+    if not (candidate.part or candidate.file_changes):
         return candidate.output
     return text_of_candidate(evolve(candidate, input="", reference="", context="", variables={}, images=()))
 

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
@@ -237,7 +237,7 @@ class Candidate(Shown):
     def run(self) -> Run:
         """All that happened, in order, with the input and the output at their places."""
         if self.part is not None:
-            return self.part.run
+            return self.part.run if self.part.end is None else evolve(self.part.run, events=self.part.events)
         asked = [Message("user", self.input)] if self.input else []
         said = [Message("assistant", self.output, reference=self.reference)] if self.output else []
         return Run([*asked, *said])
@@ -246,7 +246,7 @@ class Candidate(Shown):
     def before(self) -> tuple[Event, ...]:
         """All that happened before the output."""
         answered = self.part.answered if self.part else int(bool(self.input)) if self.output else None
-        return self.run.events[:answered]
+        return self.part.events[:answered] if self.part else self.run.events[:answered]
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -22,8 +22,8 @@ class Evidence(NoTruth):
         text: The candidate's own words where the quote was found, else the judge's; what looks like a key is masked.
         start: Where it starts in *where*, in characters; None where it was not found.
         end: Where it ends.
-        where: Which part of the candidate holds it: `output`, `run` (messages, tool calls, file changes), `turn 2`,
-            `tool calls`, `step 3` of the run, or the name of a file.
+        where: Which part of the candidate holds it: `output`, `step 3` of the run (`step 3.2` in that of a sub-agent),
+            `run` (the file changes), `turn 2`, `tool calls`, or the name of a file.
     """
 
     _truth = ".verified"

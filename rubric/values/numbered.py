@@ -8,22 +8,24 @@ other line begins so: what follows a line break within an event is indented, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from rubric.internals.frozen_map import thaw
+from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.text import as_json
 from rubric.values.run_parts import RunPart
-from rubric.values.runs import Event, Media, Message, State, SubRun, ToolCall
+from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
 
 _BREAK = re.compile("\r\n|[\n\r\u2028\u2029]")
 _PLAIN = re.compile(r"[\w.:/-]+")
 _OWN = ("assistant", "refusal")
 
-OUTPUT = "(the candidate)"
-"""What stands in the list in place of the output, which is shown apart."""
+OUTPUT, HIDDEN = "(the candidate)", "(not shown)"
+"""What stands in the list in place of what is judged, which is shown apart, and of an answer that is not judged."""
 
 
 @frozen
@@ -35,26 +37,50 @@ class NumberedStep:
         step: Its place, such as `3`, or `3.2` in the run of a sub-agent.
         text: The line, or lines, with the step before it.
         is_own: Whether the candidate said or did it, so that a quote of it is evidence; else others said it.
+        index: That of its event in the run, or of the sub-run that it is in.
+        offset: Characters of the whole list before it.
     """
 
     step: str
     event: Event
     text: str
     is_own: bool
+    index: int
+    offset: int
 
 
 def numbered(part: RunPart) -> list[NumberedStep]:
-    """Return the steps of *part*, with `OUTPUT` in place of the output."""
-    return [*_steps(part.run.events, part.answered)]
+    """Return the steps of *part* as they are shown; `OUTPUT` stands for what is shown apart, except at the end."""
+    steps, end = _whole(part.run, part.before), len(part.events)
+    steps = steps[: bisect_left(steps, end, key=_index)]
+    answer = None if part.answered is None else bisect_left(steps, part.answered, key=_index)
+    apart = {n: OUTPUT for n, one in enumerate(steps) if part.chosen and one.step in part.chosen}
+    apart |= {} if answer is None else {answer: OUTPUT if part.chosen is None else HIDDEN}
+    for place, words in apart.items():
+        steps[place] = evolve(one := steps[place], text=line_of(one.event, one.step, words), is_own=False)
+    is_last = answer is not None and answer == len(steps) - 1 and not getattr(steps[-1].event, "media", ())
+    return steps[:-1] if is_last else steps  # an output at the end follows the list
 
 
-def _steps(events: Sequence[Event], answered: int | None = None, before: str = "") -> Iterator[NumberedStep]:
-    for place, event in enumerate(events):
-        step = f"{before}{place + 1}"
-        is_own = bool(before) or not isinstance(event, Message) or event.role in _OWN
-        yield NumberedStep(step, event, line_of(event, step, None if place != answered else OUTPUT), is_own)
-        if isinstance(event, SubRun):
-            yield from _steps(event.run.events, before=f"{step}.")
+def chosen_steps(part: RunPart) -> list[NumberedStep]:
+    """Return the steps that the output of *part* is made of."""
+    return [one for one in _whole(part.run, part.before) if one.step in (part.chosen or ())]
+
+
+_index = attrgetter("index")
+
+
+def _all_steps(run: Run, before: str) -> list[NumberedStep]:
+    found, offset = list[NumberedStep](), 0
+    for step, event in run.steps(before):
+        place = step[len(before) :].partition(".")[0]
+        is_own = step != before + place or not isinstance(event, Message) or event.role in _OWN
+        found.append(NumberedStep(step, event, line_of(event, step), is_own, int(place) - 1, offset))
+        offset += len(found[-1].text) + 1
+    return found
+
+
+_whole = Memo(_all_steps)
 
 
 def line_of(event: Event, step: str, words: str | None = None) -> str:
@@ -65,20 +91,22 @@ def line_of(event: Event, step: str, words: str | None = None) -> str:
             names += f" to {as_json(event.to)}" if event.to else ""
             text = f"{_name(event.role)}{names}: {words or event.content}"
         case ToolCall():
-            text = f"{as_json(event.agent) + ' ' if event.agent else ''}call {call_text(event)}"
+            text = f"{as_json(event.agent) + ' ' if event.agent else ''}call {words or call_text(event)}"
         case State():
-            text = f"state {as_json(thaw(event.values))}"
+            text = f"state {words or as_json(thaw(event.values))}"
         case SubRun():
-            task = f": {event.task}" if event.task else ""
-            text = f"sub-agent {as_json(event.agent)}{task}" + (f"\n-> {event.result}" if event.result else "")
+            said = (f": {event.task}" if event.task else "") + (f"\n-> {event.result}" if event.result else "")
+            text = f"sub-agent {as_json(event.agent)}{f': {words}' if words else said}"
     media = event.media if isinstance(event, Message | ToolCall) else ()
     text += "".join(f"\n{media_name(one, step, place)}" for place, one in enumerate(media, 1))
     return f"[{step}] " + _BREAK.sub(r"\g<0>    ", text)
 
 
 def media_name(media: Media, step: str, place: int) -> str:
-    """Return how the list names *media*, number *place* of the event at *step*."""
-    return f"{media.kind} {step}-{place}" + (f" {as_json(media.name)}" if media.name else "")
+    """Return how the list names *media*, number *place* of the event at *step*, with its address or a digest."""
+    is_data = media.address.startswith("data:")
+    address = f"sha256 {sha256(media.address.encode()).hexdigest()[:12]}" if is_data else media.address
+    return f"{media.kind} {step}-{place}{f' {as_json(media.name)}' if media.name else ''} ({address})"
 
 
 def call_text(call: ToolCall) -> str:

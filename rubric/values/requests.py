@@ -101,7 +101,8 @@ class Ask:
         abstainable: The ids of criteria that may be answered with "cannot tell".
         quoted: The ids of criteria that must be answered with evidence.
         candidate: The graded text, for reading the reply against.
-        run: Its conversation, tool calls and file changes, as the prompt has them.
+        run: The steps of its run and its file changes, as the prompt has them.
+        places: What of *run* is its own: a step, where it starts and where it ends; the step of changes is empty.
         max_tokens: The longest reply: the judge's, or that of the answer's type.
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
@@ -132,6 +133,7 @@ class Ask:
     quoted: frozenset[str] = frozenset()
     candidate: str = field(default="", repr=False)
     run: str = field(default="", repr=False)
+    places: tuple[tuple[str, int, int], ...] = field(default=(), eq=False, repr=False)
     max_tokens: int = MOST_TOKENS
     vote: int = 0
     repair: int = 0

@@ -27,19 +27,30 @@ class RunPart:
         asked: The index of the event that is the input; None if nobody asked it in the run.
         answered: The index of the event that is the output; None if the run has no answer.
         since: The index of the event with which the turn of the output begins.
-        apart: Whether the output is no event, but a text about the run.
+        end: The index of the first event that is not shown, since it came later; None if there is none.
+        chosen: The steps that the output is made of, where it is no event; None if it is one.
+        before: The step of the sub-agent whose run it is, with a full stop.
+        is_window: Whether only the beginning and the last steps are shown of a long run.
     """
 
     run: Run
     asked: int | None
     answered: int | None
     since: int = 0
-    apart: bool = False
+    end: int | None = None
+    chosen: frozenset[str] | None = None
+    before: str = ""
+    is_window: bool = False
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is shown of the run."""
+        return self.run.events[: self.end]
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages before the output, without the input if that is the last of them."""
-        said = [n for n, each in enumerate(self.run.events[: self.answered]) if isinstance(each, Message)]
+        said = [n for n, each in enumerate(self.events[: self.answered]) if isinstance(each, Message)]
         if said and said[-1] == self.asked:
             said.pop()
         return tuple(each for n in said if isinstance(each := self.run.events[n], Message))
@@ -47,13 +58,21 @@ class RunPart:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls of this turn in order, those of sub-agents after the event that started them."""
-        run = evolve(self.run, events=self.run.events[self.since :]) if self.since else self.run
+        run = evolve(self.run, events=self.events[self.since :])
         return tuple(each for _, each in run.steps() if isinstance(each, ToolCall))
 
     def text_at(self, place: int | None) -> str:
         """Return what the message at *place* says."""
         event = None if place is None else self.run.events[place]
         return event.content if isinstance(event, Message) else ""
+
+    def says(self, output: str | None, asked: str, reference: str) -> bool:
+        """True if these texts are those of the run."""
+        answer = None if self.answered is None else self.run.events[self.answered]
+        said = (answer.content, answer.reference) if isinstance(answer, Message) else (output, reference)
+        is_said = self.answered is not None or not output
+        is_same = said == (output, reference) and (self.asked is None or asked == self.text_at(self.asked))
+        return self.chosen is not None or (is_said and is_same)
 
     def last_said(self, role: str, end: int | None = None) -> int | None:
         """Return the index of the last message of *role* before *end*."""
@@ -84,15 +103,17 @@ def placed(
     Raises:
         DefinitionError: There is no output; it is not the answer of the run; or the order of all is not plain.
     """
+    if isinstance(run, RunPart) and messages is None and calls is None and run.says(output, asked, reference):
+        return str(output), asked, reference, run
     part = _part(output, asked, run, messages, calls)
-    events, at = [*part.run.events], part.answered
+    events, at = [*part.events], part.answered
     if output is None:
         if not (output := part.text_at(at)).strip():
             raise DefinitionError("output", _why_unanswered(part.run))
     elif at and isinstance(run, RunPart) and part.text_at(at) != output and _says(events[at - 1], output):
         del events[at]  # the output became what was said just before it
         part = evolve(part, answered=at - 1)
-    if part.answered is None and output and not part.apart:
+    if part.answered is None and output and part.chosen is None:
         part = evolve(part, answered=len(events))
         events.append(Message("assistant", output))
     if part.answered is not None and isinstance(answer := events[part.answered], Message):
@@ -103,8 +124,10 @@ def placed(
         events[part.asked] = evolve(question, content=asked)
     mere = [*([Message("user", asked)] if asked else []), Message("assistant", output, reference=reference)]
     whole = evolve(part.run, events=events)
-    is_mere = not part.apart and whole == Run(mere if output else mere[:-1]) and (part.asked is None) == (not asked)
-    return output, asked, reference, None if is_mere else evolve(part, run=whole)
+    is_mere = (
+        part.chosen is None and whole == Run(mere if output else mere[:-1]) and (part.asked is None) == (not asked)
+    )
+    return output, asked, reference, None if is_mere else evolve(part, run=whole, end=None)
 
 
 _ORDER = "give run=Run([...]), with its events in their order"

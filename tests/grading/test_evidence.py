@@ -183,8 +183,10 @@ def test_only_what_the_candidate_said_and_did_is_evidence(words: str, counts: bo
     result = evaluate(RUN, rubric, lambda _: json.dumps({"evidence": [words], "verdict": True}))
     (found,) = result["so"].evidence
     assert (result.score, found.verified) == (float(counts), counts)
-    if found.where == "run":
-        assert shared_prompt(RUN, rubric).run[found.start : found.end] == found.text
+    about = shared_prompt(RUN, rubric)
+    shown = {f"step {step}" if step else "run": about.run[start:end] for step, start, end in about.places}
+    if found.where in shown:
+        assert shown[found.where][found.start : found.end] == found.text
 
 
 @given(ANY, st.data())

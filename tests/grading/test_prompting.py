@@ -162,8 +162,8 @@ def test_the_parts_stand_in_order() -> None:
     places = [
         text.index(part)
         for part in (
-            "The mark is", "The task?", "The reference.", "The context.", "user: The message.", '- look({"at": 1}) -> The result.',
-            "+ The change.", "The answer.", "The criterion?", "Answer with one JSON object",
+            "The mark is", "The reference.", "The context.", "[1] user: The message.", "[2] user: The task?",
+            '[3] call look({"at": 1}) -> The result.', "+ The change.", "The answer.", "The criterion?", "Answer with one JSON object",
         )
     ]  # fmt: skip
     assert places == sorted(places)
@@ -322,7 +322,7 @@ def test_invisible_characters_are_shown_and_flagged() -> None:
     shown = "a\\u{200b}b\\u{e0041}"
     assert about.shared.count(shown) == 3
     assert about.variables["v"] == shown
-    assert len(about.warnings) == 1
+    assert len(about.warnings) == 2
 
 
 # -- the nonce ------------------------------------------------------------------------------------------------
@@ -577,7 +577,7 @@ def test_odd_tool_calls_are_shown_all_the_same(arguments: dict[str, Any]) -> Non
     ask = ask_about(
         Candidate("x", tool_calls=[{"name": "f", "arguments": arguments, "result": arguments}]), Criterion("Is it so?")
     )
-    assert "- f(" in user_text(ask)
+    assert "[1] call f(" in user_text(ask)
 
 
 # -- what is derived once -------------------------------------------------------------------------------------
