@@ -60,7 +60,7 @@ def test_what_a_step_says_has_its_place() -> None:
     assert (run.agent, run.model, asked) == (
         "harbor-agent",
         "m",
-        Message("user", ASKED["message"], metadata=FrozenMap({"step_id": 1})),
+        Message("user", ASKED["message"], metadata=FrozenMap({"step": ASKED})),
     )
     assert (said.role, said.content, said.reasoning, said.time) == (
         "assistant",
@@ -68,7 +68,7 @@ def test_what_a_step_says_has_its_place() -> None:
         "Hm.",
         "2026-11-25T19:00:00Z",
     )
-    assert said.metadata["metrics"] == {"cost_usd": 0.1}
+    assert said.metadata["step"]["metrics"] == {"cost_usd": 0.1}
     assert (call.name, call.arguments, call.result) == ("search", {"q": "GOOGL"}, "185")
     assert call.media == (Media("image", "images/1.png"),)
     assert (seen.role, seen.content) == ("tool", "closed")
