@@ -92,22 +92,22 @@ def _a(kind: Any, place: str, value: Any) -> Any:
 def _events(step: Mapping[str, Any], at: str, resolve: Callable[[Mapping[str, Any]], Run]) -> list[Event]:
     if "source" not in step or "message" not in step:
         raise DefinitionError(at, "a step of ATIF has a source and a message, and here is none")
-    own, time = _own(step), {"time": step.get("timestamp") or ""}
+    own, time = _own(step), str(step.get("timestamp") or "")
     calls, results = step.get("tool_calls") or (), [*((step.get("observation") or {}).get("results") or ())]
     text, media = _content(step["message"], own)
     events: list[Event] = []
     if "state" in own:
-        events.append(State(own["state"], **time))
+        events.append(State(own["state"], time=time))
     elif not (text == "" and not media and (calls or "frame" in own)):
         role = own.get("role") or _ROLES.get(step["source"], str(step["source"]))
         told = {name: own[name] for name in ("name", "to", "reference") if name in own}
         thought = own.get("reasoning") or step.get("reasoning_content") or ""
-        events.append(Message(role, text, media=media, reasoning=thought, **time, **told))
+        events.append(Message(role, text, media=media, reasoning=thought, time=time, **told))
     for index, call in enumerate(calls):
         of_call = [each for each in results if each.get("source_call_id") == call.get("tool_call_id") is not None]
         result = of_call[0] if of_call else {}
         results = [each for each in results if each is not result]
-        events += [_call(call, result, f"{at}.tool_calls[{index}]", {} if events else time), *_subs(result, resolve)]
+        events += [_call(call, result, f"{at}.tool_calls[{index}]", "" if events else time), *_subs(result, resolve)]
     for result in results:
         subs = _subs(result, resolve)
         said, shown = _content(result.get("content"), {})
@@ -116,11 +116,14 @@ def _events(step: Mapping[str, Any], at: str, resolve: Callable[[Mapping[str, An
     return events
 
 
-def _call(call: Mapping[str, Any], result: Mapping[str, Any], at: str, time: Mapping[str, str]) -> ToolCall:
+def _call(call: Mapping[str, Any], result: Mapping[str, Any], at: str, time: str) -> ToolCall:
     own = _own(call)
     content = result.get("content")
     said, media = _content(content, own)
-    fields: dict[str, Any] = {**time, **{name: own[name] for name in ("agent", "time", "duration") if name in own}}
+    fields: dict[str, Any] = {
+        "time": time,
+        **{name: own[name] for name in ("agent", "time", "duration") if name in own},
+    }
     fields |= {"result": said if isinstance(content, str) else said or None, "media": media}
     name = str(call.get("function_name") or "tool")
     arguments = _a(Mapping, f"{at}.arguments", call.get("arguments") or {})

@@ -120,7 +120,7 @@ def _spans(document: Any, _: Path | None) -> Found:
     for trace, messages, named in of_spans(spans_in(_rows(document))):
         run = run_of(messages, **named)
         why = "has no messages and no calls: its tool was told not to record them, or it has no span of a model"
-        yield candidate_of_run(run, key=trace) if run.events else Broken(f"trace {trace} {why}")
+        yield candidate_of_run(run, key=trace) if run.events or run.metadata else Broken(f"trace {trace} {why}")
 
 
 def _has_spans(document: Any) -> bool:

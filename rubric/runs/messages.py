@@ -35,7 +35,8 @@ def call(id_: Any, name: Any, arguments: Any, **own: Any) -> Said:
 
 def result(id_: Any, content: Any, error: Any = None, **own: Any) -> Said:
     """Return the message with what a tool has returned, or with the error that it ended in."""
-    said = content if isinstance(content, list) else text_of(content)
+    is_parts = isinstance(content, list) and all(isinstance(part, Mapping) and part.get("type") for part in content)
+    said = content if is_parts else text_of(content)
     why = error.get("message") or error if isinstance(error, Mapping) else error
     return {"role": "tool", "tool_call_id": str(id_), "content": said, "error": text_of(why) or None, **own}
 
@@ -77,7 +78,8 @@ def _item(item: Mapping[str, Any]) -> Iterator[Any]:
     elif kind.endswith(_OUT):
         yield result(id_, _output(item.get("output")), item.get("error"))
     elif kind.endswith(_CALL):
-        given: Any = next((item[key] for key in ("arguments", "input", "action", "code") if item.get(key)), {})
+        given: Any = next((item[key] for key in ("arguments", "action") if item.get(key)), None)
+        given = given or {key: item[key] for key in ("input", "code") if item.get(key)}
         outer = ("id", "call_id", "type", "status", "name", "output", "outputs", "results", "result", "error")
         rest = {key: value for key, value in item.items() if key not in outer and value is not None}
         yield call(id_, item.get("name") or kind.removesuffix(_CALL), given or rest)
@@ -99,8 +101,7 @@ def _input_part(part: Any) -> Any:
 def _output(output: Any) -> Any:
     if isinstance(output, Mapping) and output.get("type") == "computer_screenshot":
         return [{"type": "image", "url": output.get("image_url") or output.get("file_id")}]
-    is_parts = isinstance(output, list | tuple) and all(isinstance(p, Mapping) and "type" in p for p in output)
-    return [_input_part(part) for part in output] if is_parts else output
+    return [_input_part(part) for part in output] if isinstance(output, list | tuple) else output
 
 
 # -- Gemini, ADK ------------------------------------------------------------------------------------------
