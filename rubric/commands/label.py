@@ -13,7 +13,7 @@ from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
 from rubric.commands.options import A_COUNT, PATH, columns_of, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
-from rubric.labelling.drawing import Draw, doubt_of
+from rubric.labelling.drawing import Draw
 from rubric.labelling.page import LabelPage, Results
 from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.results import Record
@@ -29,7 +29,7 @@ from rubric.results import Record
     type=PATH,
     multiple=True,
     metavar="FILE",
-    help="Draw first what the judge is unsure of, by what grade-many wrote; several: what they disagree on.",
+    help="Show the judge's verdict behind a key, by what grade-many wrote.",
 )
 @click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put so many candidates on the page, 200.")
 @click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
@@ -52,8 +52,8 @@ def label(
     """
     Label candidates on a page in the browser, until Ctrl-C.
 
-    DATA is a file of candidates, as for grade-many. Each answer is written to --out at once, with the weight of its
-    candidate; `agree` and `estimate` read that file.
+    DATA is a file of candidates, as for grade-many. They come in a random order, and each answer is written to
+    --out at once; `agree` and `estimate` read that file.
     """
     if (out is None) == (page is None):
         raise click.UsageError("name the file of labels with --out FILE, or a page to send with --html FILE")
@@ -106,7 +106,7 @@ def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, colum
     if found and not any(name in found for name in names):
         known = f"results are of {next(iter(found))!r}, ..., candidates are {names[0]!r}, ..."
         raise Refusal(f"{results[0]}: none matches a candidate of {data}: {known}")
-    draw = Draw.of(keys, [doubt_of(found.get(name, ())) for name in names] if found else ())
+    draw = Draw.of(keys)
     first: list[Candidate] = [candidates[item.place] for item in draw.items[:count]]
     made = LabelPage(rubric, draw, first, found, data.name)
     known_ids = {finding["id"] for each in found.values() for finding in each[0]["findings"]}
@@ -144,9 +144,9 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
 
 
 def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
-    """Say if candidates were passed over: the weights hold for all up to the last that is labelled."""
+    """Say if candidates were passed over: all up to the last that is labelled are a random sample."""
     names = {each.name for each in answers}
     if gaps := draw.reached(names) - len(names & draw.places.keys()):
-        cure = "label these too (they come first), or the weights do not hold; was it drawn with the same --results?"
+        cure = "label these too (they come first), or the labels are no random sample"
         what = f"{counted(gaps, 'candidate')} before the last labelled one without an answer"
         print_line(f"warning: {what}; {cure}", problem=True)

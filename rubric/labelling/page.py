@@ -59,7 +59,6 @@ class LabelPage:
             "by": self.draw.by,
             "questions": [self._of_question(question) for question in self.questions],
             "items": [self._of_item(item, candidate) for item, candidate in pairs],
-            "after": self.draw.items[len(shown)].priority if len(shown) < len(self.draw.items) else None,
             "answers": [
                 [each.name, each.rater, each.criterion, each.value, each.reason, each.judge_seen] for each in answers
             ],
@@ -76,7 +75,7 @@ class LabelPage:
             for n, question in enumerate(self.questions)
             if question.source is not None and not _applies(question.source, candidate)
         ]
-        return {"name": item.name, "size": item.size, "priority": item.priority, "skipped": skipped}
+        return {"name": item.name, "skipped": skipped}
 
 
 def _applies(criterion: Criterion, candidate: Candidate) -> bool:

@@ -26,7 +26,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_FIELDS = ("rater", "criterion", "value", "reason", "weight", "judge_seen")
+_FIELDS = ("rater", "criterion", "value", "reason", "judge_seen")
 LONGEST = 10_000
 """Characters of a reason or a name."""
 
@@ -43,7 +43,6 @@ class Answer:
         value: As `Labels.read` takes it; empty for "cannot tell", which is no label; None for an answer taken back.
         reason: The person's.
         judge_seen: True if the person had looked at the judge's verdict.
-        weight: How many candidates this one represents, where its place in the draw is not known.
     """
 
     name: str
@@ -52,7 +51,6 @@ class Answer:
     value: str | None
     reason: str = ""
     judge_seen: bool = False
-    weight: str = ""
 
     @classmethod
     def of(cls, data: Any, allowed: Mapping[str, frozenset[str] | None]) -> Answer:
@@ -101,7 +99,7 @@ class Sheet:
 
     Args:
         path: Of the file, which need not exist.
-        draw: The order of the candidates, which gives the weights.
+        draw: The order of the candidates, which is that of the rows.
     """
 
     path: Path
@@ -141,18 +139,11 @@ class Sheet:
     def _text(self, rows: list[Answer]) -> str:
         places = self.draw.places
         rows.sort(key=lambda each: places.get(each.name, len(places)))  # stable: raters and criteria as they came
-        weights = self.draw.weights(self.draw.reached(each.name for each in rows))
         lines: list[tuple[str, ...]] = [(self.draw.by, *_FIELDS)]
         for each in rows:
-            weight = weight_text(weights[each.name]) if each.name in weights else each.weight
             seen = "yes" if each.judge_seen else ""
-            lines.append((each.name, each.rater, each.criterion, each.value or "", each.reason, weight, seen))
+            lines.append((each.name, each.rater, each.criterion, each.value or "", each.reason, seen))
         return csv_text(lines)
-
-
-def weight_text(weight: float) -> str:
-    """Return *weight* with six digits, as the page writes it too."""
-    return f"{float(f'{weight:.6g}'):.12g}"
 
 
 def read_answers(path: Path, by: str) -> list[Answer]:
@@ -171,7 +162,7 @@ def read_answers(path: Path, by: str) -> list[Answer]:
             cure = f"; the columns of this file are {by}, {', '.join(_FIELDS)}: name another file"
             raise DefinitionError(where, f"its column {other[0]!r} would be lost{cure}")
         said = {name: "" if value is None else str(value) for name, value in row.items()}
-        told = {each: said.get(each, "").strip() for each in ("rater", "criterion", "value", "weight")}
+        told = {each: said.get(each, "").strip() for each in ("rater", "criterion", "value")}
         seen = said.get("judge_seen") == "yes"
         answers.append(Answer(name=said[by], reason=said.get("reason", ""), judge_seen=seen, **told))
     return answers

@@ -86,20 +86,11 @@ function recall() {
 
 // -- the file of labels ---------------------------------------------------------------------------------
 
-// As `Draw.weights` in drawing.py: each item before the next priority represents 1 / min(1, size * priority).
-function weights() {
-  const places = new Map(data.items.map((item, n) => [item.name, n]));
-  const reached = Math.max(0, ...[...answers.values()].map((row) => (places.get(row[0]) ?? -1) + 1));
-  const after = reached < data.items.length ? data.items[reached].priority : data.after ?? Infinity;
-  return new Map(data.items.slice(0, reached).map((item) => [item.name, 1 / Math.min(1, item.size * after)]));
-}
-
 function csv() {
   const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   // A spreadsheet would run a text that begins so: `csv_text` in row_files.py.
   const isFormula = (value) => /^'*[=+\-@\t\r\n＝＋－＠]/.test(value) && (value.trim() === "" || isNaN(value));
   const cell = (value) => quoted(isFormula(value) ? `'${value}` : value);
-  const weight = weights();
   const places = new Map(data.items.map((item, n) => [item.name, n]));
   const criteria = data.questions.map((question) => question.criterion);
   const order = ([name, who, criterion]) => [places.get(name) ?? Infinity, who, criteria.indexOf(criterion)];
@@ -108,10 +99,9 @@ function csv() {
     const [x, y] = [order(a), order(b)];
     return compare(x[0], y[0]) || compare(x[1], y[1]) || compare(x[2], y[2]);
   });
-  const lines = [[data.by, "rater", "criterion", "value", "reason", "weight", "judge_seen"]];
+  const lines = [[data.by, "rater", "criterion", "value", "reason", "judge_seen"]];
   for (const [name, who, criterion, value, reason, seen] of rows) {
-    const of = weight.has(name) ? String(Number(weight.get(name).toPrecision(6))) : "";
-    lines.push([name, who, criterion, value, reason, of, seen ? "yes" : ""]);
+    lines.push([name, who, criterion, value, reason, seen ? "yes" : ""]);
   }
   return lines.map((line) => line.map(cell).join(",") + "\n").join("");
 }

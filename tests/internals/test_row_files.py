@@ -236,7 +236,7 @@ def test_a_sheet_of_labels_reads_back_what_was_written(
     if "\0" in reason + rater + name:
         return
     sheet = Sheet(tmp_path_factory.mktemp("labels") / "labels.csv", Draw.of([name]))
-    answer = Answer(name, rater, "clear", "yes", reason, weight="1")
+    answer = Answer(name, rater, "clear", "yes", reason)
     sheet.add([answer])
     assert sheet.read() == [answer]
     assert not any(
