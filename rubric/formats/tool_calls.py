@@ -1,53 +1,14 @@
 """
-Graders of a run's calls of tools, in three families.
-
-promptfoo and AgentV share `trajectory:*`, `skill-used` and `tool-call-f1`:
-
-| type | value | holds if |
-|---|---|---|
-| `trajectory:tool-used` | a name, names, or `{name or pattern, min, max}` | each was called; as often as it says |
-| `trajectory:tool-sequence` | steps, or `{mode: in_order or exact, steps}` | they were called in this order, alone |
-| `trajectory:tool-args-match` | `{name, args, mode: partial or exact, ignore, defaults}` | a call had these arguments |
-| `trajectory:step-count` | `{name or pattern, type: tool or command, min, max}` | so many calls were made |
-| `skill-used` | as `tool-used` | the tool `Skill` was called with its name |
-| `tool-call-f1` | names | its score is the F1 of the sets of names, 1 unless a threshold says less |
-
-Names may have `*` and `?`, and case does not matter in them. A call of a shell (`shell`, `exec_command`,
-`local_shell`) with a command is a step, and no tool; patterns match the command and its program too. `tool-call-f1`
-takes the calls in an output that is JSON where none were recorded. Turned over, several names must all be missing. A
-case without calls of tools has called none; one whose calls were not recorded looks the same.
-
-AgentV alone has `tool-trajectory` and `skill-trigger`, which compare the calls with those that are expected:
-
-| mode | the score is the share of |
-|---|---|
-| `any_order` | the tools in `minimums` that were called as often |
-| `in_order` | the `expected` calls that were found one after the other; others may be between them |
-| `exact` | the `expected` calls that were made in their place |
-| `superset` | the `expected` calls that were made at all, each call counted once |
-| `subset` | the calls made that are among the `expected` ones |
-
-The arguments of an expected call are compared by `args_match`: `exact` (the default, before 1.5 `superset`), `superset`
-(others may be there), `subset` (some may lack), `ignore`, or a list of paths. The rules are those of AgentV's
-`graders/tool-trajectory.ts` and `graders/skill-trigger.ts`. How long a call took is not known here, and as in AgentV
-such a limit does not count then.
-
-promptfoo alone compares the calls with the tools' schemas:
-
-| type | the calls | the tools |
-|---|---|---|
-| `is-valid-openai-tools-call` | `tool_calls`, of the candidate or in an output that is JSON | `tools` of the provider |
-| `is-valid-openai-function-call` | `function_call` in an output that is JSON | `functions` of the provider |
-| `is-valid-function-call` | either | both |
-
-It holds if there is a call, and each names a tool that there is, with arguments that fit the tool's JSON Schema. An
-output in which MCP servers' results are shown holds unless one is an error.
+Graders of a run's calls of tools: `trajectory:*`, `skill-used` and `tool-call-f1`, which promptfoo and AgentV share;
+AgentV's `tool-trajectory` and `skill-trigger`, by its `graders/tool-trajectory.ts` and `graders/skill-trigger.ts`; and
+promptfoo's `is-valid-*-call`, by the schemas of the tools. `docs/how-to/from_promptfoo.md` and `from_agentv.md` have
+their meaning. A case without calls has called nothing; one whose calls were not recorded looks the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -71,31 +32,18 @@ def _command(call: ToolCall) -> str:
     return " ".join(map(str, value)).strip() if isinstance(value, list) else str(value).strip()
 
 
-def _is_tool(call: ToolCall) -> bool:
-    return not _command(call)
-
-
-def _names_of(call: ToolCall) -> tuple[str, ...]:
-    """Return what a pattern may match: the tool; of a shell, the command and its program too."""
-    command = _command(call)
-    return (call.name, command, command.split()[0]) if command else (call.name,)
-
-
 _SKILL = ("skill", "name", "command")
 
 
-def _skills(candidate: Candidate) -> list[tuple[str, ...]]:
-    calls = [call for call in candidate.tool_calls if call.name.lower() == "skill"]
-    found = (next((call.arguments[key] for key in _SKILL if call.arguments.get(key)), None) for call in calls)
-    return [(skill,) for skill in found if isinstance(skill, str)]
-
-
-_WHAT: dict[str, Callable[[Candidate], list[tuple[str, ...]]]] = {
-    "tool": lambda candidate: [_names_of(call) for call in candidate.tool_calls if _is_tool(call)],
-    "command": lambda candidate: [_names_of(call) for call in candidate.tool_calls if not _is_tool(call)],
-    "step": lambda candidate: [_names_of(call) for call in candidate.tool_calls],
-    "skill": _skills,
-}
+def _uses(what: str, candidate: Candidate) -> list[tuple[str, ...]]:
+    """Return what a pattern may match of each use: a skill, or a tool; of a shell, its command and program too."""
+    calls = candidate.tool_calls
+    if what == "skill":
+        given = [call.arguments for call in calls if call.name.lower() == "skill"]
+        skills = [next((one[key] for key in _SKILL if one.get(key)), None) for one in given]
+        return [(skill,) for skill in skills if isinstance(skill, str)]
+    steps = [(call.name, said, said.split()[0]) if (said := _command(call)) else (call.name,) for call in calls]
+    return [step for step in steps if what == "step" or (what == "tool") == (len(step) == 1)]
 
 
 @frozen
@@ -122,7 +70,7 @@ class Used:
 
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and what was used."""
-        used = _WHAT[self.what](candidate)
+        used = _uses(self.what, candidate)
         counts = [sum(map(Trajectory([name]).followed_by, used)) for name in self.names]
         held = [self.least <= count and (self.most is None or count <= self.most) for count in counts]
         return (any if self.one else all)(held), f"used: {shorten(', '.join(one[0] for one in used), 200) or 'none'}"
@@ -144,7 +92,7 @@ class ArgumentsMatch:
 
     def __call__(self, candidate: Candidate) -> tuple[bool, str]:
         """Return whether it holds for *candidate*, and which arguments there were."""
-        calls = [call for call in candidate.tool_calls if _is_tool(call) and _is_called(self.name, call.name)]
+        calls = [call for call in candidate.tool_calls if not _command(call) and _is_called(self.name, call.name)]
         given = [thaw(call.arguments) for call in calls]
         wanted, usual, same = self._kept(thaw(self.expected)), thaw(self.defaults), is_same if self.exact else _fits
         found = [{k: v for k, v in one.items() if k not in usual or not is_same(v, usual[k])} for one in given]
@@ -330,36 +278,29 @@ class ToolTrajectory:
     def __call__(self, candidate: Candidate) -> tuple[float, str]:
         """Return the score of *candidate*, and what was called."""
         calls = candidate.tool_calls
-        match self.mode:
-            case "any_order":
-                counts = {name: sum(call.name == name for call in calls) for name in self.minimums}
-                held = [counts[name] >= least for name, least in self.minimums.items()]
-            case "in_order":
-                held = self._in_order(calls)
-            case "exact":
-                held = [n < len(calls) and one.fits(calls[n]) for n, one in enumerate(self.expected)]
-            case "superset":
-                held = self._somewhere([*calls])
-            case _:
-                held = [any(one.fits(call) for one in self.expected) for call in calls]
+        if self.mode == "any_order":
+            held = [sum(c.name == name for c in calls) >= least for name, least in self.minimums.items()]
+        elif self.mode == "exact":
+            held = [n < len(calls) and one.fits(calls[n]) for n, one in enumerate(self.expected)]
+        elif self.mode == "subset":
+            held = [any(one.fits(call) for one in self.expected) for call in calls]
+        else:
+            held = self._found([*calls])
         called = shorten(", ".join(call.name for call in calls), 200) or "none"
         return sum(held) / len(held) if held else 1.0, f"called: {called}"
 
-    def _in_order(self, calls: Sequence[ToolCall]) -> list[bool]:
-        held, rest = [], iter(calls)
-        for one in self.expected:
-            # A call of the tool with other arguments is used up too: it was meant to be this one.
-            found = next((call for call in rest if call.name == one.tool), None)
-            held.append(found is not None and one.fits(found))
-        return held
-
-    def _somewhere(self, calls: list[ToolCall]) -> list[bool]:
+    def _found(self, calls: list[ToolCall]) -> list[bool]:
+        """Return which of the expected calls are among *calls*, each of which counts once; in order or not."""
         held = []
         for one in self.expected:
-            found = next((n for n, call in enumerate(calls) if one.fits(call)), None)
-            held.append(found is not None)
-            if found is not None:
-                del calls[found]
+            # In order, a call of the tool with other arguments is used up too: it was meant to be this one.
+            near = [call.name == one.tool if self.mode == "in_order" else one.fits(call) for call in calls]
+            at = near.index(True) if True in near else None
+            held.append(at is not None and one.fits(calls[at]))
+            if self.mode == "in_order":
+                calls = [] if at is None else calls[at + 1 :]
+            elif at is not None:
+                del calls[at]
         return held
 
 
