@@ -14,6 +14,7 @@ those of sub-agents after the event that started them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from attrs import Attribute, evolve, field, frozen
@@ -27,7 +28,7 @@ from rubric.values.answers import Check
 from rubric.values.matching import check_pattern, matches, matches_name, pattern
 from rubric.values.numbered import shown_result
 from rubric.values.runs import Event, Message, Run, State, ToolCall
-from rubric.values.verdicts import Test, Verdict, both, judge
+from rubric.values.verdicts import Verdict, both, judge
 
 _pattern = fields.optional(pattern)
 _agent = fields.optional(fields.string)
@@ -40,8 +41,9 @@ def _as_patterns(value: Mapping[str, str]) -> FrozenMap:
     return patterns
 
 
-def _is_of(named: str | None, agent: str) -> bool:
-    return named is None or named == agent or (named != "" and matches_name(named, agent))
+@lru_cache(maxsize=1_000)
+def _is_named(name: str, called: str) -> bool:
+    return matches_name(name, called) if name else not called
 
 
 class Matcher(Shown):
@@ -54,12 +56,12 @@ class Matcher(Shown):
     def __repr__(self) -> str:
         return Shown.__repr__(self).replace(type(self).__name__, self._maker, 1)
 
-    def test(self) -> Test:
-        """Return a function that is true for the events that are meant."""
+    def fits(self, event: Event, agent: str) -> bool:
+        """True if *event*, in the run of *agent*, is meant."""
         raise NotImplementedError
 
-    def kin(self) -> Test:
-        """Return a function that is true for the events among which `first`, `last` and `always` look."""
+    def is_kin(self, event: Event, agent: str) -> bool:
+        """True if *event* is one of those among which `first`, `last` and `always` look."""
         raise NotImplementedError
 
     def needs(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
@@ -72,15 +74,15 @@ class Matcher(Shown):
                 `"arguments"`, for all. A call without the argument shares it with none.
             within: The most messages and calls between the two.
         """
-        return RunRule("needs", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("needs", self, other, same=same, within=within)
 
     def needs_one(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
         """Return the rule that each of these has one of *other* before it for itself (alternate precedence)."""
-        return RunRule("needs_one", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("needs_one", self, other, same=same, within=within)
 
     def then(self, other: Matcher | str, *, same: str = "", within: int | None = None) -> RunRule:
         """Return the rule that one of *other* follows each of these (response)."""
-        return RunRule("then", self, as_matcher(other, "other"), same=same, within=within)
+        return RunRule("then", self, other, same=same, within=within)
 
     def never(self) -> RunRule:
         """Return the rule that there are none of these (absence)."""
@@ -131,35 +133,20 @@ class CallMatcher(Matcher):
     failed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
     agent: str | None = field(default=None, kw_only=True, validator=_agent)
 
-    def test(self) -> Test:
-        known = dict[str, bool]()
-        is_plain = self == CallMatcher(self.name)
+    def is_kin(self, event: Event, agent: str) -> bool:
+        return type(event) is ToolCall and (self.agent is None or _is_named(self.agent, event.agent or agent))
 
-        def fits(event: Event, agent: str) -> bool:
-            if type(event) is not ToolCall:
-                return False
-            named = known.get(event.name)
-            if named is None:  # a run calls few tools, and calls them often
-                named = known[event.name] = matches_name(self.name, event.name)
-            return named and (is_plain or self._holds(event, agent))
-
-        return fits
-
-    def _holds(self, called: ToolCall, agent: str) -> bool:
-        given = called.arguments
+    def fits(self, event: Event, agent: str) -> bool:
+        if type(event) is not ToolCall or not _is_named(self.name, event.name):
+            return False
+        given = event.arguments
         return (
-            _is_of(self.agent, called.agent or agent)
-            and self.failed in (None, called.error != "")
-            and all(name in given and given[name] == value for name, value in self.arguments.items())
+            (self.agent is None or _is_named(self.agent, event.agent or agent))
+            and self.failed in (None, event.error != "")
+            and (not self.arguments or all(name in given and given[name] == v for name, v in self.arguments.items()))
             and all(name in given and matches(one, shown_result(given[name])) for name, one in self.matches.items())
-            and (
-                self.result is None or (called.result is not None and matches(self.result, shown_result(called.result)))
-            )
+            and (self.result is None or (event.result is not None and matches(self.result, shown_result(event.result))))
         )
-
-    def kin(self) -> Test:
-        named = self.agent
-        return lambda event, agent: type(event) is ToolCall and (named is None or _is_of(named, event.agent or agent))
 
 
 @guided_class
@@ -180,16 +167,15 @@ class MessageMatcher(Matcher):
     matches: str | None = field(default=None, validator=_pattern)
     agent: str | None = field(default=None, kw_only=True, validator=_agent)
 
-    def test(self) -> Test:
-        is_kin, wanted = self.kin(), self.matches
-        return lambda event, agent: is_kin(event, agent) and (wanted is None or matches(wanted, event.content))  # type: ignore[union-attr]
+    def is_kin(self, event: Event, agent: str) -> bool:
+        if type(event) is not Message or not _is_named(self.role, event.role):
+            return False
+        return self.agent is None or _is_named(self.agent, event.name or agent)
 
-    def kin(self) -> Test:
-        return lambda event, agent: (
-            type(event) is Message
-            and (self.role in ("*", event.role) or matches_name(self.role, event.role))
-            and (self.agent is None or _is_of(self.agent, event.name or agent))
-        )
+    def fits(self, event: Event, agent: str) -> bool:
+        if type(event) is not Message or not self.is_kin(event, agent):
+            return False
+        return self.matches is None or matches(self.matches, event.content)
 
 
 @guided_class
@@ -213,15 +199,14 @@ class StateMatcher(Matcher):
     value: Any = field(default=..., converter=freeze)
     matches: str | None = field(default=None, kw_only=True, validator=_pattern)
 
-    def test(self) -> Test:
-        is_kin = self.kin()
-        return lambda event, agent: is_kin(event, agent) and self._holds(event.values[self.name])  # type: ignore[union-attr]
+    def is_kin(self, event: Event, agent: str) -> bool:  # noqa: ARG002 - a state is of no agent
+        return type(event) is State and self.name in event.values
 
-    def _holds(self, found: Any) -> bool:
+    def fits(self, event: Event, agent: str) -> bool:
+        if type(event) is not State or not self.is_kin(event, agent):
+            return False
+        found = event.values[self.name]
         return self.value in (..., found) and (self.matches is None or matches(self.matches, shown_result(found)))
-
-    def kin(self) -> Test:
-        return lambda event, _: type(event) is State and self.name in event.values
 
     def at_end(self) -> RunRule:
         """Return the rule that the last known value is as said."""
@@ -239,13 +224,11 @@ class StateMatcher(Matcher):
 call, said, state = CallMatcher, MessageMatcher, StateMatcher
 
 
-def as_matcher(value: object, field: str = "event") -> Matcher:
-    """Return *value* as a matcher: a text is the name of a tool."""
-    if isinstance(value, str):
-        return CallMatcher(value)
-    if not isinstance(value, Matcher):
-        raise refuse(field, value, "call(...), said(...), state(...), or the name of a tool")
-    return value
+def _as_matcher(value: Any) -> Any:
+    return CallMatcher(value) if isinstance(value, str) else value
+
+
+_ALLOWED = "call(...), said(...), state(...), or the name of a tool"
 
 
 Kind = Literal[
@@ -257,7 +240,8 @@ COUNTS: Final = ("at_most", "at_least")
 
 
 def _matcher(_: Any, attribute: Attribute[Any], value: object) -> None:
-    as_matcher(None if isinstance(value, str) else value, attribute.name)
+    if not isinstance(value, Matcher):
+        raise refuse(attribute.name, value, _ALLOWED)
 
 
 _optional_matcher = fields.optional(_matcher)
@@ -267,35 +251,26 @@ _optional_matcher = fields.optional(_matcher)
 @frozen(repr=False)
 class RunRule(Check, Shown):
     """
-    A rule over a run, made by `call`, `said` or `state`: `call("search").at_most(3)`.
+    A rule over a run, made by `call`, `said` or `state`: `call("search").at_most(3)`. `rule & other` are both.
 
     It holds of the whole run, or of the parts that these cut out of it (Dwyer's scopes): `before(r)`, up to the first
     r, if there is one; `after(q)`, from the first q on; `after(q).before(r)`, between each q and the next r;
     `after(q).until(r)`, likewise, where the last r may be missing; `until(r)`, from the start. The events that bound a
     part are not in it; an event that is both ends one part and begins the next.
 
-    `rule & other` are both. `rule.judge(run)` is what it says of a run.
-
     Args:
-        kind: The name of the method that makes it.
-        event: The events that it speaks of.
-        other: The events that they need, or that follow them.
-        count: The bound of `at_most` and `at_least`.
-        same: The argument that both share.
-        within: The most messages and calls between both.
-        start: What begins a part.
-        end: What ends it.
-        must_end: Whether a part without an end is none.
+        kind: The name of the method that makes it, whose arguments follow.
+        start: What begins a part; *end*: what ends it; *must_end*: whether a part without an end is none.
     """
 
     kind: Kind = field(validator=fields.one_of(*KINDS))
     event: Matcher = field(validator=_matcher)
-    other: Matcher | None = field(default=None, validator=_optional_matcher)
+    other: Matcher | None = field(default=None, converter=_as_matcher, validator=_optional_matcher)
     count: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(0)))
     same: str = field(default="", kw_only=True, validator=fields.string)
     within: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(0)))
-    start: Matcher | None = field(default=None, kw_only=True, validator=_optional_matcher)
-    end: Matcher | None = field(default=None, kw_only=True, validator=_optional_matcher)
+    start: Matcher | None = field(default=None, kw_only=True, converter=_as_matcher, validator=_optional_matcher)
+    end: Matcher | None = field(default=None, kw_only=True, converter=_as_matcher, validator=_optional_matcher)
     must_end: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __attrs_post_init__(self) -> None:
@@ -334,7 +309,7 @@ class RunRule(Check, Shown):
         if (bound := getattr(self, name)) is not None:
             word = "after" if name == "start" else "before" if self.must_end else "until"
             raise DefinitionError(name, f"this rule has {word}({bound!r}) already; a part has one {name}")
-        more[name] = as_matcher(event, name)
+        more[name] = event
         return evolve(self, **more)
 
     def judge(self, run: Run, since: int = 0) -> Verdict:

@@ -178,7 +178,7 @@ class _Part:
 
 def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Iterator[_Part]:
     """Yield the parts of which *rule* speaks (Dwyer's scopes); each is read before the next begins."""
-    starts, ends = (None if one is None else one.test() for one in (rule.start, rule.end))
+    starts, ends = (None if one is None else one.fits for one in (rule.start, rule.end))
     if starts is None:
         yield _Part(events, ends, known)
         return
@@ -195,7 +195,7 @@ def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Ite
 
 def _counted(rule: RunRule, part: _Part) -> Broken:
     """Judge `never`, `at_most` and `at_least`."""
-    is_meant, key_of, counts = rule.event.test(), _key_of(rule.same, named=True), dict[Hashable, list[int]]()
+    is_meant, key_of, counts = rule.event.fits, _key_of(rule.same, named=True), dict[Hashable, list[int]]()
     most = {"never": 0, "at_most": rule.count}.get(rule.kind)
     for number, event, agent in part:
         if not is_meant(event, agent):
@@ -214,7 +214,7 @@ def _counted(rule: RunRule, part: _Part) -> Broken:
 
 def _edges(rule: RunRule, part: _Part) -> Broken:
     """Judge `first`, `last` and `always`."""
-    is_meant, is_kin, why = rule.event.test(), rule.event.kin(), f"it is no {rule.event}"
+    is_meant, is_kin, why = rule.event.fits, rule.event.is_kin, f"it is no {rule.event}"
     latest: Place | None = None
     for place in part:
         if is_kin(place[1], place[2]):
@@ -233,7 +233,7 @@ def _edges(rule: RunRule, part: _Part) -> Broken:
 
 def _unchanged(rule: RunRule, part: _Part) -> Broken:
     """Judge `unchanged`: each value is the one before it, which may have been before this part."""
-    (name,), is_kin, part.is_unrecorded = rule.states[:1], rule.event.kin(), True
+    (name,), is_kin, part.is_unrecorded = rule.states[:1], rule.event.is_kin, True
     for number, event, agent in part:
         if is_kin(event, agent) and isinstance(event, State):
             part.seen += 1
@@ -295,7 +295,7 @@ _KINDS: Final[dict[str, Callable[[RunRule, _Part], Broken]]] = {
 def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]]]:
     """Return whether an event is meant, whether it is the other one, and the keys by which both are the same."""
     one, _, two = rule.same.partition("=")
-    return rule.event.test(), (rule.other or rule.event).test(), (_key_of(one), _key_of(two or one))
+    return rule.event.fits, (rule.other or rule.event).fits, (_key_of(one), _key_of(two or one))
 
 
 def _key_of(same: str, *, named: bool = False) -> Callable[[Any], Hashable]:
