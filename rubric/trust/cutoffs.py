@@ -24,6 +24,7 @@ from rubric.suites.report import Report
 from rubric.trust.coefficients import share
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.pairwise import by_weight
 from rubric.trust.rates import balanced, rates_of
 from rubric.trust.ratings import judged, matched
 from rubric.view.plots import altair
@@ -58,7 +59,7 @@ class Point(NoTruth):
 @frozen(repr=False)
 class Choice(Presented):
     """
-    A threshold, and what it is worth: `rubric.passing_at(choice.threshold)`.
+    A threshold, and what it is worth: `rubric.passing_at(choice.threshold)`, or `choice.rubric`.
 
     Args:
         threshold: The threshold.
@@ -67,6 +68,7 @@ class Choice(Presented):
         apparent: The agreement on the labels that chose it, which is too high on average.
         now: The threshold of the rubric, and its agreement.
         n: The labels.
+        rubric: The rubric with the threshold; its provenance names the labels, so that using them again is remarked on.
     """
 
     _truth = ".threshold"
@@ -77,6 +79,7 @@ class Choice(Presented):
     apparent: float
     now: tuple[float, float]
     n: int
+    rubric: Rubric = field(eq=False)
 
     def __getitem__(self, name: str) -> Statistic:
         """Return the statistic *name*, such as `TPR`."""
@@ -193,16 +196,20 @@ def thresholds(
     if found is None or found.scale.kind != "verdict":
         cure = 'label whether each should pass: {key: True}, or choose by align(..., edits=["threshold"]) from scores'
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
-    rows = ~np.isnan(found.target) & ~np.isnan(reach)
-    people = found.target[rows]
-    if rows.sum() < _FEWEST or np.ptp(people) == 0:
+    target = found.target[~np.isnan(found.target) & ~np.isnan(reach)]
+    n, passed = len(target), int(target.sum())
+    if n < _FEWEST or passed in (0, n):
         message = f"expected {_FEWEST} graded candidates with a label at least, some passed and some failed by people"
-        raise DefinitionError("labels", f"{message}; got {int(rows.sum())}, {int(people.sum())} of them passed")
-    groups = found.groups[rows] if found.grouped else None
-    now = rubric.threshold or 0.0
-    sample = _Sample(reach[rows], people, found.weights[rows], groups, reach[~np.isnan(reach)], now)
+        raise DefinitionError("labels", f"{message}; got {n}, {passed} of them passed")
+    counted, _ = by_weight(evolve(found, judge=reach))  # each as often as it counts
+    rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
+    groups = compact(counted.groups[rows]) if counted.grouped else None
+    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), as_labels(labels).digest]}
+    sample = _Sample(
+        counted.judge[rows], counted.target[rows], groups, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n
+    )
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
-    return Thresholds(points, int(rows.sum()), now, sample)
+    return Thresholds(points, n, rubric.threshold or 0.0, sample)
 
 
 def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:
@@ -239,10 +246,10 @@ class _Sample:
 
     reach: Floats
     people: Floats
-    weights: Floats
     groups: Codes | None
     every: Floats
-    now: float
+    rubric: Rubric
+    n: int
 
     @property
     def cuts(self) -> Floats:
@@ -263,10 +270,9 @@ class _Sample:
         cuts = self.cuts
         passing = self.passing(cuts, self.reach)
         yield cuts
-        yield (passing == self.people) @ self.weights / self.weights.sum()
+        yield (passing == self.people).mean(axis=1)
         for verdict in (1, 0):
-            weights = self.weights * (self.people == verdict)
-            yield (passing == verdict) @ weights / weights.sum()
+            yield (passing[:, self.people == verdict] == verdict).mean(axis=1)
         yield self.passing(cuts, self.every).mean(axis=1)
 
     def choice(self, aim: Aim, at: float) -> Choice:
@@ -275,27 +281,28 @@ class _Sample:
         right = passing == self.people
 
         def best(rows: NDArray[np.bool_]) -> int:
-            yes, no = (self.weights[rows] * (self.people[rows] == verdict) for verdict in (1, 0))
+            yes, no = ((self.people[rows] == verdict).astype(float) for verdict in (1, 0))
             return _best(aim, at, (passing[:, rows] @ yes, yes.sum()), (passing[:, rows] @ no, no.sum()), rates)
 
         chosen = best(np.ones(len(self.people), dtype=bool))
-        folds = folds_of(np.arange(len(self.people)) if self.groups is None else compact(self.groups), _FOLDS)
+        folds = folds_of(np.arange(len(self.people)) if self.groups is None else self.groups, _FOLDS)
         said = np.empty(len(self.people))
         for fold in np.unique(folds):
             said[folds == fold] = passing[best(folds != fold), folds == fold]
-        groups = None if self.groups is None else compact(self.groups)
-        no, yes = rates_of(said, self.people, ("no", "yes"), groups)
-        statistics = [
-            share("agreement", (said == self.people).astype(float), groups),
+        no, yes = rates_of(said, self.people, ("no", "yes"), self.groups)
+        statistics = (
+            share("agreement", (said == self.people).astype(float), self.groups),
             evolve(yes.recall, name="TPR"),
             evolve(no.recall, name="TNR"),
-            balanced((no, yes), said, self.people, groups),
+            balanced((no, yes), said, self.people, self.groups),
             Statistic("pass rate", float(rates[chosen])),
-        ]
-        as_it_is = self.passing(np.array([self.now]), self.reach)[0] == self.people
-        now, apparent = (float(np.average(row, weights=self.weights)) for row in (as_it_is, right[chosen]))
-        of = f"{aim} at {at:g}" if at else aim
-        return Choice(float(cuts[chosen]), of, tuple(statistics), apparent, (self.now, now), len(self.people))
+        )
+        old = self.rubric.threshold or 0.0
+        as_it_is = float((self.passing(np.array([old]), self.reach)[0] == self.people).mean())
+        cut, borderline = float(cuts[chosen]), self.rubric.borderline
+        rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
+        apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
+        return Choice(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
 
 
 def _between(low: float, high: float) -> float:

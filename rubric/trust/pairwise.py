@@ -128,7 +128,7 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     n, ties = len(one), int((anyone & np.isnan(ratings.target)).sum())
     judged_too = int((anyone & ~np.isnan(ratings.judge)).sum())
     coverage = judged_too / max(1, int(anyone.sum()))
-    counted, times = _by_weight(ratings)
+    counted, times = by_weight(ratings)
     a, b = _both(counted)
     groups = compact(counted.groups[_is_both(counted)]) if counted.grouped else None
     rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
@@ -169,7 +169,7 @@ def _both(ratings: Ratings) -> tuple[Floats, Floats]:
     return ratings.judge[_is_both(ratings)], ratings.target[_is_both(ratings)]
 
 
-def _by_weight(ratings: Ratings) -> tuple[Ratings, int]:
+def by_weight(ratings: Ratings) -> tuple[Ratings, int]:
     """
     Return *ratings* with each labelled candidate as often as it counts, and the copies of one of average weight.
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import DefinitionError, Grades, Rubric
-from rubric.trust import Labels, Thresholds, thresholds
+from rubric.trust import Labels, Thresholds, agreement, thresholds
 from tests.examples import examples
 from tests.recorded import grades, jury
 
@@ -42,6 +43,27 @@ def test_a_threshold_is_chosen_for_agreement_and_applied() -> None:
     assert sum(right) / 200 == pytest.approx(best.apparent)
     assert str(found).startswith(f"Pass from {best.threshold:g}: the judge then agrees with people in ")
     json.dumps([found.to_dict(), best.to_dict()], allow_nan=False)
+
+
+def test_weights_count_as_often_as_they_say() -> None:
+    """Candidates of a half that was drawn three times as often weigh a third, in the curve and in the choice."""
+    given_, labels = sample(240)
+    rows = [*labels]
+    odd = [evolve(row, weight=3.0 if int(row.key) % 2 else 1.0) for row in rows]
+    repeated = thresholds(Grades([r for r in given_ for _ in range(3 if int(r.key) % 2 else 1)]), Labels(rows))
+    weighted = thresholds(given_, Labels(odd))
+    assert [p.agreement for p in weighted] == pytest.approx([p.agreement for p in repeated], abs=0.01)
+    low, high = weighted.best()["agreement"].interval or (0, 1)
+    assert high - low > 0.05
+
+
+def test_labels_that_chose_a_threshold_are_remarked_on_when_they_measure_it() -> None:
+    """The rubric of a choice names them; other labels have no such remark."""
+    given_, labels = sample(200)
+    chosen = thresholds(given_, Labels([*labels][:100])).best().rubric
+    again = given_.rescore(chosen)
+    assert any("chose the rubric" in remark for remark in agreement(again, Labels([*labels][:100])).remarks())
+    assert not any("chose the rubric" in remark for remark in agreement(again, Labels([*labels][100:])).remarks())
 
 
 def test_a_threshold_serves_a_stated_rate_or_cost() -> None:
