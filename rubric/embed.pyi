@@ -85,6 +85,5 @@ from .formats.kinds import Key as Key
 from .formats.kinds import Kind as Kind
 from .formats.recognition import SURE as SURE
 from .formats.recognition import has as has
-from .internals.plugins import load_plugin as load_plugin
 from .formats.kinds import number as number
-from .internals.plugins import plugin_names as plugin_names
+from .internals import plugins as plugins

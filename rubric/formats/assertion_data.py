@@ -41,7 +41,7 @@ from rubric import (
     StartsWith,
     Trajectory,
 )
-from rubric.embed import Check, FrozenMap, Key, Kind, fields, load_plugin, number, plugin_names, thaw
+from rubric.embed import Check, FrozenMap, Key, Kind, fields, number, plugins, thaw
 from rubric.formats import tool_calls
 from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON
 from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
@@ -331,8 +331,8 @@ KINDS: dict[str, Kind] = {
 @cache
 def _plugged() -> dict[str, Kind]:
     found = {}
-    for name in plugin_names(GROUP):
-        plugin = load_plugin(GROUP, name, "type")
+    for name in plugins.names(GROUP):
+        plugin = plugins.load(GROUP, name, "type")
         if plugin is None or not isinstance(plugin.value, Kind) or name in KINDS:
             raise DefinitionError("type", f"{name!r} of {plugin and plugin.source} is not a new Kind; uninstall it")
         found[name] = plugin.value

@@ -16,7 +16,7 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from rubric import DefinitionError, Rubric
-from rubric.embed import Loading, fields, load_plugin, plugin_names
+from rubric.embed import Loading, fields, plugins
 from rubric.formats.own import OWN
 from rubric.formats.recognition import GRADERS, HINT, STRONG, Evidence, Rule, Seen
 from rubric.suites.suite import Suite
@@ -117,7 +117,7 @@ def _function(given: Any) -> Any:
 @cache
 def format_names() -> tuple[str, ...]:
     """Return the names of all formats, without importing them."""
-    return tuple(dict.fromkeys((*OWN, *plugin_names(GROUP))))
+    return tuple(dict.fromkeys((*OWN, *plugins.names(GROUP))))
 
 
 def written_names() -> tuple[str, ...]:
@@ -134,8 +134,8 @@ def formats() -> dict[str, Format]:
         DefinitionError: A package registers something else than a new format.
     """
     found: dict[str, Format] = {name: _function(format) for name, format in OWN.items()}
-    for name in plugin_names(GROUP):
-        plugin = load_plugin(GROUP, name, "format")
+    for name in plugins.names(GROUP):
+        plugin = plugins.load(GROUP, name, "format")
         if plugin is None or not isinstance(plugin.value, Format) or name in found or plugin.value.name != name:
             message = f"{name!r} of {plugin and plugin.source} is not a new Format of that name; uninstall it"
             raise DefinitionError("format", message)

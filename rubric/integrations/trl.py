@@ -87,4 +87,5 @@ def _references(columns: Mapping[str, Any], name: str | None, count: int) -> Seq
 
 
 def _share(result: Grade | Ungraded, criterion: str) -> float | None:
-    return result.contributions.get(criterion)
+    share: float | None = result.contributions.get(criterion)
+    return share

@@ -45,12 +45,12 @@ def entry_points_of(group: str, name: str = "") -> list[EntryPoint]:
     return sorted((one for one in found if name in ("", one.name)), key=lambda point: point.name)
 
 
-def plugin_names(group: str) -> tuple[str, ...]:
+def names(group: str) -> tuple[str, ...]:
     """Return the names that distributions register in *group*, sorted."""
     return tuple(dict.fromkeys(point.name for point in entry_points_of(group)))
 
 
-def load_plugin(group: str, name: str, kind: str) -> Plugin | None:
+def load(group: str, name: str, kind: str) -> Plugin | None:
     """
     Return the plug-in called *name*; None if there is none.
 

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from rubric.embed import FrozenMap, thaw
 from rubric.errors import DefinitionError
-from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
 
 VERSIONS: Final = tuple(f"ATIF-v1.{minor}" for minor in range(9))

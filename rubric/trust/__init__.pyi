@@ -2,7 +2,7 @@ from .agreements import Agreement as Agreement
 from .agreements import agreement as agreement
 from .calibration import Calibration as Calibration
 from .calibration import calibrate as calibrate
-from .cutoffs import Choice as Choice
+from .cutoffs import ChosenThreshold as ChosenThreshold
 from .cutoffs import Thresholds as Thresholds
 from .cutoffs import thresholds as thresholds
 from .differences import Difference as Difference

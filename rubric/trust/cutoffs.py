@@ -57,7 +57,7 @@ class Point(NoTruth):
 
 
 @frozen(repr=False)
-class Choice(Presented):
+class ChosenThreshold(Presented):
     """
     A threshold, and what it is worth: `rubric.passing_at(choice.threshold)`, or `choice.rubric`.
 
@@ -124,7 +124,7 @@ class Thresholds(Presented, Listed[Point]):
     now: float
     _sample: _Sample = field(eq=False)
 
-    def best(self, aim: Aim = "agreement", at: float | None = None) -> Choice:
+    def best(self, aim: Aim = "agreement", at: float | None = None) -> ChosenThreshold:
         """
         Return the threshold that serves *aim* best; of several alike the middle one.
 
@@ -275,7 +275,7 @@ class _Sample:
             yield (passing[:, self.people == verdict] == verdict).mean(axis=1)
         yield self.passing(cuts, self.every).mean(axis=1)
 
-    def choice(self, aim: Aim, at: float) -> Choice:
+    def choice(self, aim: Aim, at: float) -> ChosenThreshold:
         cuts = self.cuts
         passing, rates = self.passing(cuts, self.reach), self.passing(cuts, self.every).mean(axis=1)
         right = passing == self.people
@@ -302,7 +302,7 @@ class _Sample:
         cut, borderline = float(cuts[chosen]), self.rubric.borderline
         rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
         apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
-        return Choice(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
+        return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
 
 
 def _between(low: float, high: float) -> float:

@@ -13,9 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rubric.internals.secrets as table
-from rubric import Case, Grade, Grades, Judge, ModelError, Rubric, Store, Suite, Ungraded, UngradedError, evaluate
+from rubric import (
+    Case,
+    Grade,
+    Grades,
+    Judge,
+    ModelError,
+    Rubric,
+    RubricError,
+    Store,
+    Suite,
+    Ungraded,
+    UngradedError,
+    evaluate,
+)
 from rubric.driving import Failure, Reply
 from rubric.internals.secrets import MASK, redact, redact_reply
+from rubric.suites.report import Report
 from rubric.suites.reporters.registry import reporter_names
 from rubric.testing.scripted_model import ScriptedModel
 
@@ -76,6 +90,14 @@ def planted(key: str, field: str) -> Any:
     return Judge(ScriptedModel(answer), sealed=False, retries=0, repairs=0)
 
 
+def rendered(report: Report, name: str) -> str:
+    """Return *report* as the reporter *name* writes it; the error of one that writes nothing of an ungraded case."""
+    try:
+        return report.render(name)
+    except RubricError as error:
+        return str(error)
+
+
 def doors(judge: Judge, folder: Path, caplog: pytest.LogCaptureFixture) -> dict[str, str]:
     """Return all that is shown, written, stored and logged of grading by *judge*, by its door."""
     caplog.set_level(logging.DEBUG)
@@ -87,7 +109,7 @@ def doors(judge: Judge, folder: Path, caplog: pytest.LogCaptureFixture) -> dict[
     texts |= {f"closed {each.name}": each.read_bytes().decode("latin-1") for each in folder.iterdir()}
     report = Suite("s", [Case(id="c", output=OUTPUT, rubric=RUBRIC)]).run(judge)
     many = Grades([result])
-    texts |= {f"report.{name}": report.render(name) for name in reporter_names()}
+    texts |= {f"report.{name}": rendered(report, name) for name in reporter_names()}
     texts |= {"jsonl": many.to_jsonl(), "csv": many.to_csv(), "page": str(many._repr_html_())}
     for name, item in {"result": result, "grades": many, "summary": many.summary(), "report": report}.items():
         for door in ("__str__", "__repr__", "to_markdown", "_repr_html_", "to_dict", "explain", "feedback"):

@@ -84,7 +84,8 @@ def test_checks(name: str) -> None:
 
 def test_each_check_has_a_name() -> None:
     """As many as there are checks that a file can say; `assertion` is for functions of the library's own."""
-    assert sum(issubclass(kind, Check) for kind in EVERY) == len({*CHECKS, "is_json"} - {"assertion"})
+    checks = sum(issubclass(kind, Check) for kind in EVERY) - 1  # one rule and several are `run`
+    assert checks == len({*CHECKS, "is_json"} - {"assertion"})
 
 
 def test_yes_or_no_is_left_out() -> None:

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from rubric import DefinitionError
 from rubric.driving import Failure
-from rubric.embed import FrozenMap, fields, load_plugin, plugin_names
+from rubric.embed import FrozenMap, fields, plugins
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -88,7 +88,7 @@ REPORTERS = FrozenMap({each.name: each for each in _OURS})
 
 def reporter_names() -> tuple[str, ...]:
     """Return the names of all reporters: ours, then those of other distributions."""
-    return (*REPORTERS, *(name for name in plugin_names(GROUP) if name not in REPORTERS))
+    return (*REPORTERS, *(name for name in plugins.names(GROUP) if name not in REPORTERS))
 
 
 def reporter(name: str) -> Reporter:
@@ -101,7 +101,7 @@ def reporter(name: str) -> Reporter:
     if name in REPORTERS:
         found: Reporter = REPORTERS[name]
         return found
-    plugin = load_plugin(GROUP, str(name), "reporter") if name else None
+    plugin = plugins.load(GROUP, str(name), "reporter") if name else None
     if plugin is None:
         known = reporter_names()
         message = f"expected one of {', '.join(known)}, got {name!r}{fields.suggest(str(name), list(known))}"
@@ -123,10 +123,10 @@ def reporter_for(path: str | PathLike[str]) -> Reporter:
     fitting = [(len(ending), each) for each in _OURS for ending in each.endings if name.endswith(ending)]
     if fitting:
         return max(fitting, key=lambda pair: pair[0])[1]
-    plugins = [each for each in plugin_names(GROUP) if each not in REPORTERS]
-    for each in plugins:
+    others = [each for each in plugins.names(GROUP) if each not in REPORTERS]
+    for each in others:
         if name.endswith(f".{each.lower()}"):
             return reporter(each)
-    known = ", ".join([*(ending for each in _OURS for ending in each.endings), *(f".{each}" for each in plugins)])
+    known = ", ".join([*(ending for each in _OURS for ending in each.endings), *(f".{each}" for each in others)])
     message = f"the ending of {name!r} names no reporter; end it in one of {known}, or name the reporter"
     raise DefinitionError("reporter", message)
