@@ -26,8 +26,8 @@ from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Lo
 from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.programs.processes import CURE, ProgramError, is_allowed, run_program
+from rubric.runs import candidate_of_run
 from rubric.runs import read as read_run
-from rubric.runs.formats import candidate_of_run
 from rubric.values import AnyJudge, Place, Unsupported
 
 _RULES = ("weighted-mean", "weighted-sum", "all-pass", "any-pass", "threshold", "required-pass")
