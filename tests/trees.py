@@ -125,7 +125,7 @@ _KINDS = {
     r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
-    r"tests that|not within reach": "tests, or code, that are elsewhere or that a program makes",
+    r"tests that|not within reach|text of a PDF": "tests, or code, that are elsewhere or that a program makes",
     r"unreadable": "a category or a choice that the stand-in judge does not give",
     r"with the provider": "an embedding model that LiteLLM is not known to have",
     r"^trace-|^is-valid": "graders that are not here (traces), and tools in another form",
