@@ -20,22 +20,14 @@ from typing import Any
 from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ListResourcesResult, ListToolsResult, PaginatedRequestParams
+from mcp_types import ListToolsResult, PaginatedRequestParams
 
 PAGE = 3
 """Tools on a page of the list."""
 
 
 class Paged(MCPServer[Any]):
-    """A server that lists its tools in pages, as servers with many of them do; its resources, if told to, for ever."""
-
-    endless = False
-
-    async def _handle_list_resources(
-        self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        whole = await super()._handle_list_resources(ctx, params)
-        return whole.model_copy(update={"next_cursor": "more"}) if self.endless else whole
+    """A server that lists its tools in pages, as servers with many of them do."""
 
     async def _handle_list_tools(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
@@ -47,12 +39,6 @@ class Paged(MCPServer[Any]):
 
 
 server = Paged("weather", log_level="CRITICAL")
-
-
-async def late() -> str:
-    """Come too late."""
-    await asyncio.sleep(3600)
-    return "late"
 
 
 @server.tool()
@@ -104,38 +90,6 @@ def environment() -> str:
     return " ".join(sorted(os.environ))
 
 
-def note(words: str) -> str:
-    """Write a note."""
-    notes.append(words)
-    return "noted"
-
-
-notes: list[str] = []
-
-
-@server.resource("notes://all", name="notes")
-def all_notes() -> str:
-    """Return the notes of this session."""
-    return "\n".join(notes) or "no notes"
-
-
-@server.resource("notes://picture", name="picture", mime_type="image/png")
-def drawn() -> bytes:
-    """Return a picture."""
-    return b"no picture"
-
-
-@server.resource("file:///project/.env", name="secrets")
-def secrets() -> str:
-    """Return what no snapshot may hold."""
-    return "KEY=1"
-
-
-def broken() -> str:
-    """Fail."""
-    raise ToolError("the notes are gone")
-
-
 def main() -> None:
     """Serve until the client or the test ends it."""
     parser = argparse.ArgumentParser()
@@ -143,16 +97,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--pid", type=Path)
     parser.add_argument("--child", type=Path)
-    parser.add_argument("--notes", action="store_true", help="with a tool that writes, and a resource that fails")
-    parser.add_argument("--resources", choices=("late", "endless"), help="which nobody can read to the end")
     given = parser.parse_args()
-    if given.resources == "late":
-        for number in range(3):
-            server.resource(f"notes://late{number}", name=f"late{number}")(late)
-    server.endless = given.resources == "endless"
-    if given.notes:
-        server.tool()(note)
-        server.resource("notes://broken", name="broken")(broken)
     if given.pid:
         given.pid.write_text(str(os.getpid()))
     if given.child:

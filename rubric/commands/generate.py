@@ -10,18 +10,20 @@ from typing import Any
 
 import click
 from attrs import evolve, fields, frozen
-from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from rubric import Anchor, Budget, DefinitionError, ModelError, dump, dumps
+from rubric import Anchor, DefinitionError, ModelError, dump, dumps
 from rubric.commands.options import (
     A_COUNT,
     COLOR,
     FILTER,
     FROM,
+    MAX_CALLS,
+    MAX_COST,
     PATH,
     QUIET,
     STORE,
     TEXT,
+    budget_of,
     declared,
     read_stream,
     refuse_folder,
@@ -32,11 +34,11 @@ from rubric.commands.output import (
     REFUSED,
     Command,
     Refusal,
-    console,
     print_line,
     print_markdown,
     print_result,
     print_text,
+    progress,
 )
 from rubric.commands.running import projected
 from rubric.driving import Failure
@@ -72,9 +74,7 @@ class Generating:
 
     @property
     def options(self) -> Options:
-        is_capped = self.max_cost is not None or self.max_calls is not None
-        budget = Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None
-        return Options(self.concurrency, self.store, budget)
+        return Options(self.concurrency, self.store, budget_of(self.max_cost, self.max_calls))
 
     def planned(self, given: Iterable[Material], what: str, more: str = "") -> bool:
         """Print what the writing takes; return whether that is all that is wanted."""
@@ -86,12 +86,8 @@ class Generating:
 
     def made(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
         """Return what is generated for each case, with a progress bar on a terminal."""
-        is_shown = sys.stderr.isatty() and not self.quiet
-        columns = (MofNCompleteColumn(), "drafts", TimeElapsedColumn())
-        with Progress(*columns, console=console(problem=True), transient=True, disable=not is_shown) as progress:
-            task = progress.add_task("", total=len(slots))
-            work = generated_for(slots, self.writer or self.judge, self.options, lambda: progress.advance(task))
-            return run(work)
+        with progress(len(slots), "drafts", quiet=self.quiet) as advance:
+            return run(generated_for(slots, self.writer or self.judge, self.options, advance))
 
 
 @click.command(cls=Command)
@@ -115,8 +111,8 @@ class Generating:
     help="Print the rubric, or what is known of each criterion.",
 )
 @STORE
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
-@click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
+@MAX_COST
+@MAX_CALLS
 @click.option("--concurrency", type=A_COUNT, default=8, metavar="N", help="Keep so many drafts in flight.")
 @click.option("--plan", is_flag=True, help="Count calls and cost; send nothing.")
 @FILTER

@@ -14,7 +14,7 @@ from typing import IO, Any, Literal, cast
 import click
 from attrs import frozen
 
-from rubric import Budget, Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
+from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
@@ -78,7 +78,6 @@ class Inputs:
     def run(self, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), options.columns_of(self.columns)
-        is_capped = self.max_cost is not None or self.max_calls is not None
         is_limited = self.rpm is not None or self.tpm is not None
         if not self.quiet:
             print_line(self._head(rubric, judge, columns), problem=True)
@@ -94,7 +93,7 @@ class Inputs:
                     columns=columns if self.shard is None else None,
                     concurrency=self.concurrency,
                     store=store,
-                    budget=Budget(cost=self.max_cost, calls=self.max_calls) if is_capped else None,
+                    budget=options.budget_of(self.max_cost, self.max_calls),
                     limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
                     progress=not self.quiet,
                 ) as stream,
@@ -150,21 +149,15 @@ class Inputs:
     default="retry",
     help="Send calls again that were in flight when a run was killed, or hold them: never paid twice.",
 )
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more on the judges.")
-@click.option("--max-calls", type=options.A_COUNT, metavar="N", help="Pay for no more requests.")
+@options.MAX_COST
+@options.MAX_CALLS
 @click.option("--rpm", type=options.A_COUNT, metavar="N", help="Send a model no more requests in any minute.")
 @click.option("--tpm", type=options.A_COUNT, metavar="N", help="Send and get no more tokens of a model in any minute.")
 @click.option(
     "--concurrency", type=options.A_COUNT, default=CONCURRENCY, metavar="N", help="Keep so many requests in flight."
 )
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read a field from this column, such as output=answer; question= skips that column.",
-)
+@options.COLUMN
 @click.option(
     "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
 )

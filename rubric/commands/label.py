@@ -10,7 +10,7 @@ import click
 
 from rubric import Candidate, Rubric, load
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
-from rubric.commands.options import A_COUNT, PATH, columns_of, refuse_folder, refuse_given
+from rubric.commands.options import A_COUNT, COLUMN, PATH, columns_of, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
@@ -33,7 +33,7 @@ from rubric.results import Record
 )
 @click.option("--count", type=A_COUNT, default=200, metavar="N", help="Put so many candidates on the page, 200.")
 @click.option("--add", type=PATH, multiple=True, metavar="FILE", help="Add the labels that a page exported, and end.")
-@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="Read a field from this column.")
+@COLUMN
 @PORT
 @NO_BROWSER
 def label(

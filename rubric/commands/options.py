@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
 
@@ -11,9 +11,9 @@ import click
 from attrs import frozen
 from click.shell_completion import CompletionItem
 
-from rubric import DefinitionError, Judge
+from rubric import Budget, DefinitionError, Judge
 from rubric.commands.output import Refusal, was_given
-from rubric.embed import JudgeLike, fields, rows_in
+from rubric.embed import CONCURRENCY, JudgeLike, fields, rows_in
 from rubric.formats.registry import format_names
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
@@ -100,6 +100,30 @@ STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every repl
 
 A_COUNT = click.IntRange(min=1)
 CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep so many cases (or calls) in flight.")
+MAX_COST = click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
+MAX_CALLS = click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
+PAYING = options(STORE, MAX_COST, MAX_CALLS, CONCURRENT)
+"""The options of commands that ask a judge; `calls_of` makes arguments of them."""
+
+
+def budget_of(cost: float | None, calls: int | None) -> Budget | None:
+    """Return the budget of `--max-cost` and `--max-calls`, if one of them is given."""
+    return None if cost is None and calls is None else Budget(cost=cost, calls=calls)
+
+
+def calls_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `PAYING` has *given*, as arguments of functions that ask a judge."""
+    budget = budget_of(given["max_cost"], given["max_calls"])
+    return {"store": given["store"], "budget": budget, "concurrency": given["concurrency"] or CONCURRENCY}
+
+
+COLUMN = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Read a field from this column, such as output=answer; question= skips that column.",
+)
 FILTER = click.option(
     "--filter",
     "patterns",

@@ -12,7 +12,7 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from rubric import DefinitionError, RubricError
 from rubric.embed import Wording, shown
@@ -56,6 +57,22 @@ def print_styled(item: RenderableType, *, problem: bool = False) -> None:
     with target.capture() as captured:
         target.print(item, highlight=False, markup=False, emoji=False)
     target.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+@contextmanager
+def progress(total: int, unit: str, *, quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """Count up to *total* on standard error, if that is a terminal; what is yielded counts one more."""
+    bar = Progress(
+        MofNCompleteColumn(),
+        unit,
+        TimeElapsedColumn(),
+        console=console(problem=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)
 
 
 def print_json(data: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from rubric import Budget, load, prefer_many
-from rubric.commands.options import CONCURRENT, FORMAT, JUDGE, PATH, STORE, columns_of, refuse_folder
+from rubric import load, prefer_many
+from rubric.commands.options import COLUMN, FORMAT, JUDGE, PATH, PAYING, calls_of, columns_of, refuse_folder
 from rubric.commands.output import Command, Refusal, print_result
 from rubric.embed import JudgeLike, replacing
 
@@ -20,11 +20,9 @@ from rubric.embed import JudgeLike, replacing
 @click.argument("rubric", type=PATH)
 @JUDGE
 @click.option("--one-order", is_flag=True, help="Ask in one order alone: half the calls, and no sign of position bias.")
-@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="Read a field from this column.")
-@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judge.")
+@COLUMN
 @click.option("--out", type=PATH, metavar="FILE", help="Write each preference here, a line of JSON.")
-@CONCURRENT
-@STORE
+@PAYING
 @FORMAT
 def prefer(
     pairs: Path,
@@ -33,11 +31,9 @@ def prefer(
     judge: JudgeLike | None,
     one_order: bool,
     columns: tuple[str, ...],
-    max_cost: float | None,
     out: Path | None,
-    concurrency: int | None,
-    store: Path | None,
     form: str,
+    **given: Any,
 ) -> None:
     """
     Say which of two is better, for each pair in a file.
@@ -48,7 +44,6 @@ def prefer(
     """
     if out is not None:
         refuse_folder(out)
-    more: dict[str, Any] = {} if concurrency is None else {"concurrency": concurrency}
     named = columns_of(columns)
     if skipped := [name for name, column in named.items() if column is None]:
         raise click.UsageError(f"--column {skipped[0]}=: other columns are passed over already; leave it out")
@@ -58,9 +53,7 @@ def prefer(
         judge,
         both_orders=not one_order,
         columns={name: str(column) for name, column in named.items()},
-        store=store,
-        budget=None if max_cost is None else Budget(cost=max_cost),
-        **more,
+        **calls_of(given),
     )
     if out is not None:
         with replacing(out) as file:

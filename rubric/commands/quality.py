@@ -10,15 +10,15 @@ from typing import Any, get_args
 import click
 from attrs import evolve
 
-from rubric import Budget, Case, Grades, LoadError, dump, influence, load, load_suite
+from rubric import Case, Grades, LoadError, dump, influence, load, load_suite
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import output
 from rubric.commands.files import rubric_files
-from rubric.commands.options import A_COUNT, CONCURRENT, FORMAT, JUDGE, PATH, STORE
+from rubric.commands.options import A_COUNT, FORMAT, JUDGE, PATH, PAYING, calls_of
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
-from rubric.embed import CONCURRENCY, cell, source_of
+from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
 from rubric.quality.alignment import Kind
@@ -87,21 +87,10 @@ def _influences(file: str) -> Iterator[tuple[str, Influences]]:
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
 @JUDGE
-@STORE
+@PAYING
 @click.option("--repeats", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often answers flip.")
-@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more.")
-@CONCURRENT
 @FORMAT
-def check(
-    file: Path,
-    judge: Any,
-    store: Path | None,
-    *,
-    repeats: int,
-    max_cost: float | None,
-    concurrency: int | None,
-    form: str,
-) -> None:
+def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None:
     """
     Run the tests of a rubric.
 
@@ -110,8 +99,7 @@ def check(
 
     Exit codes: 0 all tests passed, 1 one failed, 2 one could not be judged, or bad input.
     """
-    budget = None if max_cost is None else Budget(cost=max_cost)
-    options: dict[str, Any] = {"store": store, "budget": budget, "concurrency": concurrency or CONCURRENCY}
+    options = calls_of(given)
     if is_rubric(file):
         found = run_tests(file, judge, repeats, **options)
         output.print_result(found, form)
@@ -144,10 +132,7 @@ def _tested(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.option("--writer", metavar="MODEL", help="Write texts and bands by this model.")
 @click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
 @JUDGE
-@STORE
-@click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more.")
-@click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
-@CONCURRENT
+@PAYING
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
 @FORMAT
 def align(
@@ -160,12 +145,9 @@ def align(
     writer: str | None,
     candidates: Path | None,
     judge: Any,
-    store: Path | None,
-    max_cost: float | None,
-    max_calls: int | None,
-    concurrency: int | None,
     write: bool,
     form: str,
+    **given: Any,
 ) -> None:
     """
     Fit a rubric to labels of people.
@@ -184,9 +166,7 @@ def align(
     grades = Grades.read_jsonl(results, rubric, judge)
     if candidates is not None:
         grades = _with_candidates(grades, candidates)
-    is_capped = max_cost is not None or max_calls is not None
-    budget = Budget(cost=max_cost, calls=max_calls) if is_capped else None
-    calls = {"writer": writer, "budget": budget, "store": store, "concurrency": concurrency or CONCURRENCY}
+    calls = {"writer": writer, **calls_of(given)}
     tried = edits or ("threshold", "weights")
     found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, risk=risk, **calls)
     output.print_result(found, form)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import attrs
 import click
 from attrs import evolve, frozen
-from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from rubric import DefinitionError, Suite
 from rubric.commands import output
@@ -147,7 +145,13 @@ class RunOptions:
             done: list[Row] = []
             spent = sum(report.usage.cost or 0.0 for report in reports)
             try:
-                with self._progress(suite, done) as on_row:
+                total = len(suite) * self.run["repeat"]
+                with output.progress(total, "cases", quiet=self.quiet) as advance:
+
+                    def on_row(row: Row, done: list[Row] = done, advance: Callable[[], None] = advance) -> None:
+                        done.append(row)
+                        advance()
+
                     report = suite.run(
                         judge,
                         target=target,
@@ -157,7 +161,6 @@ class RunOptions:
                         **{**self.run, "runs": None},
                     )
             except KeyboardInterrupt:
-                total = len(suite) * self.run["repeat"]
                 output.print_line(
                     f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
                 )
@@ -184,21 +187,6 @@ class RunOptions:
         parts += [f"judged by {', '.join(names)}"] if names else []
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)
-
-    @contextmanager
-    def _progress(self, suite: Suite, done: list[Row]) -> Iterator[Any]:
-        """Collect rows in *done*, and count them on standard error if that is a terminal."""
-        target = output.console(problem=True)
-        columns = (MofNCompleteColumn(), "cases", TimeElapsedColumn())
-        is_shown = sys.stderr.isatty() and not self.quiet
-        with Progress(*columns, console=target, transient=True, disable=not is_shown) as progress:
-            task = progress.add_task("", total=len(suite) * self.run["repeat"])
-
-            def on_row(row: Row) -> None:
-                done.append(row)
-                progress.advance(task)
-
-            yield on_row
 
     def _interrupted(self, suite: Suite, done: Sequence[Row]) -> Report:
         finished = {row.id: row for row in done}

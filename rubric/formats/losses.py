@@ -50,10 +50,6 @@ class Losses:
         """Return losses of *whose*, collected with these."""
         return evolve(self, whose=whose)
 
-    def within(self, part: str) -> Losses:
-        """Return losses of a *part* of what these are of."""
-        return self.of(f"{self.whose}: {part}")
-
     def add(self, what: str, why: str = "") -> None:
         """Add that *what* is lost, and *why*."""
         self.sentences.append(self.form.format(self.whose, what, f"{self.mark} {why}" if why else ""))

@@ -12,8 +12,6 @@ from .targets.base import DeferError as DeferError
 from .targets.base import Response as Response
 from .targets.base import Target as Target
 from .targets.http import HTTPTarget as HTTPTarget
-from .targets.mcp_resources import aresources_of as aresources_of
-from .targets.mcp_resources import resources_of as resources_of
 from .targets.mcp_servers import HTTPServer as HTTPServer
 from .targets.mcp_servers import StdioServer as StdioServer
 from .targets.models import ModelTarget as ModelTarget

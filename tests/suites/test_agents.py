@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import socket
@@ -16,12 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from attrs import evolve
 
-from rubric import Calls, Candidate, Judge, Rubric, ask, grade
+from rubric import Calls, Judge, Rubric, ask, grade
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals import background_loop
-from rubric.suites import aresources_of, resources_of
 from rubric.suites.cases import Case
 from rubric.suites.runner import run_suite
 from rubric.suites.suite import Suite
@@ -468,79 +465,3 @@ def test_without_the_sdk_the_cure_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("ImportError: an agent with MCP servers needs the MCP SDK")
     assert "pip install rubric-grade[mcp]" in done.stderr
-
-
-# -- resources ---------------------------------------------------------------------------------------------
-
-
-def noting() -> StdioServer:
-    """Return the weather server, with a tool that writes a note, and a resource that cannot be read."""
-    server = started()
-    return StdioServer(server.command, (*server.args, "--notes"), server.env)
-
-
-def test_a_judge_reads_and_quotes_the_resources_of_a_server_by_stdio() -> None:
-    """Binary ones and those with secrets in their names are no files."""
-    files = resources_of(started())
-    assert dict(files) == {"notes://all": "no notes"}
-    said = json.dumps({"reason": "none", "evidence": ["notes://all: no notes"], "verdict": True})
-    with ToolServer(wants("read_file", path="notes://all"), said) as model:
-        judge = Judge(MODEL, params=model.params, sealed=False)
-        rubric = Rubric(criteria=["There are no notes"], max_steps=2, evidence=True)
-        (finding,) = grade(Candidate("I noted nothing.", files=files), rubric, judge).findings
-        assert model.told() == ["no notes"]
-    assert [(e.where, e.verified) for e in finding.evidence] == [("notes://all", True)]
-
-
-def test_resources_come_by_http_too(weather: HTTPServer) -> None:
-    """A server over HTTP lists its resources like one in a subprocess."""
-    assert "notes://all" in asyncio.run(aresources_of(weather))
-
-
-@pytest.mark.parametrize(
-    ("server", "why"),
-    [
-        (noting(), "notes://broken: "),
-        (StdioServer("/no/such/program"), "is not there"),
-        (HTTPServer("http://127.0.0.1:9/mcp"), "is not there"),
-        ("weather", "expected a StdioServer or an HTTPServer"),
-    ],
-)
-def test_resources_that_cannot_be_read_are_no_files(server: Any, why: str) -> None:
-    """Broken resources, missing servers and wrong types are definition errors."""
-    with pytest.raises(DefinitionError, match=re.escape(why)):
-        resources_of(server, timeout=20)
-
-
-@pytest.mark.parametrize(
-    ("option", "why"),
-    [
-        (["--notes"], "notes://broken"),
-        (["--resources", "late"], "notes://late0: the resources did not come within 2 seconds"),
-        (["--resources", "endless"], "its list of resources has more than 100 pages"),
-    ],
-)
-def test_a_judge_that_cannot_look_at_all_there_is_gives_no_verdict(option: list[str], why: str) -> None:
-    """The case is ungraded and says what could not be read, in no more time than a call of a tool may take."""
-    server = evolve(started(), args=(*started().args, *option))
-    case = evolve(CASE, rubric=Rubric(criteria=["There are no notes"], max_steps=2))
-    with ToolServer(SUNNY) as model:
-        target = agent(model, server, resources=True, tool_timeout=2, start_timeout=60)
-        (row,) = Suite(cases=[case]).run(Judge(ScriptedModel([])), target=target)
-    assert row.status == "ungraded"
-    assert "the judge cannot look at all that there is" in row.reason
-    assert why in row.reason
-
-
-def test_the_resources_at_the_end_of_a_run_are_files_of_its_candidate() -> None:
-    """What one cannot read is told, and the rest is kept; without the option there are none."""
-    with ToolServer(wants("note", words="It rains."), SUNNY) as model:
-        response = background_loop.run(agent(model, noting(), resources=True).respond(CASE))
-    assert dict(response.candidate.files) == {"notes://all": "It rains."}
-    assert any("a resource of 'weather' was not kept: notes://broken" in warning for warning in response.warnings)
-    with ToolServer(SUNNY) as model:
-        response = background_loop.run(
-            agent(model, started(), started(), resources=True).respond(evolve(CASE, server=""))
-        )
-        assert {*response.candidate.files} == {"weather/notes://all", "second/notes://all"}
-        assert not background_loop.run(agent(model, started()).respond(CASE)).candidate.files

@@ -239,10 +239,10 @@ def _output(test: Test, graders: list[Grader]) -> str | None:
 
 _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})
 _AGGREGATIONS = ("mean", "min")
-BESIDE = "A reference answer to this turn:\n"
+_REFERENCE = "A reference answer to this turn:\n"
 """Begins the guidelines of the last turn, where the case has another reference."""
 
-WHOLE = "the conversation as a whole"
+_WHOLE = "the conversation as a whole"
 """The text of the criterion that has the graders of a whole conversation; its id is `conversation`."""
 
 
@@ -286,11 +286,11 @@ def _of_conversation(
         if own:
             rubric = grouped(own, task)
             if beside and number == len(test.at["turns"].value):
-                rubric = evolve(rubric, guidelines=f"{BESIDE}{beside}")
+                rubric = evolve(rubric, guidelines=f"{_REFERENCE}{beside}")
             add(f"turn {number}", f"turn-{number}", rubric, own, answered + number)
     whole = [grader for grader in graders if grader.answer != NOTHING]
     if whole or not criteria:
-        add(WHOLE, "conversation", grouped(whole or graders, task), whole, "conversation")
+        add(_WHOLE, "conversation", grouped(whole or graders, task), whole, "conversation")
     return Rubric(criteria=criteria, threshold=task.threshold, aggregation=_aggregation(test)), judges
 
 

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
 from rubric import Criterion, Judge, Levels, Matches, Rubric, Unit, YesNo
 from rubric.embed import Answer, Check, thaw
 from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.agentv.tests import BESIDE, WHOLE
 from rubric.formats.assertion_data import said_of
 from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
@@ -72,7 +71,7 @@ KEPT = ("description", "version", "author", "license", "tags", "metadata", "gove
 _HOLDS = {
     Case: Held(
         {"id", "rubric", "input", "reference", "messages", "images", "context", "variables", "judge", "judges", "tags",
-         "metadata", "place", "providers", "turns", "unasked"},
+         "metadata", "place", "providers", "unasked"},
         {
             "output": "AgentV's tests do not have a fixed response",
             "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",
@@ -92,9 +91,6 @@ _HOLDS = {
     ),
     Judge: Held({"model", *SETTINGS}, {"": f"a file configures of a judge only {', '.join(SETTINGS)}"}),
 }  # fmt: skip
-
-
-_CRITERION = tuple(field.name for field in fields(Criterion))
 
 
 @frozen
@@ -425,11 +421,13 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
     if (lost := next((one for one in unsupported_of(case.rubric) if one.otherwise != "skip"), None)) is not None:
         losses.add("rubric", without(lost))
         return None
+    if case.turns:
+        losses.add("turns", "conversations are read from AgentV's files and not written, so the test is left out")
+        return None
     losses.fields(case)
     judges = {id_: provider_of(judge, losses, f"judges.{id_}") for id_, judge in case.judges.items()}
-    turns = _conversation(case, judges, losses) if case.turns else {}
-    graders = turns.pop("assert", []) if case.turns else write_rubric(case.rubric, judges, losses)
-    if not graders and not any("assert" in turn for turn in turns.get("turns", ())):
+    graders = write_rubric(case.rubric, judges, losses)
+    if not graders:
         losses.add("rubric", "nothing is left of it to grade by, so the test is left out")
         return None
     threshold = THRESHOLD if case.rubric.threshold is None else case.rubric.threshold
@@ -437,9 +435,6 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
     context = case.context
     if context and any(criterion.text == context for criterion in case.rubric.criteria):
         losses.add("context", "the rubric says the same, and is shown once")
-        context = ""
-    if context and not graders:
-        losses.add("context", "AgentV would judge the whole conversation by it")
         context = ""
     row = {
         "id": quoted(case.id),
@@ -450,86 +445,16 @@ def _test(case: Case, losses: Losses) -> dict[str, Any] | None:
         "threshold": None if threshold == THRESHOLD else threshold,
         "options": {"provider": provider} if provider else {},
         "assert": graders,
-        **turns,
         "tags": [quoted(tag) for tag in case.tags],
         "metadata": thaw(case.metadata),
     }
     return {key: value for key, value in row.items() if value not in (None, "", [], {})}
 
 
-# -- conversations -----------------------------------------------------------------------------------------
-
-
-def _conversation(case: Case, judges: Mapping[str, Any], losses: Losses) -> dict[str, Any]:
-    """Return the fields of a test for the turns of *case*, and for its graders: of each turn, and of the whole."""
-    rubric = case.rubric
-    threshold = THRESHOLD if rubric.threshold is None else rubric.threshold
-    if rubric.threshold is None:
-        losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")
-    losses.fields(evolve(averaged(rubric), aggregation="weighted_average"), "rubric.")
-    for name in ("name", "prompt", "binding", "max_steps", "negate"):
-        if getattr(rubric, name) != getattr(Rubric(), name):
-            losses.add(f"rubric.{name}", "a conversation has none of its own: its turns have, and the whole")
-    if rubric.aggregation not in ("weighted_average", "min"):
-        losses.add("rubric.aggregation", "AgentV takes the mean of the turns, or the least of them")
-    rows: list[dict[str, Any]] = [
-        {"input": quoted(turn.input)} | ({"expected_output": quoted(turn.reference)} if turn.reference else {})
-        for turn in case.turns
-    ]
-    said: dict[str, Any] = {"mode": "conversation", "turns": rows}
-    said |= {"aggregation": "min"} if rubric.aggregation == "min" else {}
-    for number, criteria in ({} if rubric.negate else _by_turn(case, losses)).items():
-        held, row = _of_turn(criteria, threshold, number, losses), rows[number - 1] if number else said
-        if number == len(rows) and case.reference and held.guidelines.startswith(BESIDE):
-            row["expected_output"] = quoted(held.guidelines.removeprefix(BESIDE))
-            held = evolve(held, guidelines="")
-        if graders := write_rubric(held, {}, losses):
-            provider = next((judges[c.id] for c in criteria if judges.get(c.id)), None)
-            row["assert"] = graders if provider is None else _all_by(graders, provider)
-    return said
-
-
-def _by_turn(case: Case, losses: Losses) -> dict[int, list[Criterion]]:
-    """Return the criteria of each turn of *case*, by its number from 1, and those of the whole under 0."""
-    before = sum(message.role == "assistant" for message in case.messages)
-    found: dict[int, list[Criterion]] = {}
-    for criterion in case.rubric.judged:
-        on: Any = criterion.on
-        number = on - before if isinstance(on, int) else {"conversation": 0, "last turn": len(case.turns)}.get(on, -1)
-        if number in range(int(isinstance(on, int)), len(case.turns) + 1):
-            found.setdefault(number, []).append(criterion)
-        else:
-            losses.add(criterion.id, f"AgentV asks of one of its turns or of the whole, not of {on!r}; it is left out")
-    return found
-
-
-def _of_turn(criteria: Sequence[Criterion], threshold: float, number: int, losses: Losses) -> Rubric:
-    """Return the rubric of *criteria*, all those of a turn, or of the whole (*number* 0)."""
-    (first, *others) = criteria
-    text, id_ = (f"turn {number}", f"turn-{number}") if number else (WHOLE, "conversation")
-    if others or not isinstance(first.answer, Rubric):
-        losses.add(f"{first.id}: {text}", "the turns, and the whole, count alike; it has a score of its own")
-        return Rubric(criteria=[evolve(criterion, on="conversation") for criterion in criteria], threshold=threshold)
-    if first != (as_read := Criterion(text, id=id_, answer=first.answer, on=first.on)):
-        names = [name for name in _CRITERION if getattr(first, name) != getattr(as_read, name)]
-        losses.add(f"{first.id}: {', '.join(names)}", "a turn is called by its number, and all count alike")
-    if first.answer.threshold != threshold:
-        losses.add(f"{first.id}.threshold", f"a turn has that of the test, {threshold:g}")
-    return evolve(first.answer, threshold=threshold)
-
-
-def _all_by(graders: Sequence[Any], provider: Any) -> list[Any]:
-    """Return *graders* with a *provider* for those that a judge answers."""
-    texts = [grader for grader in graders if isinstance(grader, str)]
-    rows = [{"type": KIND, "value": texts}] if texts else graders
-    judged = (KIND, "agent-rubric", "assert-set")
-    return [{**row, "provider": provider} if row["type"] in judged else row for row in rows]
-
-
 def _asked(case: Case, losses: Losses) -> Any:
     if case.messages and case.input:
         losses.add("input", "it is written as the last message")
-    elif len(case.messages) == 1 and case.messages[0].role == "user" and not case.turns:
+    elif len(case.messages) == 1 and case.messages[0].role == "user":
         losses.add("messages", "a lone message of the user's is read as the input")
     chat: list[dict[str, Any]] = [{"role": m.role, "content": quoted(m.content)} for m in case.messages]
     if not chat and not case.images:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from rubric import Message, ModelError, Rubric, ToolCall
+from rubric import Message, ModelError, ToolCall
 from rubric.driving import Failure, Usage
 from rubric.embed import FrozenMap, fields, on_background, thaw
 from rubric.suites.cases import Case
@@ -119,7 +119,6 @@ class Run:
     usage: Usage = field(factory=Usage)
     calls: list[ToolCall] = field(factory=list)
     said: list[Message] = field(factory=list)
-    files: dict[str, str] = field(factory=dict)
     warnings: dict[str, None] = field(factory=dict)
     _deadline: float = 0.0
     _is_asking: bool = False
@@ -130,14 +129,7 @@ class Run:
         try:
             async with AsyncExitStack() as stack:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
-                outcome = await self._outcome(tools_of(connections))
-                if not self.target.resources or isinstance(outcome, Failure):
-                    return outcome
-                lost = await self._keep_resources(connections)
-                if lost and _looks(self.case.rubric):  # a verdict on half of what was made would be none
-                    return Failure("transport", f"the judge cannot look at all that there is: {lost[0]}")
-                self.warnings |= dict.fromkeys(lost)
-                return outcome
+                return await self._outcome(tools_of(connections))
         except ConnectionError as error:
             return self._ended("transport", str(error))
 
@@ -161,19 +153,6 @@ class Run:
             return self._ended("transport", str(error))
         except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
             return self._ended("exception", Failure.of(error).message)
-
-    async def _keep_resources(self, connections: Sequence[Connection]) -> list[str]:
-        """Keep what the servers hold at the end; return a sentence for each resource that cannot be read."""
-        lost: list[str] = []
-        for connection in connections:
-            try:
-                texts, notes = await connection.resources()
-            except Exception as error:  # noqa: BLE001 - the answer is there
-                texts, notes = {}, [Failure.of(error).message]
-            before = f"{connection.name}/" if len(connections) > 1 else ""
-            self.files |= {f"{before}{uri}": text for uri, text in texts.items()}
-            lost += [f"a resource of {connection.name!r} was not kept: {note}" for note in notes]
-        return lost
 
     def _ended(self, kind: Literal["transport", "timeout", "exception"], message: str) -> Failure:
         """Return the failure of a run that was ended from outside; a request may have been in flight."""
@@ -248,9 +227,7 @@ class Run:
         if self.said:
             asked = Message("user", case.input)
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
-        candidate = case.responding(
-            output, tool_calls=self.calls, messages=messages, files={**case.files, **self.files}
-        )
+        candidate = case.responding(output, tool_calls=self.calls, messages=messages)
         return Response(candidate, self.usage, tuple(self.warnings))
 
 
@@ -270,12 +247,6 @@ def _tool_of(case: Case) -> str:
     if part not in _RESULTS:
         raise DeferError(f"the case {case.id!r} grades {part!r} of a tool's result; known: {', '.join(_RESULTS)}")
     return name
-
-
-def _looks(rubric: Rubric) -> bool:
-    """True if a judge of *rubric*, or of one in it, has tools that read what the candidate made."""
-    inner = (criterion.answer for criterion in rubric.criteria)
-    return rubric.max_steps > 0 or any(isinstance(answer, Rubric) and _looks(answer) for answer in inner)
 
 
 def _error(text: str) -> str:
@@ -304,12 +275,9 @@ class AgentTarget(AskedModel):
         max_steps: The most turns of the model, the final reply included.
         timeout: Seconds for the whole run, from the first connection to the final reply.
         start_timeout: Seconds for a server until it has listed its tools.
-        tool_timeout: Seconds for one call of a tool, and for all resources of a server together.
+        tool_timeout: Seconds for one call of a tool.
         turn_timeout: Seconds for one attempt at one turn of the model.
         longest_result: Characters of a tool's result; a longer one is cut, with a mark.
-        resources: Whether the texts of the servers' resources, as they are at the end of a run, are files of the
-            candidate, by their URIs; a judge with tools reads them. If some cannot be read, the case is ungraded where
-            a judge would look at them; else a warning says so.
         temperature: As the vendor reads it; None sends none.
         max_tokens: The longest turn.
         retries: How often a turn is sent again after a transient failure.
@@ -329,7 +297,6 @@ class AgentTarget(AskedModel):
     tool_timeout: float = field(default=30.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
     turn_timeout: float = field(default=60.0, kw_only=True)
     longest_result: int = field(default=20_000, kw_only=True, validator=fields.count(1))
-    resources: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __attrs_post_init__(self) -> None:
         AskedModel.__attrs_post_init__(self)

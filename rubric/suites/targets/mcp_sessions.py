@@ -11,12 +11,11 @@ import asyncio
 import json
 import logging
 import os
-import re
 import signal
 import sys
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 import httpx2
 from attrs import frozen
@@ -27,10 +26,9 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 from rubric.embed import clean, shorten
 from rubric.suites.targets.base import DeferError
 from rubric.suites.targets.mcp_servers import Server, StdioServer
-from rubric.values.artefacts import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from mcp import Tool
     from mcp_types import CallToolResult, ContentBlock
@@ -87,55 +85,6 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - such as a result that breaks the protocol
             return Result(f"the tool could not be called: {shorten(clean(str(error)))}", failed=True)
         return Result(_text(said), failed=said.is_error)
-
-    async def resources(self) -> tuple[dict[str, str], list[str]]:
-        """
-        Return the texts of the server's resources by their URIs, and a sentence for each that cannot be kept.
-
-        Binary ones, and files that hold secrets by their names, are none of them. All together they have the seconds
-        of a call: a server with 2,000 slow resources must not keep a case waiting for hours.
-
-        Raises:
-            GoneError: The server went away, or does not list them.
-        """
-        found, notes = Snapshot(), list[str]()
-        deadline = asyncio.get_running_loop().time() + self._seconds
-        uris = await self._uris(deadline)
-        for number, uri in enumerate(uris):
-            try:
-                async with asyncio.timeout_at(deadline):
-                    said = await self._client.read_resource(uri)
-            except TimeoutError:
-                notes.append(f"{uri}: the resources did not come within {self._seconds:g} seconds")
-                notes += [f"{len(uris) - number - 1:,} more were not read"] if number + 1 < len(uris) else []
-                break
-            except MCPError as error:
-                if error.code in _GONE:
-                    raise GoneError(f"the MCP server {self.name!r} went away: {error.message}") from None
-                notes.append(f"{uri}: {error.message}")
-                continue
-            except Exception as error:  # noqa: BLE001 - such as contents that break the protocol
-                notes.append(f"{uri}: {clean(str(error))}")
-                continue
-            texts = [text for part in said.contents if isinstance(text := getattr(part, "text", None), str)]
-            length = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-            if why := found.why_full(length):
-                notes.append(f"{uri}: {why}")
-            elif texts:
-                found.texts[uri] = "\n".join(texts)
-        return found.texts, [shorten(note, 300) for note in notes]
-
-    async def _uris(self, deadline: float) -> list[str]:
-        if self._client.server_capabilities.resources is None:
-            return []
-        try:
-            async with asyncio.timeout_at(deadline):
-                listed = await _pages(lambda cursor: self._client.list_resources(cursor=cursor), "resources")
-        except (TimeoutError, MCPError, ValueError) as error:
-            why = f": {shorten(clean(str(error)))}" if str(error) else ""
-            raise GoneError(f"the MCP server {self.name!r} does not list its resources{why}") from None
-        uris = (str(one.uri) for one in listed[: Snapshot.most + 1])
-        return [uri for uri in uris if not Snapshot.hides(re.split(r"[?#]", uri)[0].rpartition("/")[2])]
 
 
 @asynccontextmanager
@@ -251,19 +200,14 @@ async def _leave(leaving: AsyncExitStack) -> Exception | None:
 async def _tools(client: Client) -> tuple[Tool, ...]:
     if client.server_capabilities.tools is None:
         return ()
-    return tuple(await _pages(lambda cursor: client.list_tools(cursor=cursor), "tools"))
-
-
-async def _pages(page_at: Callable[[str | None], Awaitable[Any]], what: Literal["tools", "resources"]) -> list[Any]:
-    """Return all of a list that comes in pages."""
-    found, cursor = list[Any](), None
+    found, cursor = list["Tool"](), None
     for _ in range(_PAGES):
-        page = await page_at(cursor)
-        found += getattr(page, what)
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
         cursor = page.next_cursor
         if not cursor:
-            return found
-    raise ValueError(f"its list of {what} has more than {_PAGES} pages")
+            return tuple(found)
+    raise ValueError(f"its list of tools has more than {_PAGES} pages")
 
 
 def _first(error: BaseException) -> str:
