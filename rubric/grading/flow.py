@@ -452,6 +452,7 @@ class _Session:
             )
             for name, part in parts.items()
         ]
+        self.log.notes.extend(note for one in apart for note in one.about.warnings if note == prompting.GAP)
         found = yield from together([one._alone(criterion) for one in apart])  # noqa: SLF001 - of the same class
         return [over_parts(self.rubric, criterion, dict(zip(parts, found, strict=True)))]
 

@@ -134,7 +134,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     asked = candidate.part.asked if candidate.part else None
     was_asked = any(one.index == asked for _, _, steps in parts for one in steps)
     texts["task"] = "" if was_asked else candidate.input
-    warnings |= dict.fromkeys([_GAP] if any(note for _, note, _ in parts) else ())
+    warnings |= dict.fromkeys([GAP] if any(note for _, note, _ in parts) else ())
     titles_of_run = [title for title, _, _ in parts]
     *before, last = [[title] for title in titles_of_run] or [[]]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
@@ -177,7 +177,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
 _CHUNK = 4_000
 """Characters of a window's section. Turns with the same sections before them share these in a prefix cache."""
 
-_GAP = (
+GAP = (
     "the run is long: a judge of a turn sees its beginning and the last steps before the turn, and not what is between"
 )
 

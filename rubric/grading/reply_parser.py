@@ -47,6 +47,7 @@ from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
+from rubric.values.numbered import chosen_places
 from rubric.values.requests import Ask, Failure, FailureKind, Reply
 
 LONGEST_REPLY = 200_000
@@ -396,6 +397,10 @@ def _evidence(ask: Ask, said: Mapping[str, Any]) -> tuple[Evidence, ...]:
 
 
 def _span(ask: Ask, words: str) -> Evidence:
+    part = None if ask.about is None else ask.about.part
+    if part is not None and part.chosen:  # the steps that are judged, and no others
+        found = quote_step(words, ask.candidate, chosen_places(part))
+        return Evidence(shorten(words)) if found is None else found
     found = quote(words, ask.candidate)
     if found is None and ask.run:
         found = quote_step(words, ask.run, ask.places)

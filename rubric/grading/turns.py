@@ -8,9 +8,9 @@ the tool calls has their text as its output, and not the answer, which may claim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
-from typing import cast
+from typing import Any, cast
 
 from attrs import evolve
 
@@ -20,13 +20,14 @@ from rubric.scoring.aggregation import substantiated
 from rubric.values.answers import EVEN
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
-from rubric.values.criteria import Criterion, View
-from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
+from rubric.values.criteria import SUB_AGENT, Criterion, View
+from rubric.values.findings import Abstained, Finding, Scored, Unjudged
 from rubric.values.numbered import chosen_steps
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
+from rubric.values.rules import Matcher
 from rubric.values.run_parts import RunPart
-from rubric.values.runs import Message, ToolCall
+from rubric.values.runs import Event, Message, SubRun, ToolCall
 
 _LONGEST_REASON = 300
 TOOL_CALLS = "tool calls"
@@ -60,13 +61,37 @@ def turns_of(candidate: Candidate, *, is_window: bool = False) -> list[Candidate
     return [*found, evolve(candidate, run=evolve(part, since=since, is_window=is_window)) if found else candidate]
 
 
-def _calls_of(candidate: Candidate) -> Candidate:
-    part, said = candidate.part, NO_CALLS
-    if part is not None:
-        steps = frozenset(step for step, event in part.run.steps(part.before) if isinstance(event, ToolCall))
-        part = evolve(part, chosen=steps)
-        said = "\n".join(one.text for one in chosen_steps(part)) or said
-    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=part)
+def _steps_where(candidate: Candidate, test: Callable[[Event, str], bool], otherwise: str) -> Candidate:
+    """Return the steps for which *test* is true as a candidate, with all others as its run; the answer is not shown."""
+    part = candidate.part or RunPart(candidate.run, None, len(candidate.before) if candidate.output else None)
+    agents = {part.before: part.run.agent}
+    chosen = set[str]()
+    for step, event in part.run.steps(part.before):
+        if isinstance(event, SubRun):
+            agents[f"{step}."] = event.agent
+        chosen |= {step} if test(event, agents[step[: step.rfind(".") + 1]]) else set()
+    part = evolve(part, chosen=frozenset(chosen or {""}))
+    said = "\n".join(one.text for one in chosen_steps(part)) or otherwise
+    shown = None if candidate.part is None and not chosen else part
+    return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=shown)
+
+
+def _is_call(event: Event, _: str) -> bool:
+    return isinstance(event, ToolCall)
+
+
+def _of_agent(candidate: Candidate, name: str) -> dict[str, Candidate]:
+    """Return the run of each sub-agent called *name* as a candidate, by its step: what it handed back is the output."""
+    found, part = dict[str, Candidate](), candidate.part
+    for step, event in part.run.steps(part.before) if part else ():
+        if isinstance(event, SubRun) and event.agent == name:
+            own = RunPart(event.run, None, None, before=f"{step}.", chosen=frozenset())
+            said = own.text_at(answered := own.last_said("assistant"))
+            if event.result in ("", said) and said:
+                own = evolve(own, answered=answered, chosen=None)
+            fields: dict[str, Any] = {"output": event.result or said, "input": event.task, "reference": "", "run": own}
+            found[f"step {step}"] = evolve(candidate, **fields, file_changes="", files=FrozenMap())
+    return found
 
 
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
@@ -74,7 +99,14 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
     if callable(criterion.on):
         return _seen(criterion, criterion.on, candidate)
     if criterion.on == "tools":
-        return {TOOL_CALLS: _calls_of(candidate)}
+        return {TOOL_CALLS: _steps_where(candidate, _is_call, NO_CALLS)}
+    if isinstance(criterion.on, Matcher):
+        return {"steps": _steps_where(candidate, criterion.on.test(), f"(no step is {criterion.on})")}
+    if isinstance(criterion.on, str) and criterion.on.startswith(SUB_AGENT):
+        if found := _of_agent(candidate, name := criterion.on.removeprefix(SUB_AGENT)):
+            return found
+        failure = Failure("bad_request", f"the run has no sub-agent {name!r}", criterion=criterion.id)
+        return Unjudged(criterion.id, failure)
     is_window = criterion.on in ("each turn", "worst turn")
     turns = {f"turn {number}": turn for number, turn in enumerate(turns_of(candidate, is_window=is_window), 1)}
     if criterion.on == "last turn":
@@ -163,13 +195,8 @@ def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:
 
 
 def placed(finding: Finding, part: str) -> Finding:
-    """Return *finding*, on *part* of a candidate, with evidence that names it; of tool calls, nothing else counts."""
+    """Return *finding*, on *part* of a candidate, with evidence that names the part."""
     if not isinstance(finding, Scored) or not finding.evidence:
         return finding
-    return evolve(finding, evidence=tuple(_of_part(quote, part) for quote in finding.evidence))
-
-
-def _of_part(quote: Evidence, part: str) -> Evidence:
-    if part == TOOL_CALLS and quote.verified and quote.where != "output":
-        return Evidence(quote.text)
-    return evolve(quote, where=part) if quote.where == "output" and quote.verified else quote
+    quotes = (evolve(e, where=part) if e.where == "output" and e.verified else e for e in finding.evidence)
+    return evolve(finding, evidence=tuple(quotes))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
+    from rubric.values.rules import Matcher
     from rubric.values.trees import DecisionTree
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer
@@ -154,11 +155,20 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
 
 On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
 View = Callable[["Candidate"], "Candidate"]
+SUB_AGENT = "sub-agent "
+"""Begins the `on` of a criterion that is asked of the run of a sub-agent."""
+
+
+def is_matcher(on: object) -> bool:
+    """True if *on* means events, as `call(...)` does; told by its method, since few rubrics need rules."""
+    return callable(getattr(on, "test", None))
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
-    if isinstance(value, str):
-        fields.one_of(*get_args(On))(_, attribute, value)
+    if isinstance(value, str) and value.removeprefix(SUB_AGENT) in ("", value):
+        fields.one_of(*get_args(On), f"{SUB_AGENT}NAME")(_, attribute, value)
+    elif isinstance(value, str) or is_matcher(value):
+        return
     elif not callable(value) or isinstance(value, type):
         fields.check_count(attribute.name, value)
 
@@ -275,8 +285,10 @@ class Criterion(Shown):
             None leaves it to the rubric.
         on: What of a conversation it is asked of: `conversation` (the output, with all before it), `each turn` (every
             answer of the assistant; the mean counts), `worst turn` (likewise; the worst counts), `last turn`, the
-            number of a turn from 1, or `tools` (the tool calls of the run, with arguments and results). A judge of
-            one turn sees what came before it and nothing later; a judge of the tool calls does not see the output.
+            number of a turn from 1, `tools` (the tool calls of the run, with arguments and results),
+            `sub-agent researcher` (the run of that sub-agent), or the steps that a matcher means, as in
+            `on=call("refund_*")`. A judge of one turn sees what came before it and nothing later, and of a long run
+            the beginning and the last steps; a judge of calls or of steps does not see the output.
             Quotes count if they are in what is judged. Or a function from the `Candidate` to the one that it is asked
             of, such as a part of it, which cannot be written to a file.
         tags: Free labels.
@@ -301,7 +313,7 @@ class Criterion(Shown):
     anchors: tuple[Anchor, ...] = field(default=(), kw_only=True, converter=_as_anchors)
     evidence: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=fields.optional(abstention))
-    on: On | int | View = field(default="conversation", kw_only=True, validator=_is_turn)
+    on: On | str | int | View | Matcher = field(default="conversation", kw_only=True, validator=_is_turn)
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
     metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
 
@@ -323,7 +335,7 @@ class Criterion(Shown):
         anchors: Iterable[Anchor | Mapping[str, Any]] = (),
         evidence: bool | None = None,
         abstain: Abstention | float | None = None,
-        on: On | int | View = "conversation",
+        on: On | str | int | View | Matcher = "conversation",
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] = FrozenMap(),
     ) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from hashlib import sha256
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -65,6 +66,13 @@ def numbered(part: RunPart) -> list[NumberedStep]:
 def chosen_steps(part: RunPart) -> list[NumberedStep]:
     """Return the steps that the output of *part* is made of."""
     return [one for one in _whole(part.run, part.before) if one.step in (part.chosen or ())]
+
+
+def chosen_places(part: RunPart) -> tuple[tuple[str, int, int], ...]:
+    """Return the steps that the output of *part* is made of, each with its start and its end in the output."""
+    steps = chosen_steps(part)
+    ends = [*accumulate(len(one.text) + 1 for one in steps)]
+    return tuple((one.step, end - len(one.text) - 1, end - 1) for one, end in zip(steps, ends, strict=True))
 
 
 _index = attrgetter("index")

@@ -21,7 +21,7 @@ from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.answers import EVEN, Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import AnyCheck, Check
-from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
+from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, is_matcher, only_answer
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -544,7 +544,9 @@ def programs_in(rubric: Rubric) -> Iterator[str]:
 
 def _on(on: object) -> str:
     """Describe what a criterion is asked of, other than the whole conversation."""
-    return f"turn {on}" if isinstance(on, int) else on if isinstance(on, str) else getattr(on, "__name__", "a part")
+    if isinstance(on, int):
+        return f"turn {on}"
+    return str(on) if isinstance(on, str) or is_matcher(on) else getattr(on, "__name__", "a part")
 
 
 def describe(value: Rubric | Criterion) -> str:

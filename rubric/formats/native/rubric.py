@@ -23,7 +23,7 @@ from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitSc
 from rubric.values.building import check_gate
 from rubric.values.candidates import Candidate, as_images
 from rubric.values.checks import Check
-from rubric.values.criteria import Anchor, Criterion, When
+from rubric.values.criteria import Anchor, Criterion, When, is_matcher
 from rubric.values.rubric_tests import RubricTest, is_reference, show_range
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
@@ -274,6 +274,8 @@ class _NamedError(DumpError):
 
 
 def _on(on: Any) -> Any:
+    if is_matcher(on):
+        raise DumpError(f"it is on {on}, which no file can hold")
     if not callable(on):
         return on
     from rubric.formats.assertion_data import transform_said  # noqa: PLC0415 - as for reading
