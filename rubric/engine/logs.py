@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from rubric.errors import DefinitionError
 from rubric.internals.row_files import Broken
 from rubric.internals.text import shorten
+from rubric.runs.formats import format_of
 from rubric.values.candidates import Candidate
 from rubric.values.chats import at, calls_of, candidate_of_chat, is_chat, text_of
 from rubric.values.runs import Message, Run, ToolCall
@@ -85,6 +86,12 @@ def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, 
 
 
 def _candidate_in(value: Any, **how: Any) -> Candidate:
+    if not isinstance(value, str) and (form := format_of(value)) is not None and form.name != "chat":
+        first, *more = [*form.read(value, None)]
+        if more or isinstance(first, Broken):
+            why = first.why if isinstance(first, Broken) else "it has several runs; give one"
+            raise DefinitionError("output", f"it is in the format {form.name}, and {why}")
+        return first
     found = _inner(value)
     while found is not value:
         value, found = found, _inner(found)

@@ -40,7 +40,7 @@ from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, coun
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
 from rubric.values.candidates import Candidate, of_text
-from rubric.values.chats import fields_with_chats
+from rubric.values.chats import fields_with_chats, is_chat
 from rubric.values.rubrics import Rubric
 from rubric.values.runs import Run
 
@@ -234,7 +234,14 @@ def name_of_type(item: object) -> str:
 
 
 def _of_row(row: Mapping[Any, Any], columns: Columns) -> Candidate:
-    given = fields_with_chats(columns.row(row))
+    given = columns.row(row)
+    for name in ("run", "output", "messages"):
+        held = given.get(name)
+        if isinstance(held, Mapping | list) and not is_chat(held) and (made := _of_runs(name, candidates_in(held))):
+            del given[name]
+            beside = {each: given.get(each) or getattr(made, each) for each in ("reference", "key")}
+            given |= {"run": made.run, "output": given.get("output", made.output), "remarks": made.remarks, **beside}
+    given = fields_with_chats(given)
     if "output" not in given and "run" not in given:
         named = ", ".join(map(str, row)) or "nothing"
         raise DefinitionError("output", f"is not there; name the text that is graded so (there are: {named})")

@@ -24,6 +24,7 @@ from attrs import field, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
 from rubric.embed import as_rubric, candidate_of, is_chat
+from rubric.runs import is_run
 from rubric.values import AnyJudge, as_judge
 from rubric.values.chats import text_of
 
@@ -127,12 +128,12 @@ def default_candidate(inputs: Any, output: Any, reference: Any) -> Candidate:
     Return *output* as the candidate, with inputs and reference.
 
     An output with `messages` is a chat: its last message is the candidate, those before it the conversation, and its
-    tool calls are kept.
+    tool calls are kept. So are those of an output that is a run in another format, such as a response of OpenAI's.
     """
     asked, expected = beside(inputs), beside(reference)
     said: Any = output.get("messages") if isinstance(output, Mapping) else output
-    if is_chat(said):
-        return candidate_of(said, asked, reference=expected)
+    if is_chat(said) or (not isinstance(output, str) and is_run(output)):
+        return candidate_of(output, asked, reference=expected)
     return Candidate(output_text(output), input=asked, reference=expected)
 
 

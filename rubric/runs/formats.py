@@ -304,9 +304,9 @@ def _document(path: Path) -> Any:
         raise DefinitionError("source", f"{path.name}: no JSON: {shorten(str(problem), 200)}") from None
 
 
-def is_run(path: Path | str) -> bool:
-    """True if the file at *path* holds runs in a known format."""
-    return candidates_of_file(Path(path)) is not None
+def is_run(source: Any) -> bool:
+    """True if *source* holds runs of a known format: a file, if it is a path, else a document, as JSON has it."""
+    return (candidates_of_file(Path(source)) if isinstance(source, Path | str) else candidates_in(source)) is not None
 
 
 def write(run: Run, path: Path | str) -> None:

@@ -200,7 +200,8 @@ def _keep_result(events: list[Event], calls: Mapping[str, int], key: Any, result
     parts = content if isinstance(content, list | tuple) else ()
     media = [one for part in parts for one in _media_of(part)]
     has_failed = bool(at(result, "is_error") or at(result, "error")) or at(result, "status") == "error"
-    error = (text or str(at(result, "error") or "it failed")) if has_failed else ""
+    why = at(result, "error")
+    error = (text or str(at(why, "message") or why or "it failed")) if has_failed else ""
     known: dict[str, Any] = {"time": str, "duration": int | float}
     own: dict[str, Any] = {name: held for name, kind in known.items() if isinstance(held := at(result, name), kind)}
     events[place] = evolve(call, result=None if has_failed else text, error=error, media=(*call.media, *media), **own)

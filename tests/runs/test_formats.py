@@ -10,6 +10,9 @@ import pytest
 
 from rubric import DefinitionError, Grade, Run, grade, grade_many, runs
 from rubric.engine.sources import as_candidate, source_of
+from rubric.integrations.mapping import default_candidate
+from rubric.integrations.promptfoo import default_candidate as of_promptfoo
+from rubric.integrations.trl import default_candidate as of_trl
 from rubric.runs.formats import FORMATS, format_of
 from rubric.values.runs import Message, State, SubRun, ToolCall
 
@@ -203,6 +206,18 @@ def test_runs_are_rows_too(tmp_path: Path) -> None:
         assert [as_candidate(item).output for item in source_of(given).items] == ends  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("name", ["gemini.json", "response_items.json", "trajectory.json", "adk_session.json"])
+@pytest.mark.parametrize("column", ["run", "output", "messages"])
+def test_a_column_holds_runs(name: str, column: str) -> None:
+    """A run is a column among others, such as the reference, under each name that a run may have."""
+    document = json.loads((DATA / name).read_text())
+    if column == "messages" and isinstance(document, dict):
+        pytest.skip("messages are a list")
+    made = as_candidate({column: document, "reference": "R", "context": "C"})
+    assert (made.output, made.reference, made.context) == (runs_answer(name), "R", "C")
+    assert events_of(made.run) == SAID[name]
+
+
 def test_lines_of_spans_are_one_log(tmp_path: Path) -> None:
     """Spans that are written line by line are put together by their trace."""
     spans = json.loads((DATA / "spans.json").read_text())
@@ -294,3 +309,24 @@ def test_runs_of_sub_agents_are_read_beside_the_file_alone(tmp_path: Path) -> No
 def test_every_format_has_a_log_here() -> None:
     """A format without a real log would be read by guess."""
     assert {*NAMES.values()} == {*FORMATS}
+
+
+@pytest.mark.parametrize("name", ["gemini.json", "response_items.json", "trajectory.json"])
+def test_adapters_take_runs(name: str) -> None:
+    """What a task of another harness returns may be a run of any format; its question is not said twice."""
+    document = json.loads((DATA / name).read_text())
+    asked = SAID[name][0].partition(": ")[2].partition(" <")[0]
+    for given in (asked, None):
+        for made in (
+            default_candidate(given, document, "R"),
+            of_trl(given, document, "R"),
+            of_promptfoo(document, {"vars": {}, "prompt": given or ""}),
+        ):
+            assert (made.output, made.input) == (runs_answer(name), asked)
+            assert [told(each) for each in made.run.events if isinstance(each, ToolCall)] == [
+                line for line in SAID[name] if line.startswith(("look_up", "code", "helper", "web_search"))
+            ]
+
+
+def runs_answer(name: str) -> str:
+    return next(line for line in reversed(SAID[name]) if line.startswith("assistant")).partition(": ")[2]
