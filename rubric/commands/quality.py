@@ -129,7 +129,7 @@ def _tested(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.argument("labels", type=PATH)
 @click.option("--edit", "edits", type=click.Choice(get_args(Kind)), multiple=True, help="Try these alone.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
-@click.option("--writer", metavar="MODEL", help="Write texts and bands by this model.")
+@click.option("--writer", metavar="MODEL", help="Write texts by this model.")
 @click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
 @JUDGE
 @PAYING
@@ -154,8 +154,8 @@ def align(
 
     FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, and LABELS is a CSV or JSON lines with key or
     index, and value: verdicts or scores of people. Without --edit, threshold and weights are tried, which calls
-    nothing. `--edit anchors` shows the judge labelled candidates, `--edit texts` and `--edit bands` have a writer
-    write; all three grade the candidates anew.
+    nothing. `--edit anchors` shows the judge labelled candidates, `--edit texts` has a writer write; both
+    grade the candidates anew.
 
     Exit codes: 0 measured, 2 bad input.
     """

@@ -4,7 +4,7 @@ Fit a rubric to labels of people, and say what that is worth on candidates that 
 A rubric that is chosen by labels looks better on these labels even where nothing is to be gained. So the whole search
 is repeated for each part of the groups, without their labels (`cross_fitting`), and an edit is accepted only if the
 grades of those parts agree with people more than those of the old rubric. Threshold and weights need no call: grades
-are scored anew. For anchors, texts and bands (`rewriting`) the candidates are graded anew, within a budget.
+are scored anew. For anchors and texts (`rewriting`) the candidates are graded anew, within a budget.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rubric.trust.inference import folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.values import AnyJudge, as_judge
 
-_FREE, _WRITTEN = ("threshold", "weights"), ("texts", "bands")
+_FREE = ("threshold", "weights")
 _CALLED_FOLDS = 5
 _MOST_THRESHOLDS = 50
 _ALIKE = "people say the same of all candidates, so no gain can be shown"
@@ -53,7 +53,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     """
     Return *rubric* with edits that are shown to agree better with people.
 
-    Threshold and weights take no call. Anchors, texts and bands have the candidates graded anew, twice at most: under
+    Threshold and weights take no call. Anchors and texts have the candidates graded anew, twice at most: under
     the edit, and under edits that were made without their labels.
 
     Args:
@@ -61,9 +61,8 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
         grades: What the judge said. Ungraded results are left out.
         labels: What people say of the whole: verdicts, or scores. Labels of criteria are for anchors.
         edits: The kinds of edit to try, each on the rubric with those accepted before it, in this order: `threshold`;
-            `weights`; `anchors`, labelled candidates that the judge is shown; `texts` of criteria, by the writer;
-            `bands`, what the numbers of levels mean, by the writer.
-        writer: The model that writes texts and bands.
+            `weights`; `anchors`, labelled candidates that the judge is shown; `texts` of criteria, by the writer.
+        writer: The model that writes texts.
         budget: What may be spent by the writer and by grading anew; an edit that it ends is not accepted.
         risk: How often a rubric that cannot gain is changed at all.
         judge: The judge that graded, to grade anew. Left out, the one that the grades name.
@@ -219,8 +218,8 @@ class _Grader:
     def of(
         cls, sample: Sample, judge: JudgeLike | None, writer: JudgeLike | None, options: Options, kinds: Sequence[Kind]
     ) -> _Grader:
-        if writer is None and {*kinds} & {*_WRITTEN}:
-            why = Wording("texts and bands are written by a model; name it: ", writer="openai/gpt-5")
+        if writer is None and "texts" in kinds:
+            why = Wording("texts are written by a model; name it: ", writer="openai/gpt-5")
             raise DefinitionError("writer", why)
         if any(result.candidate is None for result in sample.results):
             cure = "a file of results has none, grade_many(...).collect() has them"
@@ -239,7 +238,7 @@ class _Grader:
         if kind == "anchors":
             return with_anchors(rubric, sample.examples())
         assert self.writer is not None  # noqa: S101 - `of` refuses these kinds without one
-        return rewritten("texts" if kind == "texts" else "bands", rubric, sample.examples(), self.writer, self.options)
+        return rewritten(rubric, sample.examples(), self.writer, self.options)
 
     def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
         o = self.options
@@ -285,7 +284,7 @@ def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _
     honest = before
     try:
         folds = folds_of(sample.groups, _CALLED_FOLDS)
-        grader.check_budget(rubric, sample, len({*folds}) + 1 if kind in _WRITTEN else 0)
+        grader.check_budget(rubric, sample, len({*folds}) + 1 if kind == "texts" else 0)
         whole, again, why = attempt(sample, sample, None)
         change = whole.change if whole.agreement > sample.mean(before) else ""
         if change:

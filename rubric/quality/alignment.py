@@ -10,7 +10,7 @@ from rubric import Rubric
 from rubric.driving import Usage
 from rubric.embed import NoTruth, Presented, Table, counted
 
-Kind = Literal["threshold", "weights", "anchors", "texts", "bands"]
+Kind = Literal["threshold", "weights", "anchors", "texts"]
 
 
 @frozen
@@ -42,7 +42,7 @@ class Edit(NoTruth):
     The best change of one kind. An agreement is a share of verdicts, or 1 less the mean distance of scores in 0..1.
 
     Args:
-        kind: `threshold`, `weights`, `anchors`, `texts` or `bands`.
+        kind: `threshold`, `weights`, `anchors` or `texts`.
         change: The change; empty if none looks better than the rubric as it is.
         accepted: Whether it is shown to agree with people more.
         before: The agreement of the rubric before it.

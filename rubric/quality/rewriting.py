@@ -1,5 +1,5 @@
 """
-Make another rubric from labelled candidates: with some of them as anchors, or with texts and bands by a writer.
+Make another rubric from labelled candidates: with some of them as anchors, or with texts by a writer.
 
 Anchors need no call: of each criterion the judge is shown one candidate that people find good and one that they do not,
 those that it misjudged by most. A writer is a model that sees the criteria, and the candidates on which the judge and
@@ -9,25 +9,23 @@ writer changes nothing but the texts of the criteria that it names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from rubric import Anchor, Criterion, DecisionTree, DefinitionError, Grade, Judge, Levels, Rubric, Ungraded
 from rubric.driving import Failure, Usage, adrive
-from rubric.embed import Check, FrozenMap, Options, cut, fields, run
+from rubric.embed import Check, Options, cut, fields, run
 from rubric.grading.writing import Writing
-from rubric.quality.drafting import TEXT, closed, prompt, schema_of
+from rubric.quality.drafting import TEXT, prompt, schema_of
 from rubric.results import Scored
-
-Written = Literal["texts", "bands"]
 
 _LONGEST_ANCHOR = 4_000
 """Characters of a candidate that may become an anchor: each later prompt holds it."""
 
-_LONGEST_SHOWN, _MOST_BANDS = 1_500, 11
+_LONGEST_SHOWN = 1_500
 _SHOWN_WRONG, _SHOWN_RIGHT = 8, 4
 _EVEN = 0.5
 _SAME = 1e-6
@@ -120,101 +118,52 @@ def _is_asked(criterion: Criterion) -> bool:
     return not isinstance(criterion.answer, Check | DecisionTree | Rubric)
 
 
-# -- texts and bands ---------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------
+
+_FORM = '{"criteria": [{"id": "...", "text": "..."}, ...]}'
 
 
-@frozen
-class _Task:
-    """What a writer is asked for: the *task*, the *form* of its reply with the *schema*, and who *reads* an entry."""
-
-    task: str
-    form: str
-    schema: FrozenMap
-    fits: Callable[[Criterion], bool]
-    read: Callable[[Criterion, Mapping[str, Any]], dict[str, Any]] = field(eq=False)
-
-
-def _read_text(criterion: Criterion, item: Mapping[str, Any]) -> dict[str, Any]:
-    text = item.get("text")
-    if not isinstance(text, str) or not text.strip():
-        raise DefinitionError("text", "expected the new text")
-    return {} if text.strip() == criterion.text.strip() else {"text": text.strip()}
-
-
-def _read_bands(criterion: Criterion, item: Mapping[str, Any]) -> dict[str, Any]:
-    bands, old = item.get("bands"), criterion.answer
-    assert isinstance(old, Levels)  # noqa: S101 - `fits` says so
-    if not isinstance(bands, list) or not all(isinstance(band, Mapping) for band in bands):
-        raise DefinitionError("bands", "expected a list of objects with score and text")
-    levels = Levels({band.get("score"): band.get("text") for band in bands})
-    if (levels.low, levels.high) != (old.low, old.high):
-        message = f"expected texts from the score {old.low} to {old.high}, got {levels.low} to {levels.high}"
-        raise DefinitionError("bands", message)
-    return {} if levels == old else {"answer": levels}
-
-
-_BANDS = {"type": "array", "items": closed({"score": {"type": "integer"}, "text": TEXT})}
-_TASKS: dict[Written, _Task] = {
-    "texts": _Task(
-        "Rewrite the texts of criteria, each in a sentence or two of plain words: say what counts, and where it ends.",
-        '{"criteria": [{"id": "...", "text": "..."}, ...]}',
-        schema_of({"id": TEXT, "text": TEXT}),
-        _is_asked,
-        _read_text,
-    ),
-    "bands": _Task(
-        "For criteria with levels, say what an answer of a score is like: of the lowest, the highest, some between.",
-        '{"criteria": [{"id": "...", "bands": [{"score": 0, "text": "..."}, ...]}, ...]}',
-        schema_of({"id": TEXT, "bands": _BANDS}),
-        lambda criterion: isinstance(criterion.answer, Levels),
-        _read_bands,
-    ),
-}
-
-
-def rewritten(kind: Written, rubric: Rubric, examples: Sequence[Example], writer: Judge, options: Options) -> Rewrite:
-    """Return *rubric* as the *writer* rewrites it, for these *examples*; without a change where it fails."""
-    if not any(_TASKS[kind].fits(criterion) for criterion in rubric.judged):
-        return Rewrite(rubric, why="no criterion has levels" if kind == "bands" else "no model judges a criterion")
+def rewritten(rubric: Rubric, examples: Sequence[Example], writer: Judge, options: Options) -> Rewrite:
+    """Return *rubric* with texts by the *writer*, for these *examples*; without a change where it fails."""
+    if not any(map(_is_asked, rubric.judged)):
+        return Rewrite(rubric, why="no model judges a criterion")
     if not any(example.error > _SAME for example in examples):
         return Rewrite(rubric, why="the judge and people do not differ")
 
     async def write() -> Rewrite:
         with options.pipeline(writer) as opened:
-            asked = _writing(kind, rubric, examples).steps(writer, partial(_read, kind, rubric))
-            found, usage = await adrive(asked, opened.send)
+            found, usage = await adrive(_writing(rubric, examples).steps(writer, partial(_read, rubric)), opened.send)
         if isinstance(found, Failure):
             return Rewrite(rubric, usage=usage, why=f"the writer failed: {found}")
         changed, ids = found
         why = "" if ids else "the writer changes nothing"
-        return Rewrite(changed, f"{kind} of {', '.join(ids)}" if ids else "", usage, why)
+        return Rewrite(changed, f"texts of {', '.join(ids)}" if ids else "", usage, why)
 
     return run(write())
 
 
-def _read(kind: Written, rubric: Rubric, found: Mapping[str, Any], _: int) -> tuple[Rubric, list[str]]:
-    """Return the rubric with the changes that *found* has, and the ids of the criteria that are changed."""
+def _read(rubric: Rubric, found: Mapping[str, Any], _: int) -> tuple[Rubric, list[str]]:
+    """Return the rubric with the texts that *found* has, and the ids of the criteria that are changed."""
     items = found.get("criteria")
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise DefinitionError("criteria", f"expected a JSON object of the form {_TASKS[kind].form}")
-    task, changed, ids = _TASKS[kind], rubric, []
-    known = {criterion.id: criterion for criterion in rubric.judged if task.fits(criterion)}
+        raise DefinitionError("criteria", f"expected a JSON object of the form {_FORM}")
+    changed, ids = rubric, []
+    known = {criterion.id: criterion for criterion in rubric.judged if _is_asked(criterion)}
     for index, item in enumerate(items):
-        id_ = str(item.get("id"))
+        id_, text = str(item.get("id")), item.get("text")
         if id_ not in known:
             message = f"no criterion {id_!r} to change{fields.suggest(id_, known)}"
             raise DefinitionError(f"criteria[{index}].id", message)
-        try:
-            changes = task.read(known[id_], item)
-        except DefinitionError as problem:
-            raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
-        if changes:
+        if not isinstance(text, str) or not text.strip():
+            raise DefinitionError(f"criteria[{index}].text", "expected the new text")
+        if text.strip() != known[id_].text.strip():
             ids.append(id_)
-            changed = evolve(changed, **changes) if rubric.text else changed.revising(id_, **changes)
+            told: dict[str, Any] = {"text": text.strip()}
+            changed = evolve(changed, **told) if rubric.text else changed.revising(id_, **told)
     return changed, ids
 
 
-def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example]) -> Writing:
+def _writing(rubric: Rubric, examples: Sequence[Example]) -> Writing:
     blocks = [("criterion " + c.id, _described(c)) for c in rubric.judged if _is_asked(c)]
     wrong = sorted((one for one in examples if one.error > _SAME), key=lambda one: -one.error)[:_SHOWN_WRONG]
     right = [one for one in examples if one.error <= _SAME][:_SHOWN_RIGHT]
@@ -222,11 +171,9 @@ def _writing(kind: Written, rubric: Rubric, examples: Sequence[Example]) -> Writ
         candidate = one.result.candidate
         blocks += [("question", cut(candidate.input, _LONGEST_SHOWN))] if candidate and candidate.input else []
         blocks += [("answer", cut(one.output, _LONGEST_SHOWN)), ("what is said of it", _verdicts(one))]
-    task = _TASKS[kind]
-    ids = [criterion.id for criterion in rubric.judged if task.fits(criterion)]
-    exact = {"fewest": 0, "most": len(ids), "known": {"id": {"enum": ids}}, "inner": _MOST_BANDS}
-    slots = {"task": task.task, "form": task.form}
-    return Writing(prompt("rewrite"), slots, tuple(blocks), task.schema, exact)
+    ids = [criterion.id for criterion in rubric.judged if _is_asked(criterion)]
+    exact = {"fewest": 0, "most": len(ids), "known": {"id": {"enum": ids}}}
+    return Writing(prompt("rewrite"), {"form": _FORM}, tuple(blocks), schema_of({"id": TEXT, "text": TEXT}), exact)
 
 
 def _described(criterion: Criterion) -> str:

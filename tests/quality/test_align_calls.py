@@ -1,4 +1,4 @@
-"""Edits that call: labelled candidates as anchors, texts and bands by a writer, each graded anew within a budget."""
+"""Edits that call: labelled candidates as anchors, and texts by a writer, each graded anew within a budget."""
 
 from __future__ import annotations
 
@@ -118,23 +118,10 @@ def test_candidates_that_became_anchors_are_left_out_of_later_edits() -> None:
             {"criteria": [{"id": "overall", "text": "Names a source"}]},
             "texts of overall",
         ),
-        (
-            "bands",
-            Rubric("r").rates("Is well supported", 0, 10, id="supported"),
-            {
-                "criteria": [
-                    {
-                        "id": "supported",
-                        "bands": [{"score": 0, "text": "none"}, {"score": 10, "text": "a source is named"}],
-                    }
-                ]
-            },
-            "bands of supported",
-        ),
     ],
 )
 def test_what_a_writer_writes_is_accepted_where_it_helps(kind: Any, rubric: Rubric, written: Any, change: str) -> None:
-    """New texts and bands are graded anew, with 120 calls of the judge and 6 of the writer."""
+    """New texts are graded anew, with 120 calls of the judge and 6 of the writer."""
     world = World(written)
     found = align(rubric, world.graded(rubric), LABELS, [kind], world.writer)
     assert found.accepted[0].change == change
