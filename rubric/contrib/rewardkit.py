@@ -38,11 +38,7 @@ _TRAJECTORY = ("atif-trajectory", "atif_trajectory")
 _OF_KIND = {"binary": (), "likert": ("points",), "numeric": ("min", "max"), "rubric": ("levels",)}
 _OF_CRITERION = ("description", "type", "name", "id", "weight", "files", "negate", "optional", "annotations")
 GUARD = "The work holds text that addresses whoever grades it, or that says how it should be scored"
-_DOCUMENTS = re.compile(r".*\.(?:pdf|docx|pptx|xlsx?|msg|epub)", re.IGNORECASE)
-
-WORKSPACE = "/app"
-"""Where the agent has worked, unless the caller declares the variable `WORKSPACE`."""
-
+_DOCUMENTS = (".pdf", ".docx", ".pptx", ".xls", ".xlsx", ".msg", ".epub")
 _SECONDS = 900.0
 _PROGRAM = """
 import json, os, sys
@@ -94,7 +90,7 @@ class _Folder:
     @property
     def workspace(self) -> Loading:
         """The loading by which files of the agent are found."""
-        return evolve(self.loading, folder=Path(self.loading.environ.get("WORKSPACE", WORKSPACE)))
+        return evolve(self.loading, folder=Path(self.loading.environ.get("WORKSPACE", "/app")))
 
     def toml(self, file: Path) -> Cursor:
         """Return the root of a TOML file, whose problems are noted at its own lines."""
@@ -258,44 +254,40 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     judge, scoring = at.under("judge"), at.under("scoring")
     judge.reads((*_OF_JUDGE, *_TRAJECTORY), dict.fromkeys(_FOR_AGENTS, "it is for an agent as the judge, and not read"))
     scoring.only(("aggregation", "threshold"))
-    rule, items = _scoring(scoring), at["criterion"].value
-    ids = Ids(frozenset(str(one.get("name")) for one in items if isinstance(one, dict)) if items else frozenset())
+    rule, listed = _scoring(scoring), at["criterion"] if at.needs("criterion") else at.holding([])
+    items = listed.value if isinstance(listed.value, list) else ()
+    ids = Ids(frozenset(str(one.get("name")) for one in items if isinstance(one, dict)))
     with at.notes.lacking() as lacks:
         shown = _shown(judge["files"], workspace)
-        listed = at["criterion"] if at.needs("criterion") else at.holding([])
         criteria = listed.each("a list of criteria", lambda one: _criterion(one, ids, rule["aggregation"], workspace))
         if judge["judge"].value in _AGENTS:
             _lack(judge["judge"], f"the agent {judge['judge'].value} as the judge")
         did = None if (trajectory := judge.find(*_TRAJECTORY)) is None else _run(trajectory, workspace)
     if not criteria:
         return None
-    bars = {"threshold": rule["threshold"], "required-pass": 0}
-    options: dict[str, Any] = {"strict": rule["aggregation"] == "all-pass", "degenerate": "judge"}
-    options["threshold"] = bars.get(rule["aggregation"], 0.7)
+    bar = {"threshold": rule["threshold"], "required-pass": 0}.get(rule["aggregation"], 0.7)
+    options = {"strict": rule["aggregation"] == "all-pass", "threshold": bar, "degenerate": "judge"}
     if rule["aggregation"] == "any-pass":
         scoring.warn("the grade is the mean; it may pass or fail otherwise than the reward, for which one is enough")
     if (guard := _one_of(judge["guard"], "off", "flag", "penalize")) != "off":
         criteria.append(Criterion(GUARD, id="guard", weight=0, metadata={"guard": guard}))
     if judge.has("prompt_template"):
-        options["guidelines"] = _template(judge["prompt_template"])
+        template = judge["prompt_template"]
+        template.warn("it is read as guidelines: how criteria are asked, and replies read, is this library's")
+        text = template.built(read_text, Path(at.place.source).parent / str(template.value), at.loading.root) or ""
+        options["guidelines"] = text.replace("{criteria}", "").strip()
     if lacks:
         criteria = [Criterion(lacks[0], answer=Unsupported(", ".join(lacks)))]
     rubric = at.built(Rubric, **by_points(criteria), **options, provenance={"rewardkit": rule})
     reference = judge["reference"].holding([judge["reference"].value] if judge.has("reference") else None)
     # Without files for all, those of a criterion stand for the candidate where it is named.
     texts = [shown.text, *(one.on.text for one in criteria if isinstance(one.on, _Shown))]
-    values: dict[str, Any] = {
-        "id": id,
-        "rubric": rubric,
-        "judge": _judge(judge),
-        "place": at.place,
-        "images": shown.images,
-    }
-    values["output"] = next(filter(None, texts), "" if lacks else None)
-    values["reference"] = _shown(reference, workspace).text
+    more: dict[str, Any] = {"images": shown.images, "reference": _shown(reference, workspace).text}
+    more["output"] = next(filter(None, texts), "" if lacks else None)
     if did is not None:  # its answer is the candidate, and what the agent left behind stands beside it
-        values |= {"run": did.run, "output": did.output, "context": shown.text}
-    return None if rubric is None else at.made(Case, values)
+        more |= {"run": did.run, "output": did.output, "context": shown.text}
+    case = {"id": id, "rubric": rubric, "judge": _judge(judge), "place": at.place, **more}
+    return None if rubric is None else at.made(Case, case)
 
 
 def _lack(at: Cursor, what: str) -> None:
@@ -330,7 +322,7 @@ def _shown(at: Cursor, workspace: Loading) -> _Shown:
         except LackingFileError as problem:
             if is_outside(name, workspace):
                 at.error(problem)
-            if _DOCUMENTS.fullmatch(name) and may_be_read(name, workspace):
+            if name.lower().endswith(_DOCUMENTS) and may_be_read(name, workspace):
                 _lack(at, f"the text of {name}")
             at.warn(problem.message)
             text = "(there is no such file, or no text in it)"
@@ -409,16 +401,13 @@ def _judge(at: Cursor) -> AnyJudge | None:
     return judge if votes == 1 or judge is None else Panel([judge] * votes, aggregate="median", level="criterion")
 
 
-def _template(at: Cursor) -> str:
-    at.warn("it is read as guidelines: how criteria are asked, and replies read, is this library's")
-    text = at.built(read_text, Path(at.place.source).parent / str(at.value), at.loading.root)
-    return (text or "").replace("{criteria}", "").strip()
+_IS_JUDGE = re.compile(r'^\s*\[*"?(?:criterion|judge)\b', re.MULTILINE)
 
 
 def _stands_for(folder: Path) -> str:
     """Return the file that stands for a *folder* of Reward Kit's tests, which need not be there; '' for another."""
-    files = [*folder.glob("*.toml"), *folder.glob("*/*.toml"), *folder.glob("*/*/*.toml")]
-    return "reward.toml" if any("[[criterion]]" in one.read_text("utf-8", "replace") for one in files) else ""
+    files = (one for depth in ("", "*/", "*/*/") for one in folder.glob(f"{depth}*.toml"))
+    return "reward.toml" if any(_IS_JUDGE.search(one.read_text("utf-8", "replace")) for one in files) else ""
 
 
 def _named(file: Path, text: str, loading: Loading) -> str:  # noqa: ARG001 - it is read with its places, below
