@@ -1,4 +1,4 @@
-"""Files of deepeval, Google's ADK, MLflow and verifiers: recognised, read, located, and written natively."""
+"""Files of deepeval, Google's ADK and MLflow: recognised, read, located, and written natively."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rubric.errors import LoadError
 from rubric.formats.suites import convert, loads_suite
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.answers import Choices, Levels, ScoreRange, Unit, YesNo
+from rubric.values.answers import Levels, ScoreRange, Unit, YesNo
 from rubric.values.checks import Unsupported
 
 ADK = {
@@ -62,15 +62,7 @@ MLFLOW = {
         "feedback_value_type": {"type": "boolean"},
     },
 }
-VERIFIERS = {
-    "criteria": [
-        {"name": "cites", "text": "Cites its sources", "weight": 3},
-        {"name": "tone", "text": "Its tone", "choices": ["rude", "neutral", "warm"]},
-    ]
-}
-ALL: dict[str, Any] = {
-    "adk": ADK, "deepeval": G_EVAL, "mlflow": MLFLOW, "verifiers": VERIFIERS
-}  # fmt: skip
+ALL: dict[str, Any] = {"adk": ADK, "deepeval": G_EVAL, "mlflow": MLFLOW}
 
 
 def loads(data: object, form: str | None = None) -> Suite:
@@ -97,7 +89,6 @@ def test_a_file_is_recognised_and_comes_back_from_our_own_format(name: str) -> N
         ({"name": "polite", "guidelines": ["Is polite"]}, "mlflow"),
         ({"name": "q", "instructions": "Rate {{ outputs }}", "model": "anthropic:/claude-opus-4-1"}, "mlflow"),
         ([MLFLOW], "mlflow"),
-        (VERIFIERS["criteria"], "verifiers"),
         ({"criteria": [{"id": "a", "text": "b"}]}, "native"),
     ],
 )
@@ -181,13 +172,6 @@ def test_the_kind_of_feedback_is_the_kind_of_answer(kind: object, answer: object
     assert case.rubric.criteria[0].answer == answer
 
 
-def test_choices_of_verifiers_are_evenly_spaced() -> None:
-    """From the worst to the best; the weights are kept."""
-    (case,) = loads(VERIFIERS)
-    assert case.rubric["tone"].answer == Choices({"rude": 0, "neutral": 0.5, "warm": 1})
-    assert (case.rubric["cites"].weight, case.rubric["cites"].answer) == (3, YesNo())
-
-
 @pytest.mark.parametrize(
     ("data", "form", "place"),
     [
@@ -196,8 +180,6 @@ def test_choices_of_verifiers_are_evenly_spaced() -> None:
         ({**G_EVAL, "rubric": [{"score_range": 4, "expected_outcome": "a"}]}, "deepeval", "rubric[0].score_range"),
         ({"nodes": {"a": {"type": "TaskNode", "instructions": "x"}}}, "deepeval", "nodes.a: a task with one child"),
         ({"name": "q", "instructions": 5}, "mlflow", "instructions: expected"),
-        ([{"name": "a", "text": "b"}, {"name": "a", "text": "c"}], "verifiers", "[1].name: the name 'a' belongs"),
-        ([{"name": "a", "text": "b", "wieght": 2}], "verifiers", "[0].wieght: unknown key; did you mean 'weight'?"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(data: object, form: str, place: str) -> None:

@@ -245,7 +245,6 @@ ADK = {"threshold": 0.8, "rubrics": [{"rubric_id": "a", "rubric_content": {"text
         ("mlflow", {"scorers": [{**JUDGE, "modle": "openai:/gpt-5"}]}, "modle"),
         ("adk", {"criteria": {"rubric_based_x": {**ADK, "judge_model_optoins": {}}}}, "judge_model_optoins"),
         ("adk", {"criteria": {"rubric_based_x": {**ADK, "judge_model_options": {"judge_modle": "a"}}}}, "judge_modle"),
-        ("verifiers", {"criteria": [{"name": "a", "text": "b", "wieght": 2}]}, "wieght"),
     ],
 )
 def test_a_misspelt_key_of_a_framework_is_not_passed_over(form: str, data: Any, slip: str) -> None:

@@ -193,7 +193,7 @@ def test_a_format_may_have_files_of_its_own_suffix(tmp_path: Path, monkeypatch: 
         load_suite(tmp_path / "a.check")
 
 
-OURS = {"adk", "autorubric", "deepeval", "healthbench", "mlflow", "paperbench", "rewardkit", "verifiers"}
+OURS = {"adk", "autorubric", "deepeval", "healthbench", "mlflow", "paperbench", "rewardkit"}
 
 
 def test_our_own_foreign_formats_are_plug_ins() -> None:
