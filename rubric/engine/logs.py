@@ -25,7 +25,7 @@ from rubric.internals.text import shorten
 from rubric.runs.formats import format_of
 from rubric.values.candidates import Candidate
 from rubric.values.chats import at, calls_of, candidate_of_chat, is_chat, text_of
-from rubric.values.runs import Message, Run, ToolCall
+from rubric.values.runs import Message, ToolCall
 
 Entries = Callable[[], Iterator[Any]]
 """Reads a log: candidates, and `Broken` for entries without one."""
@@ -69,15 +69,12 @@ def candidate_of(output: Any, asked: Any = None, *, answered: bool = True, **fie
         said = _candidate_in(output, output="")
     if not question.output:
         return evolve(said, **fields)
-    before = (*question.before, Message("user", question.output))
-    own = said.before
-    if own[: len(before)] == before:
-        own = own[len(before) :]
-    elif said.input == question.output:
-        own = tuple(each for each in own if each != Message("user", said.input))
-    run = Run((*before, *own, *said.run.events[len(said.before) :]))
+    events, before = said.run.events, (*question.before, Message("user", question.output))
+    if events[: len(before)] != before:  # else the output is the conversation from its beginning
+        is_asked = said.input == question.output
+        events = (*(each for each in before if not is_asked or each not in (*events, before[-1])), *events)
     remarks = dict.fromkeys((*question.remarks, *said.remarks))
-    return evolve(said, input="", run=run, remarks=remarks, **fields)
+    return evolve(said, input="", run=evolve(said.run, events=events), remarks=remarks, **fields)
 
 
 def candidate_of_conversation(messages: Sequence[Any], output: str, asked: str, **fields: Any) -> Candidate:
