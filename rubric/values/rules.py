@@ -14,7 +14,7 @@ those of sub-agents after the event that started them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from attrs import Attribute, evolve, field, frozen
@@ -50,11 +50,7 @@ class Matcher(Shown):
     """Which events are meant; the parent of `call`, `said` and `state`. Its methods make rules."""
 
     __slots__ = ()
-    _maker: ClassVar[str]
     is_state: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        return Shown.__repr__(self).replace(type(self).__name__, self._maker, 1)
 
     def fits(self, event: Event, agent: str) -> bool:
         """True if *event*, in the run of *agent*, is meant."""
@@ -124,8 +120,6 @@ class CallMatcher(Matcher):
         agent: Who called it, with `*` and `?`; `""` is an agent without a name, None is any.
     """
 
-    _maker = "call"
-
     name: str = field(default="*", validator=fields.text)
     arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
     matches: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_patterns)
@@ -133,17 +127,23 @@ class CallMatcher(Matcher):
     failed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
     agent: str | None = field(default=None, kw_only=True, validator=_agent)
 
+    @cached_property
+    def _is_bare(self) -> bool:
+        return self == CallMatcher(self.name)
+
     def is_kin(self, event: Event, agent: str) -> bool:
         return type(event) is ToolCall and (self.agent is None or _is_named(self.agent, event.agent or agent))
 
     def fits(self, event: Event, agent: str) -> bool:
         if type(event) is not ToolCall or not _is_named(self.name, event.name):
             return False
+        if self._is_bare:  # as most are
+            return True
         given = event.arguments
         return (
             (self.agent is None or _is_named(self.agent, event.agent or agent))
             and self.failed in (None, event.error != "")
-            and (not self.arguments or all(name in given and given[name] == v for name, v in self.arguments.items()))
+            and all(name in given and given[name] == value for name, value in self.arguments.items())
             and all(name in given and matches(one, shown_result(given[name])) for name, one in self.matches.items())
             and (self.result is None or (event.result is not None and matches(self.result, shown_result(event.result))))
         )
@@ -160,8 +160,6 @@ class MessageMatcher(Matcher):
         matches: A pattern (RE2 syntax) that is found in it.
         agent: As of `call`.
     """
-
-    _maker = "said"
 
     role: str = field(default="*", validator=fields.text)
     matches: str | None = field(default=None, validator=_pattern)
@@ -192,7 +190,6 @@ class StateMatcher(Matcher):
         matches: A pattern (RE2 syntax) that is found in its text, or in its JSON.
     """
 
-    _maker = "state"
     is_state = True
 
     name: str = field(validator=fields.text)
@@ -222,6 +219,7 @@ class StateMatcher(Matcher):
 
 
 call, said, state = CallMatcher, MessageMatcher, StateMatcher
+call.__name__, said.__name__, state.__name__ = "call", "said", "state"  # what people type, so in reprs and errors too
 
 
 def _as_matcher(value: Any) -> Any:

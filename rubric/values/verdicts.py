@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -195,17 +195,17 @@ def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Ite
 
 def _counted(rule: RunRule, part: _Part) -> Broken:
     """Judge `never`, `at_most` and `at_least`."""
-    is_meant, key_of, counts = rule.event.fits, _key_of(rule.same, named=True), dict[Hashable, list[int]]()
-    most = {"never": 0, "at_most": rule.count}.get(rule.kind)
+    is_meant, key_of, most = rule.event.fits, _key_of(rule.same), {"never": 0, "at_most": rule.count}.get(rule.kind)
+    counts = defaultdict[str, dict[Hashable, int]](dict)  # all arguments are the same for calls of one tool
     for number, event, agent in part:
         if not is_meant(event, agent):
             continue
         part.seen += 1
         if most is not None and (key := key_of(event)) is not _LACKING:
-            counted = counts.setdefault(key, [0])  # hashes the key once, which takes the most time
-            counted[0] += 1
-            if counted[0] > most:
-                yield number, f"it is number {counted[0]}" if most else "it must not be"
+            alike = counts[event.name if rule.same == _ALL and type(event) is ToolCall else ""]
+            times = alike[key] = alike.get(key, 0) + 1
+            if times > most:
+                yield number, f"it is number {times}" if most else "it must not be"
     if most is None and rule.count is not None:
         part.settled = part.seen >= rule.count
         if not part.settled and not part.is_cut:
@@ -298,8 +298,8 @@ def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Callable[[Any], Hashable], 
     return rule.event.fits, (rule.other or rule.event).fits, (_key_of(one), _key_of(two or one))
 
 
-def _key_of(same: str, *, named: bool = False) -> Callable[[Any], Hashable]:
-    """Return what gives the key by which calls are the same; *named*, all arguments are so for calls of one tool."""
+def _key_of(same: str) -> Callable[[Any], Hashable]:
+    """Return what gives the key by which calls are the same."""
     if same == _ALL:
-        return (lambda one: (one.name, one.arguments)) if named else lambda one: one.arguments
+        return lambda one: one.arguments
     return (lambda one: one.arguments.get(same, _LACKING)) if same else lambda _: None
