@@ -58,7 +58,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
     """Return the suite in the folder, or in the one judge TOML, that the document of *notes* names."""
     root = Cursor.of(notes, loading)
     file = Path(root["rewardkit"].text("the path of a folder, or of a judge TOML") or "")
-    folder = _Folder(notes, loading)
+    workspace = evolve(loading, folder=Path(loading.environ.get("WORKSPACE", "/app")))
+    folder = _Folder(notes, loading, workspace)
     if file.name == "reward.toml":
         folder.check(file.parent)
         layout = folder.layout(file.parent)
@@ -73,24 +74,14 @@ def read(notes: Notes, loading: Loading) -> Suite:
 
 @define
 class _Folder:
-    """
-    What is read of a folder.
-
-    Args:
-        checks: Those that ran, by component, each with its name, score, weight and reason.
-        why: Why none ran.
-    """
+    """What is read of a folder: its cases, and the checks that ran, by component, or why none did."""
 
     notes: Notes
     loading: Loading
+    workspace: Loading  # by which files of the agent are found
     cases: list[Case] = field(factory=list)
     checks: Mapping[str, Any] = field(factory=dict)
     why: str = f"checks in Python: {CURE}"
-
-    @property
-    def workspace(self) -> Loading:
-        """The loading by which files of the agent are found."""
-        return evolve(self.loading, folder=Path(self.loading.environ.get("WORKSPACE", "/app")))
 
     def toml(self, file: Path) -> Cursor:
         """Return the root of a TOML file, whose problems are noted at its own lines."""
@@ -152,8 +143,7 @@ class _Folder:
         """Run the checks of *tests*, by Reward Kit's own functions in a process of their own, where that is allowed."""
         if is_allowed() and any(map(_has_checks, tests.rglob("*.py"))):
             self.why = ""
-            where = (os.path.abspath(tests), str(self.workspace.folder))  # noqa: PTH100 - no links are followed
-            command = (sys.executable, "-c", _PROGRAM, *where)
+            command = (sys.executable, "-c", _PROGRAM, str(tests.absolute()), str(self.workspace.folder))
             try:
                 self.checks = json.loads(run(run_program(command, b"", seconds=_SECONDS)))
             except ProgramError as error:

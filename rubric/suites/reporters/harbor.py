@@ -75,13 +75,7 @@ def _combined(parts: Sequence[tuple[float, float]], rule: Mapping[str, Any]) -> 
     full = [value >= 1 - TOLERANCE for value, _ in parts]
     total, weight = sum(value * weight for value, weight in parts), sum(weight for _, weight in parts)
     mean = total / weight if weight else 0.0
-    match rule.get("aggregation"):
-        case "all-pass" | "required-pass":
-            return float(bool(full) and all(full))
-        case "any-pass":
-            return float(any(full))
-        case "weighted-sum":
-            return total
-        case "threshold":
-            return float(mean >= rule["threshold"] - TOLERANCE)
-    return mean
+    every = float(bool(full) and all(full))
+    found = {"all-pass": every, "required-pass": every, "any-pass": float(any(full)), "weighted-sum": total}
+    found["threshold"] = float(mean >= rule.get("threshold", 0) - TOLERANCE)
+    return found.get(rule.get("aggregation", ""), mean)
