@@ -10,28 +10,19 @@ Rubrics of autorubric and of The LLM Data Company's `rubric`, and autorubric's d
 | `guidelines`                       | `Rubric.guidelines`                                                      |
 | `items` (`submission`, ...)        | a case each; without items, one case that waits for an output            |
 
-`llm_data_score` scores a grade by the rule of these systems and of HealthBench, exactly until the last rounding. They
-give every criterion a signed weight. A criterion that is met adds its weight, so one that should not be met subtracts,
-and only positive weights are below the line:
-
-    S = sum of value x weight      P = sum of the positive weights      N = sum of the negative ones, without sign
-    score = S / P  if P > 0;  1 + S / N  if only N > 0;  0 if neither;  then cut to 0..1
-
-A rubric by points with penalties has this score natively, and so has one of penalties alone; the function gives it for
-every rubric, those with guards too, and uncut.
+A rubric by points with penalties has the score of these systems and of HealthBench: what is met adds its signed weight,
+positive weights stand below the line, and the result is cut to 0..1. One of penalties alone has it too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
-from rubric import Case, Choice, Choices, Criterion, DefinitionError, Grade, Rubric, Suite
+from rubric import Case, Choice, Choices, Criterion, Rubric, Suite
 from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
-from rubric.embed import SURE, Cursor, Finding, Format, Loading, Notes, has
+from rubric.embed import SURE, Cursor, Format, Loading, Notes, has
 from rubric.formats.recognition import LIKELY, STRONG, Seen, case_has, holds, lists
-from rubric.results import Abstained, NotApplicable, Scored
 
 WEIGHT = 10
 """What autorubric takes where a criterion gives no weight."""
@@ -188,58 +179,6 @@ def _case(at: Cursor, values: dict[str, Any]) -> list[Case]:
     """Return the case of *values*, which waits for an output where it has none; nothing if it is no case."""
     case = at.made(Case, {**values, "place": at.place}, _KEYS)
     return [] if case is None else [case]
-
-
-def llm_data_score(grade: Grade, *, cut: bool = True) -> float:
-    """
-    Return the score of *grade* as autorubric, LLM Data Co and HealthBench compute it.
-
-    Abstentions follow the rubric's policy, as autorubric's do: `exclude` is its SKIP, `zero` its ZERO, `fail` its FAIL,
-    and a number its PARTIAL.
-
-    Args:
-        grade: Of a rubric whose criteria are judged one by one; guards and penalties count with negative weight.
-        cut: Cut to 0..1. HealthBench averages the uncut scores of its examples, and cuts the average.
-
-    Raises:
-        DefinitionError: Several judges gave the grade; their votes have scores of their own.
-    """
-    if grade.votes:
-        raise DefinitionError("grade", "several judges gave it; score each of its `votes`")
-    pairs = zip(grade.rubric.judged, grade.findings, strict=True)
-    parts = [part for c, f in pairs if (part := _part(grade.rubric, c, f)) is not None]
-    total = sum((value * weight for value, weight in parts), Fraction())
-    above = sum((weight for _, weight in parts if weight > 0), Fraction())
-    below = -sum((weight for _, weight in parts if weight < 0), Fraction())
-    score = total / above if above else 1 + total / below if below else Fraction()
-    return float(min(max(score, Fraction()), Fraction(1)) if cut else score)
-
-
-def _part(rubric: Rubric, criterion: Criterion, finding: Finding) -> tuple[Fraction, Fraction] | None:
-    """Return the value and the signed weight of *criterion*; None where it does not count."""
-    negative = criterion.is_unwanted
-    weight = Fraction(criterion.weight) * (-1 if negative else 1)
-    match finding:
-        case Scored():
-            return Fraction(finding.score), weight
-        case NotApplicable():
-            return None
-        case Abstained():
-            pass
-        case _:
-            raise AssertionError(finding)  # a grade has no unjudged criterion
-    match rubric.policy(criterion):
-        case "exclude":
-            return None
-        case "fail" if isinstance(criterion.answer, Choices):
-            scores = [choice.score for choice in criterion.answer.choices]
-            return Fraction(max(scores) if negative else min(scores)), weight
-        case "fail":
-            return Fraction(negative), weight
-        case str():
-            return Fraction(), weight
-        case number:  # a guard gets no partial credit
-            return Fraction() if negative else Fraction(number), weight
 
 
 # -- recognition --------------------------------------------------------------------------------------------------

@@ -6,10 +6,7 @@ Metrics of deepeval: the arguments of `GEval`, and graphs as `dag_to_dict` write
 | `criteria`, `evaluation_steps`                     | the text of a criterion; steps count where both are given  |
 | `rubric`: `score_range`, `expected_outcome`        | bands from 0 to 10; without them 0..10                     |
 | `threshold` (0.5), `strict_mode`                   | the threshold; strict: a perfect score                     |
-| `nodes` of a graph: binary judgements              | a decision tree; scores of 10                              |
-| judgements of several verdicts                     | a question for each verdict but the last, in their order   |
-| task nodes                                         | a step that each question below names first                |
-| metrics at the end of a branch                     | refused, with the place: give them a rubric of their own   |
+| a graph (`dag`, `nodes`)                            | a grader that this library lacks: the case is ungraded     |
 | `metrics`, or a list                               | gates of one rubric                                        |
 """
 
@@ -18,17 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rubric import Case, Criterion, DecisionTree, Judge, Levels, Rubric, ScoreRange, Suite
+from rubric import Case, Criterion, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.contrib.judges import judge_called, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import finds, in_any
-from rubric.values import Leaf
+from rubric.values import Unsupported
 
 _HIGHEST = 10
 _THRESHOLD = 0.5
-_DEEPEST = 40
+_CURE = "write it as a tree in our own format"
 _OF_METRICS = ("name", "criteria", "evaluation_steps", "rubric", "threshold", "strict_mode", "model", "dag", "nodes")
-_OF_NODES = ("type", "criteria", "children", "verdict", "score", "child", "instructions")
 _QUIET = ("evaluation_params", "async_mode", "verbose_mode", "include_reason", "root_nodes", "output_label", "label")
 
 
@@ -64,13 +60,12 @@ def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
     name = name if isinstance(name, str) and name.strip() else f"metric-{number}"
     bar = at["threshold"].number(0, 1) if at.has("threshold") else _THRESHOLD
     bar = 1.0 if at["strict_mode"].value is True else bar
-    graph = at["dag"] if at.has("dag") else at
-    if isinstance(graph.value, dict) and "nodes" in graph:
-        tree = _Graph(graph["nodes"]).tree()
-        rubric = None if tree is None else at.built(Rubric.deciding, tree, name=name, threshold=bar)
+    if _is_graph(at.value):
+        at.warn("a graph is not read; write it as a tree in our own format. The case is ungraded")
+        criterion: Criterion | None = Criterion(name, id=name, answer=Unsupported("a graph of deepeval", cure=_CURE))
     else:
         criterion = _criterion(at, name)
-        rubric = None if criterion is None else at.built(Rubric, name, criteria=[criterion], threshold=bar)
+    rubric = None if criterion is None else at.built(Rubric, name, criteria=[criterion], threshold=bar)
     return None if rubric is None else (rubric, judge_called(at.find("model")))
 
 
@@ -102,82 +97,6 @@ def _band(at: Cursor) -> ScoreRange | None:
         at["score_range"].refuse("a list of two whole numbers")
         return None
     return None if text is None else at.built(ScoreRange, *ends, text)
-
-
-class _Graph:
-    """The *nodes* of a graph, of which one is the root."""
-
-    def __init__(self, nodes: Cursor) -> None:
-        self.nodes = nodes
-
-    def tree(self) -> DecisionTree | None:
-        """Return the graph as a decision tree; None, with errors noted, if it is none."""
-        if not self.nodes.mapping("the nodes of a graph, by id"):
-            return None
-        for id_ in self.nodes.value:
-            self.nodes[id_].reads(_OF_NODES, quiet=_QUIET)
-        named = {str(ref) for _, node in self.nodes.items() for ref in _refs(node.value)}
-        roots = [key for key in self.nodes.value if key not in named]
-        if len(roots) != 1:
-            self.nodes.error(f"a graph with one root is a decision tree, and here are {len(roots)}; split it")
-            return None
-        found = self._walk(roots[0], self.nodes, "", 0)
-        if isinstance(found, Leaf):
-            self.nodes.error("a graph asks something: give it a judgement node")
-        return found if isinstance(found, DecisionTree) else None
-
-    def _walk(self, id: Any, at: Cursor, before: str, depth: int) -> DecisionTree | Leaf | None:
-        node = self.nodes[id]
-        if not isinstance(node.value, dict) or depth > _DEEPEST:
-            at.error(f"there is no node {id!r}, or the graph goes in a circle")
-            return None
-        children = [child for child in node.value.get("children") or [] if isinstance(child, str)]
-        match node.value.get("type"):
-            case "TaskNode":
-                step = node["instructions"].text("the instructions of a task") or ""
-                if len(children) != 1:
-                    node.error("a task with one child is a step before its question; split the graph")
-                    return None
-                return self._walk(children[0], node, f"{before}First: {step}\n", depth + 1)
-            case "BinaryJudgementNode" | "NonBinaryJudgementNode":
-                return self._judgement(node, children, before, depth)
-            case kind:
-                node.error(f"expected a task or a judgement, got {kind!r}")
-                return None
-
-    def _judgement(self, node: Cursor, ids: list[str], before: str, depth: int) -> DecisionTree | Leaf | None:
-        said = node["criteria"].text("the question of a judgement")
-        branches = [(self.nodes[id]["verdict"].value, self._branch(id, node, depth)) for id in ids if id in self.nodes]
-        known = [(verdict, branch) for verdict, branch in branches if branch is not None]
-        if said is None or len(known) < len(ids) or len(known) < 2:  # noqa: PLR2004
-            if said is not None and len(known) == len(ids):
-                node.error("a judgement has two verdicts at least, each with a score or a child")
-            return None
-        if {verdict for verdict, _ in known} == {True, False}:
-            pair = dict(known)
-            return DecisionTree(f"{before}{said}", yes=pair[True], no=pair[False])
-        *first, (_, found) = known
-        for verdict, branch in reversed(first):
-            found = DecisionTree(f"{before}{said}\nIs the answer: {verdict}?", yes=branch, no=found)
-        return found
-
-    def _branch(self, id: str, at: Cursor, depth: int) -> DecisionTree | Leaf | None:
-        node = self.nodes[id]
-        if node.has("score"):
-            score = node["score"].number(0, _HIGHEST)
-            return None if score is None else Leaf(score / _HIGHEST)
-        child = node["child"]
-        if isinstance(child.value, dict) and child.value.get("type") == "node":
-            return self._walk(child.value.get("ref"), at, "", depth + 1)
-        child.error("a metric cannot end a branch here; end it with a score, or give the metric a rubric of its own")
-        return None
-
-
-def _refs(node: Any) -> list[Any]:
-    if not isinstance(node, dict):
-        return []
-    child = node.get("child")
-    return [*(node.get("children") or []), *([child["ref"]] if isinstance(child, dict) and "ref" in child else [])]
 
 
 # -- recognition --------------------------------------------------------------------------------------------------

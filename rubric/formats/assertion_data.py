@@ -66,7 +66,6 @@ from rubric.formats.kinds import (
     mapping_of,
     some,
 )
-from rubric.formats.mcptest.agents import RunExpectation, run_expectation
 from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.formats.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
@@ -303,12 +302,6 @@ KINDS: dict[str, Kind] = {
         tool_calls.SkillTriggered,
         (Key("skill", "skill", Value(_skill, TEXT.schema)), Key("should_trigger", "wanted", FLAG, default=True)),
         AGENTV,
-    ),
-    "run-expectation": Kind(
-        RunExpectation,
-        (Key("target", "target", TEXT), Key("matcher", "matcher", TEXT), Key("value", "value", ANY, None)),
-        OWN,
-        make=run_expectation,
     ),
     **{kind: Kind(tool_calls.ValidCalls, (_SCHEMAS,), OWN, {"kind": kind}) for kind in tool_calls.SOURCES},
     "select-best": Kind(

@@ -10,7 +10,6 @@ import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
 from rubric.contrib import autorubric, healthbench, paperbench
-from rubric.contrib.autorubric import llm_data_score
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.suites.suite import Suite
@@ -177,7 +176,7 @@ def test_the_points_of_healthbench_are_summed_over_the_positive_ones() -> None:
     assert case.candidate is not None
     grade = drive(case.rubric, Judge(ScriptedModel([True, False, True])), case.candidate)
     assert isinstance(grade, Grade)
-    assert llm_data_score(grade) == grade.score == 0.2
+    assert grade.score == 0.2
 
 
 @pytest.mark.parametrize("key", ["", "tests", "examples"])

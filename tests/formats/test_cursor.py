@@ -9,7 +9,7 @@ import pytest
 from rubric.errors import LoadError
 from rubric.formats.cursor import Cursor, Notes
 from rubric.formats.files import parse
-from rubric.values.candidates import Message
+from rubric.values.runs import Message
 
 TEXT = """\
 tests:

@@ -11,7 +11,7 @@ import pytest
 from rubric.formats.suites import dumps_suite, load_suite
 from rubric.suites.suite import Suite
 from rubric.suites.targets.http import _answer
-from rubric.values.candidates import Message
+from rubric.values.runs import Message
 from tests.agentv import written
 
 pytest.importorskip("quickjs", reason="the extra javascript is not installed")

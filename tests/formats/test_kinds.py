@@ -130,7 +130,6 @@ def test_a_word_for_no_is_an_error_in_our_format_and_a_warning_in_agentv() -> No
     [
         ({"type": "max-score", "test": "t", "weights": 3}, "weights"),
         ({"type": "max-score", "test": "t", "total": "perhaps"}, "total"),
-        ({"type": "run-expectation", "target": "t", "matcher": ["x"]}, "matcher"),
         ({"type": "field-accuracy", "fields": [{"path": 3}]}, r"fields\[0\]\.path"),
         ({"type": "field-accuracy", "fields": [{"path": "a", "weight": "heavy"}]}, r"fields\[0\]\.weight"),
         ({"type": "field-accuracy", "fields": [{"path": "a", "required": "no"}]}, r"fields\[0\]\.required"),

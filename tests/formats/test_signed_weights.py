@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Choices, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Rubric, When
-from rubric.contrib.autorubric import llm_data_score
+from rubric import Choices, Criterion, Grade, Judge, Rubric
 from rubric.contrib.signed_weights import by_points
 from rubric.testing.scripted_model import Says, ScriptedModel
 from tests.drive import drive
@@ -58,25 +57,7 @@ _values = st.sampled_from([0.0, 0.25, 0.5, 0.7, 1.0])
 _parts = st.lists(st.tuples(_weights, _values), min_size=1, max_size=6).filter(lambda parts: any(w for w, _ in parts))
 
 
-@given(_parts)
-def test_the_score_is_the_documented_one_to_the_last_digit(parts: list[Part]) -> None:
-    """What is met adds its signed weight; positive weights stand below the line; the result is cut to 0..1."""
-    grade, exact = graded(parts), documented(parts)
-    assert grade is not None
-    assert exact is not None
-    assert llm_data_score(grade, cut=False) == float(exact)
-    assert llm_data_score(grade) == float(min(max(exact, Fraction()), Fraction(1)))
-
-
 _open_parts = st.lists(st.tuples(_weights, st.one_of(st.none(), _values)), min_size=1, max_size=5)
-
-
-@given(_open_parts.filter(lambda parts: any(w for w, _ in parts)), st.sampled_from(["exclude", "zero", 0.5]))
-def test_abstentions_follow_the_documented_strategies(parts: list[Part], credit: str | float) -> None:
-    """SKIP leaves them out, ZERO adds nothing, PARTIAL gives credit to positive weights."""
-    grade, exact = graded(parts, credit), documented(parts, credit)
-    if grade is not None and exact is not None:
-        assert llm_data_score(grade, cut=False) == pytest.approx(float(exact), abs=1e-12)
 
 
 @given(_open_parts.filter(lambda parts: any(w for w, _ in parts)), st.sampled_from(["exclude", "zero", 0.5]))
@@ -85,48 +66,3 @@ def test_with_penalties_the_native_score_is_the_documented_one(parts: list[Part]
     grade, exact = graded(parts, credit, "penalty"), documented(parts, credit)
     if grade is not None and exact is not None:
         assert grade.score == pytest.approx(float(min(max(exact, Fraction()), Fraction(1))), abs=1e-12)
-        assert llm_data_score(grade) == pytest.approx(grade.score, abs=1e-12)
-
-
-@pytest.mark.parametrize(("polarity", "score"), [("satisfy", 0.25), ("guard", 0.0)])
-def test_an_abstention_that_fails_takes_the_worst_option(polarity: str, score: float) -> None:
-    """The lowest value for what counts for, the highest for what counts against."""
-    menu = Choices({"some": 0.25, "all": 1})
-    criterion = Criterion("t", id="c", answer=menu, polarity=polarity, abstain="fail")  # type: ignore[arg-type]
-    grade = drive(Rubric(criteria=[criterion]), Judge(ScriptedModel([Says(None)])))
-    assert isinstance(grade, Grade)
-    assert llm_data_score(grade) == score
-
-
-@given(_parts.map(lambda parts: [(abs(w), v) for w, v in parts]), st.booleans())
-def test_the_native_score_is_the_same_where_all_weights_have_one_sign(parts: list[Part], negative: bool) -> None:
-    """They part only where both signs meet."""
-    grade = graded([(-w if negative else w, v) for w, v in parts])
-    assert grade is not None
-    assert llm_data_score(grade) == pytest.approx(grade.score, abs=1e-12)
-
-
-def test_what_is_met_and_should_not_be_is_subtracted() -> None:
-    """10 and 8 for, 15 against: 3 of 18; natively the guard fails the grade and stands below the line."""
-    grade = graded([(10, 1.0), (8, 1.0), (-15, 1.0)])
-    assert grade is not None
-    assert llm_data_score(grade) == 3 / 18
-    assert (grade.score, grade.passed) == (18 / 33, False)
-
-
-def test_what_does_not_apply_does_not_count() -> None:
-    """Neither above nor below the line."""
-    rubric = Rubric(criteria=[Criterion("a", answer=Contains("x")), Criterion("b", when=When(contains="absent"))])
-    grade = drive(rubric, Judge(ScriptedModel([])), "x it is")
-    assert isinstance(grade, Grade)
-    assert llm_data_score(grade) == 1.0
-
-
-def test_the_grade_of_several_judges_is_scored_vote_by_vote() -> None:
-    """The formula is about one judge's verdicts."""
-    rubric = Rubric().expects("a").forbids("b")
-    grade = drive(rubric, Jury(Judge(ScriptedModel([True, False, True, True])), 2))
-    assert isinstance(grade, Grade)
-    with pytest.raises(DefinitionError, match="score each of its `votes`"):
-        llm_data_score(grade)
-    assert [llm_data_score(vote) for vote in grade.votes if isinstance(vote, Grade)] == [1.0, 0.0]

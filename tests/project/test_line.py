@@ -85,7 +85,6 @@ KEPT = {
     ("rubric.prompts.render", "fill"): "slots in a request are filled as those in a prompt",
     ("rubric.results.result", "merged"): "findings of several judges are scored together, and in each vote",
     ("rubric.values", "candidates"): "the fields of a case are converted as those of its candidate",
-    ("rubric.values.artefacts", "Snapshot"): "resources of MCP servers are kept within the bounds of `files_in`",
     ("rubric.values.chats", "candidate_of_chat"): "a report may hold an answer within its chat, or beside it",
     ("rubric.values.chats", "text_of"): "harnesses give any data where a text is wanted",
     ("rubric.values.readers", "written"): "a scripted reply is one that the judge's reader takes",

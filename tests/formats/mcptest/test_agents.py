@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
-from rubric import Candidate, Grade, Judge, LoadError, ToolCall, grade
+from rubric import Judge, LoadError
 from rubric.formats.mcptest.agents import BLOCKS
 from rubric.formats.native.suite import write_suite
 from rubric.formats.suites import load_suite, loads_suite
@@ -55,15 +54,17 @@ def problem_of(expect: str, more: str = "") -> str:
     return str(caught.value)
 
 
-def test_a_test_is_a_case_that_passes_if_all_it_expects_holds() -> None:
-    """Each entry of `expect` is a required criterion, with its description as the text."""
+def test_what_code_decides_of_a_run_leaves_its_case_ungraded() -> None:
+    """Each matcher is a criterion that is not supported, with the cure; what a judge decides is a case of its own."""
     suite = loads_suite(FILE)
     (case,) = suite
     assert (suite.format, case.id, case.server, case.runs) == ("mcptest", "routes to the weather", "weather", 2)
     assert case.input == "What is the weather in Oslo?"
     assert [c.id for c in case.rubric.criteria] == ["expect 1", "expect 2", "expect 3"]
-    assert case.rubric.criteria[2].text == "asks for the city"
-    assert all(c.required for c in case.rubric.criteria)
+    assert case.rubric.criteria[2].text == "the matcher regex of tool_calls[0].args.city"
+    lacking = [c.answer for c in case.rubric.criteria if isinstance(c.answer, Unsupported)]
+    assert len(lacking) == 3
+    assert all("tool-trajectory" in one.cure for one in lacking)
 
 
 def test_what_the_target_decides_is_told() -> None:
@@ -87,91 +88,6 @@ def test_of_several_servers_all_are_offered() -> None:
     assert loads_suite(FILE.replace("[weather]", "[weather, maps]")).cases[0].server == ""
 
 
-RUN = Candidate(
-    "21 degrees",
-    tool_calls=[
-        ToolCall(
-            "get_weather", arguments={"city": "Oslo", "days": [1, 2], "nothing": None, "exact": True, "at": {"hour": 7}}
-        ),
-        ToolCall("notify", arguments={}),
-    ],
-    metrics={"tokens": 420},
-)
-
-
-@pytest.mark.parametrize(
-    ("target", "matcher", "holds"),
-    [
-        ("tool_calls[0].name", "exact: get_weather", True),
-        ("tool_calls[1].name", "exact: get_weather", False),
-        ("tool_calls[2].name", "exact: get_weather", False),
-        ("tool_calls[0].args.at.hour", "exact: 7", True),
-        ("tool_calls[0].args.at.hour", "exact: '7'", False),
-        ("tool_calls[0].args.exact", "exact: 1", False),
-        ("tool_calls[0].args.days", "exact: [1, 2]", True),
-        ("tool_calls[0].args.days[1]", "exact: 2", True),
-        ("tool_calls[0].args.days[1]", "exact: 2.0", True),
-        ("tool_calls[0].args.days", "contains: true", False),
-        ("tool_calls[0].args.nothing", "exact: null", True),
-        ("tool_calls[0].args.missing", "exact: null", False),
-        ("tool_calls[0].args.city.name", "exact: Oslo", False),
-        ("tool_calls[0].args.city", "contains: sl", True),
-        ("tool_calls[0].args.city", "contains: OS", False),
-        ("tool_calls[0].args.city", "icontains: OS", True),
-        ("tool_names", "contains: notify", True),
-        ("tool_names", "contains: not", False),
-        ("tool_names", "icontains: NOTIFY", True),
-        ("tool_names", "contains-all: [notify, get_weather]", True),
-        ("tool_names", "contains-all: [notify, get_forecast]", False),
-        ("tool_names", "exact: [get_weather, notify]", True),
-        ("tool_calls", "schema: {type: array, minItems: 2, maxItems: 2}", True),
-        ("tool_calls[0].args", "schema: {type: object, required: [country]}", False),
-        ("tool_calls[0].args.city", "regex: '(?i)^OSLO$'", True),
-        ("conversation.tokens.total", "regex: '^[0-9]+$'", True),
-    ],
-)
-def test_a_matcher_looks_at_its_target(target: str, matcher: str, holds: bool) -> None:
-    """Paths and matchers compare as documented: types and case count, `icontains` ignores case."""
-    case = case_of(f'{{target: "{target}", matcher: {{{matcher}}}}}')
-    result = grade(RUN, case.rubric, "offline")
-    assert isinstance(result, Grade)
-    assert (result.passed, result.score) == (holds, float(holds))
-
-
-def test_every_key_of_a_matcher_counts() -> None:
-    """A matcher of three keys makes three criteria, and the one that fails is the gate."""
-    case = case_of("{target: 'tool_calls[0].args.city', matcher: {contains: Os, regex: lo$, exact: Bergen}}")
-    assert len(case.rubric.criteria) == 3
-    assert grade(RUN, case.rubric, "offline").gates == ("expect exact",)
-
-
-@pytest.mark.parametrize(
-    ("target", "matcher", "why"),
-    [
-        ("conversation.tokens.total", "regex: '1'", "tokens of the run are not known"),
-        ("tool_calls[0].args", "contains: city", "does not say how contains matches a dict"),
-    ],
-)
-def test_what_is_not_known_is_no_verdict(target: str, matcher: str, why: str) -> None:
-    """Unknown token counts and undocumented comparisons leave the case ungraded with the reason."""
-    case = case_of(f'{{target: "{target}", matcher: {{{matcher}}}}}')
-    (row,) = Suite(cases=[evolve(case, output="x", tool_calls=RUN.tool_calls)]).run("offline")
-    assert row.status == "ungraded"
-    assert why in row.reason
-
-
-@pytest.mark.parametrize(
-    "expect",
-    ["{target: final_text, matcher: {exact: a}}", "{target: 'tool_calls[0].server', matcher: {exact: a}}",
-     "{target: tool_names, matcher: {semantic: a}}"],
-)  # fmt: skip
-def test_a_target_or_a_matcher_that_no_page_shows_stays_ungraded_and_names_those_that_are_known(expect: str) -> None:
-    """An undocumented target or matcher is unsupported, and its cure lists the known ones."""
-    (criterion,) = case_of(expect).rubric.criteria
-    assert isinstance(criterion.answer, Unsupported)
-    assert "known are" in criterion.answer.cure
-
-
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_that_scores_by_rules_of_its_own_leaves_its_test_ungraded(block: str) -> None:
     """Its criterion is unsupported, and the cure names the assertion to use in its place."""
@@ -185,10 +101,6 @@ def test_a_block_that_scores_by_rules_of_its_own_leaves_its_test_ungraded(block:
 @pytest.mark.parametrize(
     ("expect", "more", "told"),
     [
-        ("{target: '[0', matcher: {exact: a}}", "", "tool_calls[0].name"),
-        ("{target: tool_names, matcher: {contains-all: a}}", "", "a list of texts"),
-        ("{target: tool_names, matcher: {regex: '('}}", "", "RE2"),
-        ("{target: tool_names, matcher: {schema: 3}}", "", "JSON Schema"),
         ("{target: tool_names, matcher: {exact: a}}", "  runs: -2\n", "runs"),
         ("{target: tool_names, matcher: {exact: a}}", "  golden_paths: {}\n", "did you mean 'golden_path'?"),
     ],
@@ -222,24 +134,16 @@ def rows_of(suite: Suite, *script: Any, judged: Any = ()) -> list[Row]:
 
 
 def test_a_suite_is_run_live_with_its_server() -> None:
-    """The agent calls the tool of the server; code decides the calls, and a judge the reply."""
+    """The agent calls the tool of the server, and a judge decides the reply."""
     suite = loads_suite(
         ONCE + "      - eval.rubric: Says how warm it is\n"
         "evals:\n- {name: says it, server: weather, prompt: What is the weather in Oslo?,"
         " rubric: {criteria: [{name: city, description: Names the city}]}}\n"
     )
     rows = rows_of(suite, *[OSLO, SUNNY] * 3, judged=[0.9] * 2)
-    assert [row.status for row in rows] == ["passed"] * 3
-    assert {row.output for row in rows} == {SUNNY}
+    assert [row.status for row in rows] == ["passed", "passed", "ungraded"]
+    assert {row.output for row in rows[:2]} == {SUNNY}
     assert [row.id for row in rows] == ["says it", "routes to the weather", "routes to the weather [expect]"]
-    assert "get_weather" in rows[2].entries[0].reason
-
-
-def test_a_run_that_calls_nothing_fails_what_is_expected_of_its_calls() -> None:
-    """A missing call fails the criterion, and the reason says how many calls there were."""
-    (row,) = rows_of(loads_suite(ONCE), "It may be warm.")
-    assert row.status == "failed"
-    assert "there is no tool_calls[0].name; calls: 0" in row.entries[0].reason
 
 
 TOOLS = """\
@@ -280,7 +184,8 @@ def test_a_part_of_a_result_that_is_no_text_is_deferred() -> None:
 
 def test_a_server_that_was_not_given_defers() -> None:
     """Without the server every case waits, and the reason lists the known servers."""
-    report = loads_suite(FILE).run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
+    suite = loads_suite(FILE + "      - eval.rubric: Says how warm it is\n").only("routes to the weather")
+    report = suite.run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
     assert {row.status for row in report} == {"deferred"}
     assert "'weather'; known: none" in report[0].reason
 

@@ -20,11 +20,11 @@ from rubric.formats.promptfoo.reader import read
 from rubric.formats.promptfoo.writer import write
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
-from rubric.values.candidates import ToolCall
 from rubric.values.checks import Contains, Holds
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge, Jury
 from rubric.values.rubrics import Rubric
+from rubric.values.runs import ToolCall
 from tests.examples import examples
 from tests.strategies import any_texts, rubrics, texts
 
