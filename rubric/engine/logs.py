@@ -232,4 +232,5 @@ def _text(value: Any) -> str:
 
 def _call_of(span: _Span) -> ToolCall:
     given = span.input if isinstance(span.input, Mapping) else {} if span.input is None else {"input": span.input}
-    return ToolCall(span.name, arguments=given, result=None if span.output is None else _text(span.output))
+    result = None if span.output is None else _text(span.output)
+    return ToolCall(span.name, arguments=given, result=result, error=text_of(span.error))

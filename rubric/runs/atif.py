@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from mimetypes import guess_type
 from typing import Any, Final
 
 from attrs import evolve
@@ -330,13 +331,7 @@ def _parts(text: str, media: Sequence[Media]) -> Any:
     return [*said, *({"type": m.kind, "source": {"media_type": _type(m), "path": m.address}} for m in media)]
 
 
-_TYPES: Final = {"jpg": "image/jpeg", "mp3": "audio/mpeg", "m4a": "audio/mp4"}
-
-
 def _type(media: Media) -> str:
     """Return the media type of *media*, by its address; its kind's commonest where that does not say."""
-    if media.address.startswith("data:"):
-        return media.address[5:].partition(";")[0]
-    ending = media.address.rpartition(".")[2].lower()
-    known = ("jpeg", "png", "gif", "webp") if media.kind == "image" else ("wav", "aac", "ogg", "flac", "webm", "aiff")
-    return _TYPES.get(ending) or (f"{media.kind}/{ending}" if ending in known else _MEDIA[media.kind])
+    found = guess_type(media.address, strict=False)[0] or ""
+    return found if found.startswith(media.kind) else _MEDIA[media.kind]

@@ -50,24 +50,40 @@ def spans_in(rows: Iterable[Mapping[str, Any]]) -> list[Span]:
     found: list[Span] = []
     for row in rows:
         resources = row.get("resourceSpans") or row.get("resource_spans")
-        if resources is None:
-            found.append(_of_sdk(row))
-            continue
-        scopes = [
-            each for resource in resources for each in resource.get("scopeSpans") or resource.get("scope_spans", ())
-        ]
-        found += [_of_otlp(span) for scope in scopes for span in scope.get("spans") or ()]
+        scopes = [one for each in resources or () for one in each.get("scopeSpans") or each.get("scope_spans") or ()]
+        spans = [_as_of_sdk(span) for scope in scopes for span in scope.get("spans") or ()]
+        found += map(_span, [row] if resources is None else spans)
     return sorted(found, key=lambda span: span.start)
 
 
-def _of_sdk(row: Mapping[str, Any]) -> Span:
-    context, status = row.get("context") or {}, row.get("status") or {}
-    start, end = str(row.get("start_time") or ""), str(row.get("end_time") or "")
-    seconds = None
+def _as_of_sdk(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a *span* of OTLP's as the SDK writes it."""
+    start, end = (
+        datetime.fromtimestamp(int(span.get(key) or 0) / 1e9, UTC).isoformat()
+        for key in ("startTimeUnixNano", "endTimeUnixNano")
+    )
+    status = span.get("status") or {}
+    failed = status.get("code") in (2, "STATUS_CODE_ERROR")
+    return {
+        "name": span.get("name"),
+        "context": {"span_id": span.get("spanId"), "trace_id": span.get("traceId")},
+        "parent_id": span.get("parentSpanId"),
+        "start_time": start,
+        "end_time": end,
+        "attributes": _attributes(span.get("attributes")),
+        "events": [{**one, "attributes": _attributes(one.get("attributes"))} for one in span.get("events") or ()],
+        "status": {"status_code": "ERROR" if failed else "", "description": status.get("message")},
+    }
+
+
+def _span(row: Mapping[str, Any]) -> Span:
+    context, status, held = row.get("context") or {}, row.get("status") or {}, row.get("attributes") or {}
+    start, seconds = str(row.get("start_time") or ""), None
     with suppress(ValueError):
-        seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        seconds = (datetime.fromisoformat(str(row.get("end_time"))) - datetime.fromisoformat(start)).total_seconds()
     events = [(str(each.get("name")), each.get("attributes") or {}) for each in row.get("events") or ()]
-    failed = status.get("status_code") == "ERROR"
+    raised = next((each.get("exception.message") for name, each in events if name == "exception"), None)
+    error = raised or status.get("description") or held.get("error.type") or "it failed"
     return Span(
         id=str(context.get("span_id")),
         trace=str(context.get("trace_id")),
@@ -75,27 +91,9 @@ def _of_sdk(row: Mapping[str, Any]) -> Span:
         name=str(row.get("name")),
         start=start,
         seconds=seconds,
-        held=row.get("attributes") or {},
-        events=events,
-        error=_error(status.get("description"), row.get("attributes") or {}, events) if failed else "",
-    )
-
-
-def _of_otlp(span: Mapping[str, Any]) -> Span:
-    held, status = _attributes(span.get("attributes")), span.get("status") or {}
-    start, end = int(span.get("startTimeUnixNano") or 0), int(span.get("endTimeUnixNano") or 0)
-    events = [(str(each.get("name")), _attributes(each.get("attributes"))) for each in span.get("events") or ()]
-    failed = status.get("code") in (2, "STATUS_CODE_ERROR")
-    return Span(
-        id=str(span.get("spanId")),
-        trace=str(span.get("traceId")),
-        parent=str(span.get("parentSpanId") or ""),
-        name=str(span.get("name")),
-        start=datetime.fromtimestamp(start / 1e9, UTC).isoformat(),
-        seconds=(end - start) / 1e9 if end >= start else None,
         held=held,
         events=events,
-        error=_error(status.get("message"), held, events) if failed else "",
+        error=str(error) if status.get("status_code") == "ERROR" else "",
     )
 
 
@@ -114,11 +112,6 @@ def _value(value: Mapping[str, Any]) -> Any:
             return _attributes(held.get("values"))
         case _:
             return held
-
-
-def _error(told: Any, held: Mapping[str, Any], events: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    raised = next((each.get("exception.message") for name, each in events if name == "exception"), None)
-    return str(raised or told or held.get("error.type") or "it failed")
 
 
 # -- runs -------------------------------------------------------------------------------------------------
@@ -153,13 +146,14 @@ def _nearest(spans: Iterable[Span], below: Mapping[str, Sequence[Span]]) -> Iter
 
 def _messages(agent: Span | None, spans: Iterable[Span], below: Mapping[str, Sequence[Span]]) -> list[Any]:
     found: list[Any] = []
+    seen: list[str] = []
     ran: dict[str, Said] = {}
     for span in sorted(spans, key=lambda span: span.start):
         if span.does in _AGENTS:
             found.append(_sub_run(span, below))
             continue
         if span.does in _MODELS:
-            found += _new([*_told(span)], found)
+            found += _new(_told(span), seen)
         else:
             _ran(span, found, ran)
         inner = sorted(_nearest(below.get(span.id, ()), below), key=lambda each: each.start)
@@ -192,20 +186,16 @@ def _sub_run(span: Span, below: Mapping[str, Sequence[Span]]) -> SubRun:
     return SubRun(str(span.held.get("gen_ai.agent.name") or span.name), run_of(messages))
 
 
-def _new(told: Sequence[Any], found: Sequence[Any]) -> list[Any]:
-    """Return what of *told* is not in *found*, each of which a call of a model was sent once more."""
-    known, place = [_key(each) for each in found], 0
-    new: list[Any] = []
+def _new(told: Iterable[Any], known: list[str]) -> Iterator[Any]:
+    """Yield what of *told* is not *known* yet, by its JSON: a call of a model is sent once more what came before."""
+    place, end = 0, len(known)
     for each in told:
-        with suppress(ValueError):
-            place = known.index(_key(each), place) + 1
-            continue
-        new.append(each)
-    return new
-
-
-def _key(message: Any) -> str:
-    return json.dumps(message, sort_keys=True, default=str) if isinstance(message, dict) else ""
+        key = json.dumps(each, sort_keys=True, default=str)
+        try:
+            place = known.index(key, place, end) + 1
+        except ValueError:
+            known.append(key)
+            yield each
 
 
 # -- what a span tells ------------------------------------------------------------------------------------

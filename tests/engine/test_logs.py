@@ -164,6 +164,13 @@ def test_traces_of_langsmith(tmp_path: Path, name: str) -> None:
     assert "Timeout()" in second.output
 
 
+def test_a_tool_that_failed_has_its_error(tmp_path: Path) -> None:
+    """The error of a span is that of its call."""
+    failed = {**LANGSMITH[1], "outputs": None, "error": "no such order"}
+    (candidate, _) = read(tmp_path, [failed, *LANGSMITH[3:]])
+    assert [(call.result, call.error) for call in candidate.tool_calls] == [(None, "no such order")]
+
+
 def test_calls_of_models_of_langsmith(tmp_path: Path) -> None:
     """An export of nothing but calls of models has each of them, with LangChain's serialised messages."""
     message = {

@@ -172,6 +172,65 @@ def test_cases_of_adk_are_many(tmp_path: Path) -> None:
         runs.read(DATA / "adk_cases.json")
 
 
+def test_each_call_of_a_model_adds_what_is_new() -> None:
+    """What was said twice is there twice; a history that was cut, or summed up, adds its summary alone."""
+
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+    sent = [
+        ([said("user", "yes"), said("user", "yes")], [said("assistant", "ok")]),
+        (
+            [said("user", "yes"), said("user", "yes"), said("assistant", "ok"), said("user", "yes")],
+            [said("assistant", "ok")],
+        ),
+        ([said("user", "They agreed."), said("assistant", "ok"), said("user", "So?")], [said("assistant", "Done.")]),
+    ]
+    spans = [
+        {
+            "name": "chat",
+            "context": {"trace_id": "t", "span_id": f"s{number}"},
+            "parent_id": None,
+            "start_time": f"2026-11-25T19:00:0{number}Z",
+            "attributes": {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.input.messages": json.dumps(asked),
+                "gen_ai.output.messages": json.dumps(answer),
+            },
+        }
+        for number, (asked, answer) in enumerate(sent)
+    ]
+    assert events_of(runs.read(spans[::-1])) == [
+        "user: yes",
+        "user: yes",
+        "assistant: ok",
+        "user: yes",
+        "assistant: ok",
+        "user: They agreed.",
+        "user: So?",
+        "assistant: Done.",
+    ]
+
+
+def test_older_events_of_spans_are_read() -> None:
+    """The conventions had a message an event first, with the calls of OpenAI's form."""
+    call = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"order": "A1"}'}}
+    events = [
+        {"name": "gen_ai.system.message", "attributes": {"content": "Be brief."}},
+        {"name": "gen_ai.user.message", "attributes": {"content": "Where is A1?"}},
+        {"name": "gen_ai.assistant.message", "attributes": {"tool_calls": json.dumps([call])}},
+        {"name": "gen_ai.tool.message", "attributes": {"id": "c", "content": "shipped"}},
+        {"name": "gen_ai.choice", "attributes": {"message": '{"content": "A1 has shipped."}', "finish_reason": "stop"}},
+    ]
+    span = {"name": "chat", "context": {"trace_id": "t", "span_id": "s"}, "parent_id": None, "events": events}
+    assert events_of(runs.read([{**span, "attributes": {"gen_ai.operation.name": "chat"}}])) == [
+        "system: Be brief.",
+        "user: Where is A1?",
+        LOOKED,
+        "assistant: A1 has shipped.",
+    ]
+
+
 def test_times_are_those_of_the_log() -> None:
     """A call has the time and the duration of its execution."""
     call = runs.read(DATA / "spans.json").events[3]
