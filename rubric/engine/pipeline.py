@@ -35,7 +35,7 @@ from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
 from rubric.models.threads import abandon, submit
-from rubric.models.windows import may_overflow, refusal, window_of
+from rubric.models.windows import deaf_to, may_overflow, refusal, window_of
 from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
@@ -47,6 +47,12 @@ CONCURRENCY = 64
 """Requests in flight, and candidates in progress, at once where the caller says nothing else."""
 
 Outcome = Reply | Failure
+
+
+async def _at_once(outcome: Outcome) -> Outcome:
+    return outcome
+
+
 StoreLike = Union["Store", str, os.PathLike[str]]
 """A store, or the path of one, which is then opened for one call."""
 
@@ -171,6 +177,8 @@ class Dispatcher:
     def send(self, ask: Ask) -> Coroutine[Any, Any, Outcome]:
         """Send *ask* to the model of its judge, again where that may help; not if it cannot fit its context window."""
         queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
+        if (ask.images or ask.media) and (failure := deaf_to(ask)) is not None:
+            return _at_once(failure)
         if queue.window is not None and may_overflow(ask, queue.window):
             return self._check_and_attempt(queue, queue.window, ask)
         return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)

@@ -30,12 +30,13 @@ from rubric.values.artefacts import listing
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
-from rubric.values.images import image_lines
+from rubric.values.images import image_lines, part_of
 from rubric.values.judges import Judge
-from rubric.values.numbered import NumberedStep, call_text, numbered
+from rubric.values.numbered import NumberedStep, call_text, media_of, numbered
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
 from rubric.values.run_parts import RunPart
+from rubric.values.runs import Media
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class SharedPrompt:
         sections: The parts of the candidate by title, as they are shown.
         variables: The candidate's variables, as they are shown.
         run: Its steps and file changes, as they are shown.
+        media: What is attached of the run, by its name in the list of steps.
         places: The parts of *run* that are the candidate's own: the step, where it starts and where it ends.
         warnings: What a user should know of the candidate's texts.
         cuts: The places in *shared* up to which candidates may be the same that differ in what follows.
@@ -106,6 +108,7 @@ class SharedPrompt:
     variables: Mapping[str, str]
     run: str
     places: tuple[tuple[str, int, int], ...]
+    media: tuple[tuple[str, Media], ...]
     warnings: tuple[str, ...]
     cuts: tuple[int, ...]
     digest: _Hash = field(repr=False)
@@ -135,6 +138,9 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     was_asked = any(one.index == asked for _, _, steps in parts for one in steps)
     texts["task"] = "" if was_asked else candidate.input
     warnings |= dict.fromkeys([GAP] if any(note for _, note, _ in parts) else ())
+    media = [shown for _, _, steps in parts for one in steps for shown in media_of(one)]
+    gone = [name for name, each in media if part_of(each) is None]
+    warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
     titles_of_run = [title for title, _, _ in parts]
     *before, last = [[title] for title in titles_of_run] or [[]]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
@@ -168,6 +174,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         variables=variables,
         run="\n\n".join([sections[title] for title in (*titles_of_run, *_CHANGED) if title in sections]),
         places=_places(parts, sections),
+        media=tuple((name, media) for name, media in media if part_of(media)),
         warnings=tuple(warnings),
         cuts=cuts,
         digest=digest,
@@ -392,6 +399,7 @@ def compose_all(
             vote=vote,
             repair=repair,
             images=images,
+            media=about.media,
             many=asked.form.many,
             flagless=flagless,
             exact=asked.exact,
@@ -548,7 +556,8 @@ def _own_messages(
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
-    sent = as_json([judge.name, repair, about.candidate.images, [(m.role, m.text) for m in messages]])
+    attached = (*about.candidate.images, *(media.address for _, media in about.media))
+    sent = as_json([judge.name, repair, attached, [(m.role, m.text) for m in messages]])
     nonce = _letters(sha256(), _framed(sent))
     return nonce, _filled(template, about, asked, form.words(nonce))
 
@@ -563,7 +572,7 @@ def remarks_on_template(asks: Sequence[Ask], about: SharedPrompt, rubric: Rubric
     if template is None:
         return []
     slots, remarks = render.slots_in(template), []
-    if not asks[0].images and slots.isdisjoint(_SHOWING | about.variables.keys()):
+    if not (asks[0].images or asks[0].media) and slots.isdisjoint(_SHOWING | about.variables.keys()):
         remarks.append("the prompt shows the judge nothing of the candidate; put {{ output }} or {{ candidate }} in it")
     if (count := sum(len(ask.criteria) for ask in asks)) > 1 and slots.isdisjoint(_ASKING):
         remarks.append(f"the prompt asks the same about all of {count} criteria; put {{{{ criterion }}}} in it")

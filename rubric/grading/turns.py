@@ -101,7 +101,7 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
     if criterion.on == "tools":
         return {TOOL_CALLS: _steps_where(candidate, _is_call, NO_CALLS)}
     if isinstance(criterion.on, Matcher):
-        return {"steps": _steps_where(candidate, criterion.on.test(), f"(no step is {criterion.on})")}
+        return {"steps": _steps_where(candidate, criterion.on.fits, f"(no step is {criterion.on})")}
     if isinstance(criterion.on, str) and criterion.on.startswith(SUB_AGENT):
         if found := _of_agent(candidate, name := criterion.on.removeprefix(SUB_AGENT)):
             return found

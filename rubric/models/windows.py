@@ -12,7 +12,9 @@ much again as the window; between the two the server decides.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from rubric.models.litellm_library import ready
 from rubric.models.offline import OFFLINE
@@ -32,15 +34,39 @@ def window_of(judge: Judge, /) -> int | None:
     return _listed(name) if name and name != OFFLINE else None
 
 
-@lru_cache(maxsize=256)
 def _listed(model: str) -> int | None:
-    """Return the window of *model* in LiteLLM's list; the name there may lack its vendor's."""
-    vendor, _, name = model.partition("/")
-    entry = entry_of(model)
-    if not entry and name and str((found := entry_of(name)).get("litellm_provider")).startswith(vendor):
-        entry = found
-    tokens = entry.get("max_input_tokens")
+    tokens = _entry(model).get("max_input_tokens")
     return tokens if isinstance(tokens, int) and tokens > 0 else None
+
+
+@lru_cache(maxsize=256)
+def _entry(model: str) -> Mapping[str, Any]:
+    """Return what LiteLLM's list says of *model*; the name there may lack its vendor's."""
+    vendor, _, name = model.partition("/")
+    if (entry := entry_of(model)) or not name:
+        return entry
+    found = entry_of(name)
+    return found if str(found.get("litellm_provider")).startswith(vendor) else {}
+
+
+_FLAGS = {"image": "vision", "audio": "audio_input", "video": "video_input", "document": "pdf_input"}
+
+
+def deaf_to(ask: Ask) -> Failure | None:
+    """Return why *ask* is not sent, if its model takes none of a medium that the ask has, by LiteLLM's list."""
+    model = model_name(ask.judge)
+    entry = _entry(model) if model and model != OFFLINE else {}
+    held = {"image": "an image"} if ask.images else {}
+    held |= {media.kind: name for name, media in reversed(ask.media)}
+    lacks = next(
+        (kind for kind in _FLAGS if kind in held and entry and not entry.get(f"supports_{_FLAGS[kind]}")), None
+    )
+    if lacks is None:
+        return None
+    message = f"not sent: {model} takes no {lacks}, by LiteLLM's list, and the prompt has {held[lacks]}"
+    criterion = ask.criteria[0].id if len(ask.criteria) == 1 else ""
+    cure = f"choose a model that does (supports_{_FLAGS[lacks]})"
+    return Failure("unsupported", f"{message}; {cure}", judge=ask.judge.name, criterion=criterion)
 
 
 def _texts(ask: Ask) -> list[str]:

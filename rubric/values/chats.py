@@ -83,7 +83,7 @@ def why_unanswered(messages: Sequence[Any]) -> str:
         return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
     if _text_in(at(last, "content")).strip():
         return ""
-    held = ", ".join(_unread_of(last)) or ("a call of a tool" if _calls_in(last) else "nothing")
+    held = ", ".join(_parts_of(last)) or ("a call of a tool" if _calls_in(last) else "nothing")
     return (
         f"is not there: the last answer of the chat has no text, but {held}; "
         'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
@@ -251,35 +251,27 @@ _PARTS = {
     "videos": ("video", "video_url", "input_video"),
     "thoughts": ("thinking", "redacted_thinking", "reasoning", "reasoning_content"),
     "a refusal": ("refusal",),
-    "the error of a tool": ("is_error", "error"),
-    "names of speakers": ("name",),
-    "calls of tools that are no JSON": ("invalid_tool_calls",),
 }
 _CALLED = {kind: name for name, kinds in _PARTS.items() for kind in kinds}
-"""The parts of messages that no judge is shown, as the warnings name them, by their types and keys."""
+"""The parts of messages, as errors and warnings name them, by their types and keys."""
 
 
 def unread_in(messages: Iterable[Any]) -> tuple[str, ...]:
-    """Return a remark for each kind of part of *messages* that a candidate does not hold."""
-    found = dict.fromkeys(name for each in messages for name in _unread_of(_bare(each)))
-    return tuple(f"left out of the chat, and not shown to the judge: {name}" for name in found)
+    """Return a remark for each kind of part of *messages* that no judge is shown: thoughts, and what is not known."""
+    parts = dict.fromkeys(name for each in messages for name in _parts_of(_bare(each)))
+    gone = (name for name in parts if name == "thoughts" or name not in _PARTS)
+    return tuple(f"left out of the chat, and not shown to the judge: {name}" for name in gone)
 
 
-def _unread_of(message: Any) -> Iterator[str]:
+def _parts_of(message: Any) -> Iterator[str]:
     """Yield what kinds of parts *message* has besides text and calls of tools; of one kind perhaps several times."""
-    extra = at(message, "additional_kwargs")
-    for holder in (message, extra):
-        for key in () if isinstance(message, Message) else _CALLED:
-            is_speaker = key != "name" or _role(message) in ("user", "assistant")
-            if at(holder, key) and is_speaker:
-                yield _CALLED[key]
-    if at(message, "status") == "error":
-        yield _CALLED["is_error"]
+    for holder in () if isinstance(message, Message) else (message, at(message, "additional_kwargs")):
+        yield from (name for key, name in _CALLED.items() if at(holder, key))
     content = at(message, "content")
     for part in content if isinstance(content, list | tuple) else ():
         kind = at(part, "type")
         if kind == "tool_result":
-            yield from _unread_of(part)
+            yield from _parts_of(part)
         elif kind != "tool_use" and not isinstance(part, str) and not isinstance(at(part, "text"), str):
             yield _CALLED.get(str(kind), f"parts of the type {shorten(repr(kind), 40)}")
 
@@ -327,7 +319,7 @@ def _tool_call(call: Any) -> ToolCall:
             given = json.loads(given)
         except ValueError:
             given = {"text": given}
-    error = "its arguments are no JSON" if at(call, "type") == "invalid_tool_call" else at(call, "error")
+    error = at(call, "error") or ("its arguments are no JSON" if at(call, "type") == "invalid_tool_call" else "")
     return ToolCall(
         str(name),
         arguments=given if isinstance(given, Mapping) else {"value": given},

@@ -161,7 +161,7 @@ SUB_AGENT = "sub-agent "
 
 def is_matcher(on: object) -> bool:
     """True if *on* means events, as `call(...)` does; told by its method, since few rubrics need rules."""
-    return callable(getattr(on, "test", None))
+    return callable(getattr(on, "fits", None))
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:

@@ -1,5 +1,5 @@
 """
-Images of a candidate: `https://` addresses and `data:` URLs, which may have a name.
+Images of a candidate: `https://` addresses and `data:` URLs, which may have a name; and how media of a run are sent.
 
 A name is a parameter of the URL (RFC 2397): `data:image/png;name=report.pdf%2C%20page%202;base64,...`. It is shown to
 judges and people, and not sent with the image, since vendors take no parameters.
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from rubric.internals.text import shorten
+from rubric.values.runs import Media
 
 _NAME = re.compile(r"(data:image/[\w.+-]+);name=([^;,]{0,2000})(?=;base64,)")
 
@@ -49,3 +51,24 @@ def image_lines(images: Iterable[str]) -> str:
     """Return a line for each of *images*, numbered from 1, where any has a name."""
     names = [name_of(image) for image in images]
     return "\n".join([f"{n}: {name or 'an image'}" for n, name in enumerate(names, 1)]) if any(names) else ""
+
+
+def part_of(media: Media) -> dict[str, Any] | None:
+    """
+    Return *media* as a part of a message, as OpenAI's protocol has it, and LiteLLM for videos; None if it is elsewhere.
+
+    A recording is sent with its content alone, since no vendor fetches one.
+    """
+    address, is_data = media.address, media.address.startswith("data:")
+    head, _, data = address.partition(",")
+    if not (is_data and data) and not (_ADDRESS.match(address) and media.kind != "audio"):
+        return None
+    if media.kind == "audio":
+        form = head.removeprefix("data:").partition(";")[0].rpartition("/")[2]
+        form = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "": "wav"}.get(form, form)
+        return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
+    if media.kind == "document":
+        name = {"filename": media.name or "document.pdf"} if is_data else {}
+        return {"type": "file", "file": {"file_data" if is_data else "file_id": address, **name}}
+    kind = f"{media.kind}_url"
+    return {"type": kind, kind: {"url": address}}

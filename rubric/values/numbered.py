@@ -105,16 +105,24 @@ def line_of(event: Event, step: str, words: str | None = None) -> str:
         case SubRun():
             said = (f": {event.task}" if event.task else "") + (f"\n-> {event.result}" if event.result else "")
             text = f"sub-agent {as_json(event.agent)}{f': {words}' if words else said}"
-    media = event.media if isinstance(event, Message | ToolCall) else ()
-    text += "".join(f"\n{media_name(one, step, place)}" for place, one in enumerate(media, 1))
+    text += "".join(f"\n{name} ({_address(media)})" for name, media in _media(event, step))
     return f"[{step}] " + _BREAK.sub(r"\g<0>    ", text)
 
 
-def media_name(media: Media, step: str, place: int) -> str:
-    """Return how the list names *media*, number *place* of the event at *step*, with its address or a digest."""
-    is_data = media.address.startswith("data:")
-    address = f"sha256 {sha256(media.address.encode()).hexdigest()[:12]}" if is_data else media.address
-    return f"{media.kind} {step}-{place}{f' {as_json(media.name)}' if media.name else ''} ({address})"
+def media_of(step: NumberedStep) -> list[tuple[str, Media]]:
+    """Return the media of *step*, each with its name in the list, such as `image 3-1`."""
+    return _media(step.event, step.step)
+
+
+def _media(event: Event, step: str) -> list[tuple[str, Media]]:
+    shown = event.media if isinstance(event, Message | ToolCall) else ()
+    names = (f"{m.kind} {step}-{n}{f' {as_json(m.name)}' if m.name else ''}" for n, m in enumerate(shown, 1))
+    return [*zip(names, shown, strict=True)]
+
+
+def _address(media: Media) -> str:
+    address = media.address
+    return f"sha256 {sha256(address.encode()).hexdigest()[:12]}" if address.startswith("data:") else address
 
 
 def call_text(call: ToolCall) -> str:

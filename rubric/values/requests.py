@@ -18,7 +18,8 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
 from rubric.internals.secrets import MASK, describe, redact_value
 from rubric.internals.text import counted, visible
-from rubric.values.images import sent_image
+from rubric.values.images import part_of, sent_image
+from rubric.values.runs import Media
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -107,6 +108,7 @@ class Ask:
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
         images: Addresses of images to attach.
+        media: What the run shows, by its name in the list of steps, to attach as well.
         many: Whether the reply is a list of verdicts, one a criterion.
         flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
@@ -138,6 +140,7 @@ class Ask:
     vote: int = 0
     repair: int = 0
     images: tuple[str, ...] = ()
+    media: tuple[tuple[str, Media], ...] = field(default=(), repr=False)
     many: bool = False
     flagless: bool = True
     n: int = 1
@@ -172,14 +175,16 @@ class Ask:
         """
         Return the messages in the form that chat APIs take.
 
-        Each content is one text; with images, that of the last message is a list of blocks: `image_url` for each, then
-        the text.
+        Each content is one text; with images or media, that of the last message is a list of blocks: one for each, with
+        those of a run after their names, then the text.
         """
         messages: list[dict[str, Any]] = [{"role": m.role, "content": m.text} for m in self.messages]
-        if self.images:
+        if self.images or self.media:
             # Images come first: what follows the tail would differ in its place from ask to ask.
-            images = [{"type": "image_url", "image_url": {"url": sent_image(image)}} for image in self.images]
-            messages[-1]["content"] = [*images, {"type": "text", "text": messages[-1]["content"]}]
+            attached: list[Any] = [{"type": "image_url", "image_url": {"url": sent_image(one)}} for one in self.images]
+            for name, media in self.media:
+                attached += [{"type": "text", "text": f"{name}:"}, part_of(media)]
+            messages[-1]["content"] = [*attached, {"type": "text", "text": messages[-1]["content"]}]
         return [*messages, *map(json.loads, self.turns)]
 
     def offered(self) -> dict[str, Any]:

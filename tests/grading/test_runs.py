@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Criterion, DefinitionError, Judge, Message, Rubric, Run, ToolCall, call, evaluate
+from rubric import (
+    Candidate,
+    Criterion,
+    DefinitionError,
+    Judge,
+    Message,
+    Rubric,
+    Run,
+    ToolCall,
+    Ungraded,
+    call,
+    evaluate,
+)
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.grading.turns import asked_parts
 from rubric.results import Record
@@ -179,3 +191,46 @@ def test_each_turn_of_a_long_run_costs_in_proportion_to_the_run() -> None:
         return sum(map(len, seen))
 
     assert cost(160) < 2.5 * cost(80)
+
+
+PICTURE, SOUND = "data:image/png;base64,AAAA", "data:audio/mpeg;base64,AAAA"
+SHOWN = Run(
+    [
+        Message("user", "See?", media=(Media("image", PICTURE, name="cat.png"), Media("audio", SOUND))),
+        ToolCall(
+            "scan", media=(Media("document", "data:application/pdf;base64,AAAA"), Media("video", "https://x.y/a.mp4"))
+        ),
+        ToolCall("log", media=(Media("image", "file-7"),)),
+        Message("assistant", "Yes."),
+    ]
+)
+
+
+def test_media_reach_the_judge_as_named_parts() -> None:
+    """They are sent as OpenAI's protocol has them; of what is kept elsewhere a warning says so."""
+    seen = list[Any]()
+
+    def judge(messages: Any) -> str:
+        seen.extend(messages[-1]["content"])
+        return '{"verdict": true}'
+
+    result = evaluate(Candidate(run=SHOWN), "Is it so?", judge)
+    assert [part.get("text") for part in seen[:-1:2]] == [
+        'image 1-1 "cat.png":', "audio 1-2:", "document 2-1:", "video 2-2:"
+    ]  # fmt: skip
+    assert seen[1:-1:2] == [
+        {"type": "image_url", "image_url": {"url": PICTURE}},
+        {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
+        {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "document.pdf"}},
+        {"type": "video_url", "video_url": {"url": "https://x.y/a.mp4"}},
+    ]
+    assert "kept elsewhere, and not shown to the judge: image 3-1" in result.warnings
+
+
+@pytest.mark.parametrize(("model", "kind"), [("openai/gpt-3.5-turbo", "image"), ("openai/gpt-4o", "audio")])
+def test_a_model_that_takes_no_such_medium_is_not_asked(model: str, kind: str) -> None:
+    """The result is ungraded, and says why; LiteLLM's list is what is known."""
+    result = evaluate(Candidate(run=SHOWN), "Is it so?", model)
+    assert isinstance(result, Ungraded)
+    assert (result.failures[0].kind, result.usage.calls) == ("unsupported", 0)
+    assert f"takes no {kind}, by LiteLLM's list, and the prompt has {kind} 1-" in result.failures[0].message

@@ -273,7 +273,7 @@ def test_quotes_of_tool_calls_are_looked_up_in_them_alone(words: str, verified: 
     asked = Candidate("Friday", messages=[{"role": "user", "content": "Where is order 7?"}], tool_calls=[ORDER])
     rubric = Rubric(criteria=[Criterion("Looked it up", id="a", on="tools")], evidence=True)
     (quote,) = grade(asked, rubric, Judge(Quoting(words).model))["a"].evidence
-    assert (quote.verified, quote.where) == (verified, "tool calls" if verified else "output")
+    assert (quote.verified, quote.where) == (verified, "step 2" if verified else "output")
 
 
 def test_a_run_without_tool_calls_is_judged_as_such() -> None:

@@ -161,7 +161,7 @@ def test_a_recorded_run_is_graded_by_its_calls(weather: HTTPServer) -> None:
         .no(0.0)
     )
     asked, silent = run(OSLO, SUNNY, server=weather).candidate, run("No idea.", server=weather).candidate
-    judge = Judge(ScriptedModel(lambda one: 1.0 if "get_weather" in section(one, "tool calls") else 0.0))
+    judge = Judge(ScriptedModel(lambda one: 1.0 if "call get_weather" in one.messages[-1].text else 0.0))
     assert grade(asked, Rubric.deciding(tree), judge).score == 1
     assert grade(silent, Rubric.deciding(tree), judge).score == 0
     check = Rubric().checks(Calls("get_weather", arguments={"city": "Oslo"}))

@@ -117,8 +117,7 @@ class Run:
     case: Case
     messages: list[dict[str, Any]]
     usage: Usage = field(factory=Usage)
-    calls: list[ToolCall] = field(factory=list)
-    said: list[Message] = field(factory=list)
+    said: list[Message | ToolCall] = field(factory=list)
     warnings: dict[str, None] = field(factory=dict)
     _deadline: float = 0.0
     _is_asking: bool = False
@@ -168,7 +167,7 @@ class Run:
             return Failure("bad_request", f"there is no tool {name!r}{fields.suggest(name, names)}")
         arguments = thaw(self.case.metadata.get("args")) or {}
         result = await known.connection.call(name, arguments)
-        self.calls.append(ToolCall(name, arguments=arguments, result=result.text))
+        self.said.append(ToolCall(name, arguments=arguments, result=result.text))
         return Failure("exception", f"the tool {name!r} failed: {result.text}") if result.failed else result.text
 
     async def _steps(self, tools: Tools) -> str | Failure:
@@ -213,21 +212,21 @@ class Run:
             self.warnings[f"a result of {name!r} was cut to {most} characters"] = None
             text = f"{text[:most]} [cut: {len(text) - most} more characters]"
         message = request.answered(text)
-        self.calls.append(ToolCall(name, arguments=arguments, result=message["content"]))
+        self.said.append(ToolCall(name, arguments=arguments, result=message["content"]))
         return message
 
     def response(self, output: str) -> Response:
         """
         Return *output* as the response to the case.
 
-        The conversation is the case's, then the agent's words between its calls; the results are with the calls.
+        Its run is the case's conversation, then the agent's words and calls in their order.
         """
         case = self.case
-        messages = [*case.messages]
+        messages: list[Any] = [*case.messages]
         if self.said:
             asked = Message("user", case.input)
             messages += [*([asked] if case.input and messages[-1:] != [asked] else []), *self.said]
-        candidate = case.responding(output, tool_calls=self.calls, messages=messages)
+        candidate = case.responding(output, messages=messages)
         return Response(candidate, self.usage, tuple(self.warnings))
 
 
