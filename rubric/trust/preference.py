@@ -61,6 +61,7 @@ from rubric.engine.bulk import session
 from rubric.grading.prompting import text_of_candidate
 from rubric.results import NotApplicable, Scored
 from rubric.trust.win_rates import Preferences, Side
+from rubric.values import Event
 
 Outcome = Literal["a", "b", "tie", "inconsistent", "unjudged"]
 
@@ -386,21 +387,32 @@ class Pair:
     def __attrs_post_init__(self) -> None:
         for name in _SHARED:
             mine, theirs = getattr(self.a, name), getattr(self.b, name)
-            # Two runs of one task begin alike, and what the user says last in them may differ.
-            is_one = name == "input" and _first_asked(self.a) == _first_asked(self.b)
-            if mine and theirs and mine != theirs and not is_one:
-                raise DefinitionError(f"b.{name}", f"the {name} of b is not that of a; a pair answers one task")
+            if mine and theirs and mine != theirs and not (name == "input" and self._task()):
+                cure = f"a pair answers one task, so give both the same {name}"
+                raise DefinitionError(f"b.{name}", f"the {name} of b is not that of a; {cure}")
 
     def shared(self) -> dict[str, Any]:
         """Return the fields that both have in common."""
         shared = {name: getattr(self.a, name) or getattr(self.b, name) for name in _SHARED}
         is_one = "" in (self.a.input, self.b.input) or self.a.input == self.b.input
-        return shared if is_one else {**shared, "input": _first_asked(self.a)}
+        return shared if is_one else {**shared, "input": self._task()}
+
+    def _task(self) -> str:
+        """Return what the user said last before the runs part; '' if they part by what the user says: two tasks."""
+        task = ""
+        for one, other in zip(self.a.run.events, self.b.run.events, strict=False):
+            asked = [each.content for each in (one, other) if isinstance(each, Message) and each.role == "user"]
+            if len(asked) == 2 and asked[0] != asked[1]:
+                return ""
+            if len(asked) == 1 or not (asked or _did(one) == _did(other)):
+                return task
+            task = asked[0] if asked else task
+        return task
 
 
-def _first_asked(candidate: Candidate) -> str:
-    said = (each for each in candidate.run.events if isinstance(each, Message) and each.role == "user")
-    return next((each.content for each in said), "")
+def _did(event: Event) -> tuple[Any, ...]:
+    """Return what is said or called in *event*, without when, and what came of it."""
+    return tuple(getattr(event, name, None) for name in ("role", "content", "name", "arguments"))
 
 
 def pairs_of(pairs: Any, columns: Mapping[str, str] | None) -> list[Pair]:

@@ -56,8 +56,22 @@ def test_many_pairs_may_be_runs() -> None:
     assert [each.outcome for each in found] == ["a", "a", "a"]
 
 
-def test_runs_of_two_tasks_are_no_pair() -> None:
-    """What the user said first tells the task."""
-    other = Run([Message("user", "Cancel order 8."), DONE])
+@pytest.mark.parametrize(
+    "other",
+    [
+        Candidate(run=Run([Message("user", "Cancel order 8."), DONE])),
+        Candidate(run=Run([TASK, VERIFY, Message("assistant", "20 EUR?"), Message("user", "No!"), DONE])),
+    ],
+)
+def test_runs_that_part_by_what_the_user_says_are_no_pair(other: Candidate) -> None:
+    """They answer two tasks, whether they begin alike or not."""
     with pytest.raises(DefinitionError, match="a pair answers one task"):
-        prefer(Candidate(run=CAREFUL), Candidate(run=other), Rubric(criteria=[ORDER]), "offline")
+        prefer(Candidate(run=CAREFUL), other, Rubric(criteria=[ORDER]), "offline")
+
+
+def test_the_same_input_makes_a_pair_of_runs_that_part_by_what_the_user_says() -> None:
+    """As the error says: a simulated user may say one thing to one run, and another to the other."""
+    asked = Message("assistant", "20 EUR?")
+    paid = Candidate(run=Run([TASK, asked, Message("user", "Yes."), VERIFY, REFUND, DONE]), input=TASK.content)
+    left = Candidate(run=Run([TASK, asked, Message("user", "No!"), REFUND, DONE]), input=TASK.content)
+    assert prefer(paid, left, Rubric(criteria=[ORDER]), "offline").outcome == "a"
