@@ -40,7 +40,7 @@ PROMPTFOO = [
         "error": "e",
     },
 ]
-LANGSMITH = [
+LANGSMITH: list[dict[str, Any]] = [
     {
         "id": "r2",
         "trace_id": "r1",
