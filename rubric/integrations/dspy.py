@@ -40,7 +40,11 @@ def default_candidate(gold: Example, prediction: Prediction, output: str | None 
         input=beside(dict(gold.inputs().items())),
         reference=beside(labels.get(output, labels or None)),
         tool_calls=_tool_calls(fields.get("trajectory")),
+        remarks=[_THOUGHTS] if {"reasoning", "trajectory"} & fields.keys() else (),
     )
+
+
+_THOUGHTS = "left out of the prediction, and not shown to the judge: thoughts"
 
 
 def _only_output(fields: Mapping[str, Any]) -> str:
@@ -59,14 +63,9 @@ def _tool_calls(trajectory: Any) -> list[ToolCall]:
         return calls
     while (name := trajectory.get(f"tool_name_{len(calls)}")) not in (None, "finish"):
         number = len(calls)
-        given = trajectory.get(f"tool_args_{number}")
-        calls.append(
-            ToolCall(
-                str(name),
-                arguments=given if isinstance(given, Mapping) else {},
-                result=beside(trajectory.get(f"observation_{number}")),
-            )
-        )
+        given, came = trajectory.get(f"tool_args_{number}"), beside(trajectory.get(f"observation_{number}"))
+        ended: dict[str, Any] = {"error" if came.startswith("Execution error in ") else "result": came}
+        calls.append(ToolCall(str(name), arguments=given if isinstance(given, Mapping) else {}, **ended))
     return calls
 
 

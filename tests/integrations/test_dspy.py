@@ -147,16 +147,19 @@ def test_the_field_that_is_graded_is_named_or_the_only_one() -> None:
 
 
 def test_tool_calls_of_react_are_carried_over() -> None:
-    """The trajectory of a real agent becomes tool calls with arguments and results."""
+    """The trajectory of a real agent becomes tool calls with arguments, results and errors; its thoughts are named."""
     from dspy.utils import DummyLM
 
     from rubric.integrations.dspy import default_candidate
 
     def orders(number: int) -> str:
+        if number == 8:
+            raise ValueError("no such order")
         return f"{number} is paid"
 
     steps = [
         {"next_thought": "Look.", "next_tool_name": "orders", "next_tool_args": {"number": 7}},
+        {"next_thought": "Look.", "next_tool_name": "orders", "next_tool_args": {"number": 8}},
         {"next_thought": "Done.", "next_tool_name": "finish", "next_tool_args": {}},
         {"reasoning": "It is paid.", "answer": GOOD},
     ]
@@ -164,6 +167,7 @@ def test_tool_calls_of_react_are_carried_over() -> None:
         prediction = dspy.ReAct("question -> answer", tools=[orders])(question="When?")
     candidate = default_candidate(example_of("When?"), prediction)
     assert candidate.output == GOOD
-    assert [(call.name, dict(call.arguments), call.result) for call in candidate.tool_calls] == [
-        ("orders", {"number": 7}, "7 is paid")
-    ]
+    paid, failed = candidate.tool_calls
+    assert (paid.name, dict(paid.arguments), paid.result, paid.error) == ("orders", {"number": 7}, "7 is paid", "")
+    assert (failed.result, "no such order" in failed.error) == (None, True)
+    assert [each.rpartition(": ")[2] for each in candidate.remarks] == ["thoughts"]
