@@ -3,7 +3,7 @@ Choose a threshold by labels: what each would do, and what the choice is worth o
 
 Nothing is asked again: a candidate passes where its score reaches the threshold, and no gate fails it. The choice is
 repeated for each part of the groups, without its labels (cross-fitting): the figures of a choice are those of verdicts
-by thresholds that were chosen without them.
+by thresholds that were chosen without them. Their intervals also hold that of the verdicts by the chosen threshold.
 """
 
 from __future__ import annotations
@@ -275,6 +275,12 @@ class _Sample:
             yield (passing[:, self.people == verdict] == verdict).mean(axis=1)
         yield self.passing(cuts, self.every).mean(axis=1)
 
+    def _figures(self, said: Floats) -> list[Statistic]:
+        no, yes = rates_of(said, self.people, ("no", "yes"), self.groups)
+        agreement = share("agreement", (said == self.people).astype(float), self.groups)
+        named = evolve(yes.recall, name="TPR"), evolve(no.recall, name="TNR")
+        return [agreement, *named, balanced((no, yes), said, self.people, self.groups)]
+
     def choice(self, aim: Aim, at: float) -> ChosenThreshold:
         cuts = self.cuts
         passing, rates = self.passing(cuts, self.reach), self.passing(cuts, self.every).mean(axis=1)
@@ -289,20 +295,22 @@ class _Sample:
         said = np.empty(len(self.people))
         for fold in np.unique(folds):
             said[folds == fold] = passing[best(folds != fold), folds == fold]
-        no, yes = rates_of(said, self.people, ("no", "yes"), self.groups)
-        statistics = (
-            share("agreement", (said == self.people).astype(float), self.groups),
-            evolve(yes.recall, name="TPR"),
-            evolve(no.recall, name="TNR"),
-            balanced((no, yes), said, self.people, self.groups),
-            Statistic("pass rate", float(rates[chosen])),
-        )
+        honest, flattering = self._figures(said), self._figures(passing[chosen])
+        statistics = (*map(_both, honest, flattering), Statistic("pass rate", float(rates[chosen])))
         old = self.rubric.threshold or 0.0
         as_it_is = float((self.passing(np.array([old]), self.reach)[0] == self.people).mean())
         cut, borderline = float(cuts[chosen]), self.rubric.borderline
         rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
         apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
         return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
+
+
+def _both(honest: Statistic, flattering: Statistic) -> Statistic:
+    """Return the *honest* figure with the interval of both: its own one does not know that the choice is by chance."""
+    if honest.interval is None or flattering.interval is None:
+        return honest
+    (low, high), (least, most) = honest.interval, flattering.interval
+    return evolve(honest, interval=(min(low, least), max(high, most)))
 
 
 def _between(low: float, high: float) -> float:

@@ -1,11 +1,13 @@
 """
 Rates per class: how often the judge finds what people call so, and how often it is right where it says so.
 
-A recall, a specificity and a precision are shares, with Wilson's interval, or that of a mean by group. F1 is
+A recall, a specificity and a precision are shares, with Wilson's interval, below 10 the exact one (C. J. Clopper and E.
+S. Pearson, 1934), or that of a mean by group. F1 is
 2J / (1 + J) of the share J that both call so among those that either does; its interval is that of J on this scale. The
 balanced accuracy is the mean of the recalls, from different candidates: their distances to their ends add up as squares
 (MOVER: R. G. Newcombe, Statistics in Medicine 17, 1998; G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008). With
-groups the recalls are not independent, and it has the linearised error by group of a coefficient.
+groups the recalls are not independent: then it is at least as wide as by the linearised
+error by group of a coefficient.
 """
 
 from __future__ import annotations
@@ -16,10 +18,13 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
+from scipy import stats
 
 from rubric.embed import NoTruth, Statistic
 from rubric.trust.coefficients import Coefficient, coefficient, share
 from rubric.trust.inference import Codes, Floats, compact
+
+_FEW = 10
 
 
 @frozen
@@ -55,7 +60,12 @@ def rates_of(judge: Floats, people: Floats, names: Sequence[str], groups: Codes 
     def part(name: str, right: NDArray[np.bool_], among: NDArray[np.bool_], why: str) -> Statistic:
         if not among.any():
             return Statistic(name, None, reason=why)
-        return share(name, right[among].astype(float), None if groups is None else compact(groups[among]))
+        found = share(name, right[among].astype(float), None if groups is None else compact(groups[among]))
+        hits, n = int((right & among).sum()), int(among.sum())
+        if groups is not None or n >= _FEW:
+            return found
+        low, high = stats.binomtest(hits, n).proportion_ci()  # exact
+        return evolve(found, interval=(float(low), float(high)))
 
     found = []
     for code, name in enumerate(names):
@@ -80,25 +90,21 @@ def balanced(rates: Sequence[ClassRates], judge: Floats, people: Floats, groups:
     if len(used) < 2:
         return Statistic("balanced accuracy", None, reason="people use one class alone")
     value = sum(recall.value or 0.0 for _, recall in used) / len(used)
-    if groups is not None:
-        return _by_group(value, used, judge, people, groups)
-    down, up = (
+    low, high = (
         math.sqrt(sum(((recall.value or 0.0) - (recall.interval or (0, 1))[end]) ** 2 for _, recall in used))
+        / len(used)
         for end in (0, 1)
     )
-    return Statistic("balanced accuracy", value, (value - down / len(used), value + up / len(used)))
-
-
-def _by_group(
-    value: float, used: Sequence[tuple[int, Statistic]], judge: Floats, people: Floats, groups: Codes
-) -> Statistic:
+    if groups is None:
+        return Statistic("balanced accuracy", value, (value - low, value + high))
     moved = np.zeros(len(people))
     for code, recall in used:
         true = people == code
         moved += true * ((judge == code) - (recall.value or 0.0)) * (len(people) / true.sum() / len(used))
     found = coefficient("balanced accuracy", Coefficient(2 * value - 1, influence=2 * moved), groups)  # from -1 to 1
-    low, high = found.interval or (None, None)
-    return evolve(found, value=value, interval=None if low is None or high is None else ((low + 1) / 2, (high + 1) / 2))
+    by_group = found.interval or (2 * value - 1, 2 * value - 1)
+    ends = min(value - low, (by_group[0] + 1) / 2), max(value + high, (by_group[1] + 1) / 2)
+    return Statistic("balanced accuracy", value, ends)
 
 
 def named(rates: Sequence[ClassRates], of_all: Statistic) -> list[Statistic]:
