@@ -79,7 +79,7 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
         agent=str(agent.get("name") or ""),
         model=str(agent.get("model_name") or ""),
         complete=own.get("complete", not held.get("continued_trajectory_ref")),
-        metadata=FrozenMap({**held, "agent": agent, "subagent_trajectories": [*subs]}),
+        metadata=FrozenMap({**own.get("metadata", {}), **held, "agent": agent, "subagent_trajectories": [*subs]}),
     )
 
 
@@ -189,8 +189,12 @@ def write_atif(run: Run) -> dict[str, Any]:
     agent |= {"model_name": run.model} if run.model else {}
     writer = _Steps()
     writer.take(run.events)
+    is_own = "schema_version" in held  # else another reader's metadata, of which ATIF has no fields
+    own = {} if is_own or not held else {"metadata": held}
+    held = held if is_own else {}
     if run.complete != _own(held).get("complete", not held.get("continued_trajectory_ref")):
-        held = _with_own(held, {"complete": run.complete})
+        own["complete"] = run.complete
+    held = _with_own(held, own)
     steps = [{**step, "step_id": number} for number, step in enumerate(writer.steps, 1)]
     document = {"schema_version": VERSIONS[-1], **held, "agent": agent, "steps": steps}
     ids = sorted(writer.embedded, key=lambda id_: order.index(id_) if id_ in order else len(order))

@@ -244,14 +244,14 @@ def test_a_file_is_graded_as_its_run(name: str) -> None:
     prompts: list[str] = []
 
     def judge(messages: Any) -> str:
-        prompts.append(messages[-1]["content"])
+        prompts.append(json.dumps(messages))
         return '{"reason": "So it is.", "verdict": true}'
 
     answer = next(line for line in reversed(SAID[name]) if not line.startswith("refusal")).partition(": ")[2]
     assert grade(DATA / name, "Is polite", judge).passed
     (result,) = grade_many(DATA / name, "Is polite", judge, progress=False)
     assert isinstance(result, Grade)
-    assert all(answer in prompt for prompt in prompts)
+    assert all(json.dumps(answer)[1:-1] in prompt for prompt in prompts)
 
 
 def test_runs_are_rows_too(tmp_path: Path) -> None:
@@ -338,12 +338,19 @@ def test_what_is_no_run_is_refused(given: Any, why: str) -> None:
         runs.read(given if isinstance(given, dict) else {}, "otel")
 
 
+OTHERS = ("notes", "final_metrics", "continued_trajectory_ref", "extra", "subagent_trajectories")
+
+
 def test_a_run_is_written_to_a_file(tmp_path: Path) -> None:
     """What another tool has logged is written in ATIF, and read as the same events."""
     for name, said in SAID.items():
         run = runs.read(DATA / name)
         runs.write(run, tmp_path / "run.json")
-        assert events_of(runs.read(tmp_path / "run.json")) == said
+        again = runs.read(tmp_path / "run.json")
+        assert events_of(again) == said
+        assert as_candidate(again).remarks == as_candidate(run).remarks
+        written = json.loads((tmp_path / "run.json").read_text())
+        assert written.keys() <= {"schema_version", "session_id", "trajectory_id", "agent", "steps", *OTHERS}
 
 
 def test_runs_of_sub_agents_are_read_beside_the_file_alone(tmp_path: Path) -> None:
