@@ -169,11 +169,11 @@ class Report(NoTruth, Listed[Row], Plain):
             DefinitionError: The data has another form; the message lists what is wrong.
         """
         found = data.get("schema") if isinstance(data, dict) else data
-        if found not in (SCHEMA, _FIRST_SCHEMA):
+        if found != SCHEMA:
             message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
             raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
         body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
-        return super().from_dict(body if found == SCHEMA else _renamed(body), source)
+        return super().from_dict(body, source)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
@@ -236,8 +236,6 @@ def _report_of(baseline: Report | str | PathLike[str]) -> Report:
 SCHEMA = "rubric-report/2"
 """The version of the form. A number after the slash that is higher than this one is a form that readers must learn."""
 
-_FIRST_SCHEMA = "rubric-report/1"
-
 
 def summary(report: Report) -> dict[str, Any]:
     """Return the result of the whole *report* as plain data."""
@@ -253,14 +251,6 @@ def summary(report: Report) -> dict[str, Any]:
         **(found.to_dict() if len(found) else {}),
         **(rates.to_dict() if len(rates) else {}),
     }
-
-
-def _renamed(data: Any) -> Any:
-    """Return *data* of the first schema in the words of this one: a status was `not applicable` there."""
-    if isinstance(data, dict):
-        is_old = data.get("status") == "not applicable"
-        return {key: _renamed(each) for key, each in data.items()} | ({"status": "not_applicable"} if is_old else {})
-    return [_renamed(each) for each in data] if isinstance(data, list) else data
 
 
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")

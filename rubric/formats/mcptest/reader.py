@@ -12,7 +12,7 @@ mcptest files: their evals as cases, and the matchers of other blocks that grade
 | matchers `llm-judge`, `llm-jury`,    | cases too, without an output: no tool is called, so a target     |
 | `eval.rubric`                        | has to bring the text                                            |
 | `scorers`                            | a case for each eval, which the program decides alone            |
-| `agents`: `expect`, `runs`, `servers`| a case for each test: see `agents.py`                             |
+| their `prompt`, `server`, `runs`     | `Case.input`, `Case.server`, `Case.runs`                         |
 | everything else                      | a warning for each block                                         |
 
 See "Rubric scoring" and the reference of the `evals` block in mcptest's documentation.
@@ -25,9 +25,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric import DefinitionError, Judge, Jury, Panel, Rubric
+from rubric import DefinitionError, Judge, Jury, Panel
 from rubric.embed import Cursor, Loading, Notes, shorten
-from rubric.formats.mcptest.agents import read_expectations, unread
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
 from rubric.formats.mcptest.scorers import read_scorers, scored
 from rubric.formats.model_names import litellm_name
@@ -251,13 +250,9 @@ def _read_other(block: Cursor, shared: Shared) -> list[Found]:
         block.warn(f"a file starts and reaches no server: give those of a live run, {how}", key=True)
         return []
     found = [*_read_matchers(block, shared)]
-    if block.step == "agents" and found:
-        if keys := unread(block):
-            said = f"not read of these tests: {', '.join(keys)}"
-            block.warn(f"{said}; the target that you give plays the agent", key=True)
-        return found
     what = "only its rubrics are read" if found else "this is not about rubrics, and is left out"
-    block.warn(f"{what}; mcptest itself runs the rest", key=True)
+    plays = "; the target that you give plays the agent" if block.step == "agents" and found else ""
+    block.warn(f"{what}; mcptest itself runs the rest{plays}", key=True)
     return found
 
 
@@ -272,10 +267,6 @@ def _read_matchers(block: Cursor, shared: Shared) -> Iterator[Found]:
             name = f"{called} [{matcher.step} {number}]" if len(matchers) > 1 else called
             if case is not None and test.fits(Case, {"id": name, "rubric": case.rubric}, {"id": "name"}):
                 yield test["name"], evolve(case, id=name)
-        if block.step == "agents" and (criteria := read_expectations(test, _KEYS)):
-            name = f"{called} [expect]" if matchers else called
-            values = {**_of_test(test), "id": name, "rubric": Rubric(criteria=criteria), "place": test.place}
-            yield test["name"], test.made(Case, values, {"id": "name", "runs": "runs"})
 
 
 def _of_test(test: Cursor) -> dict[str, Any]:

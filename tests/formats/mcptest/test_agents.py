@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rubric import Judge, LoadError
-from rubric.formats.mcptest.agents import BLOCKS
-from rubric.formats.native.suite import write_suite
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.results.rows import Row
-from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.suites.targets.agents import AgentTarget
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.checks import Unsupported
 from tests.suites.test_agents import MODEL, OSLO, SUNNY, started
 from tests.tool_server import ToolServer
 
@@ -42,82 +37,34 @@ agents:
 """
 
 
-def case_of(expect: str, more: str = "") -> Case:
-    """Return the case of a test that expects *expect*."""
-    (case,) = loads_suite(f"agents:\n- name: a\n  prompt: P\n  expect: [{expect}]\n{more}", "mcptest")
-    return case
+JUDGED = FILE + "      - eval.rubric: Says how warm it is\n"
 
 
-def problem_of(expect: str, more: str = "") -> str:
-    with pytest.raises(LoadError) as caught:
-        case_of(expect, more)
-    return str(caught.value)
-
-
-def test_what_code_decides_of_a_run_leaves_its_case_ungraded() -> None:
-    """Each matcher is a criterion that is not supported, with the cure; what a judge decides is a case of its own."""
-    suite = loads_suite(FILE)
+def test_a_rubric_among_the_matchers_is_a_case() -> None:
+    """It has the prompt, the server and the runs of its test; what code decides is left out, and told."""
+    suite = loads_suite(JUDGED)
     (case,) = suite
     assert (suite.format, case.id, case.server, case.runs) == ("mcptest", "routes to the weather", "weather", 2)
-    assert case.input == "What is the weather in Oslo?"
-    assert [c.id for c in case.rubric.criteria] == ["expect 1", "expect 2", "expect 3"]
-    assert case.rubric.criteria[2].text == "the matcher regex of tool_calls[0].args.city"
-    lacking = [c.answer for c in case.rubric.criteria if isinstance(c.answer, Unsupported)]
-    assert len(lacking) == 3
-    assert all("tool-trajectory" in one.cure for one in lacking)
+    assert (case.input, case.rubric.text) == ("What is the weather in Oslo?", "Says how warm it is")
+    assert any("only its rubrics are read" in str(warning) for warning in suite.warnings)
+
+
+def test_a_file_without_rubrics_is_refused() -> None:
+    """The matchers that code decides are mcptest's own."""
+    with pytest.raises(LoadError, match="there is nothing in it to grade"):
+        loads_suite(FILE)
 
 
 def test_what_the_target_decides_is_told() -> None:
-    """Warnings name the settings of the agent that the target replaces, and the option for the server."""
-    warnings = [str(warning) for warning in loads_suite(FILE).warnings]
-    assert any("model, max_turns; the target that you give plays the agent" in warning for warning in warnings)
+    """Warnings name who plays the agent, and the option for the server."""
+    warnings = [str(warning) for warning in loads_suite(JUDGED).warnings]
+    assert any("the target that you give plays the agent" in warning for warning in warnings)
     assert any("--server weather=COMMAND" in warning for warning in warnings)
-
-
-def test_a_rubric_in_a_test_is_a_case_of_its_own_beside_what_code_decides() -> None:
-    """`eval.rubric` makes a second case with the same server and number of runs."""
-    judged = FILE + "      - eval.rubric: Says how warm it is\n"
-    first, second = loads_suite(judged)
-    assert (first.id, second.id) == ("routes to the weather", "routes to the weather [expect]")
-    assert [case.server for case in (first, second)] == ["weather", "weather"]
-    assert (first.runs, first.rubric.text) == (2, "Says how warm it is")
 
 
 def test_of_several_servers_all_are_offered() -> None:
     """A test that names two servers is bound to neither of them."""
-    assert loads_suite(FILE.replace("[weather]", "[weather, maps]")).cases[0].server == ""
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_a_block_that_scores_by_rules_of_its_own_leaves_its_test_ungraded(block: str) -> None:
-    """Its criterion is unsupported, and the cure names the assertion to use in its place."""
-    case = case_of("{target: tool_names, matcher: {contains: a}}", f"  {block}: {{}}\n")
-    last = case.rubric.criteria[-1]
-    assert last.id == block
-    assert isinstance(last.answer, Unsupported)
-    assert "tool-trajectory" in last.answer.cure
-
-
-@pytest.mark.parametrize(
-    ("expect", "more", "told"),
-    [
-        ("{target: tool_names, matcher: {exact: a}}", "  runs: -2\n", "runs"),
-        ("{target: tool_names, matcher: {exact: a}}", "  golden_paths: {}\n", "did you mean 'golden_path'?"),
-    ],
-)
-def test_a_mistake_is_told_at_its_place(expect: str, more: str, told: str) -> None:
-    """The problem starts with the file's position and says what is allowed."""
-    found = problem_of(expect, more)
-    assert told in found
-    assert found.startswith("<string>:") or ":" in found
-
-
-def test_a_converted_test_decides_alike() -> None:
-    """The rubric comes back equal from the native form."""
-    suite = loads_suite(FILE)
-    text = json.dumps(write_suite(suite)[0])
-    again = loads_suite(text, "native")
-    assert again.cases[0].rubric == suite.cases[0].rubric
+    assert loads_suite(JUDGED.replace("[weather]", "[weather, maps]")).cases[0].server == ""
 
 
 # -- live ---------------------------------------------------------------------------------------------------
@@ -140,10 +87,10 @@ def test_a_suite_is_run_live_with_its_server() -> None:
         "evals:\n- {name: says it, server: weather, prompt: What is the weather in Oslo?,"
         " rubric: {criteria: [{name: city, description: Names the city}]}}\n"
     )
-    rows = rows_of(suite, *[OSLO, SUNNY] * 3, judged=[0.9] * 2)
-    assert [row.status for row in rows] == ["passed", "passed", "ungraded"]
-    assert {row.output for row in rows[:2]} == {SUNNY}
-    assert [row.id for row in rows] == ["says it", "routes to the weather", "routes to the weather [expect]"]
+    rows = rows_of(suite, *[OSLO, SUNNY] * 2, judged=[0.9] * 2)
+    assert [row.status for row in rows] == ["passed", "passed"]
+    assert {row.output for row in rows} == {SUNNY}
+    assert [row.id for row in rows] == ["says it", "routes to the weather"]
 
 
 TOOLS = """\
@@ -184,8 +131,7 @@ def test_a_part_of_a_result_that_is_no_text_is_deferred() -> None:
 
 def test_a_server_that_was_not_given_defers() -> None:
     """Without the server every case waits, and the reason lists the known servers."""
-    suite = loads_suite(FILE + "      - eval.rubric: Says how warm it is\n").only("routes to the weather")
-    report = suite.run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
+    report = loads_suite(JUDGED).run("offline", target=AgentTarget(MODEL, {}, params={"api_key": "k"}))
     assert {row.status for row in report} == {"deferred"}
     assert "'weather'; known: none" in report[0].reason
 
@@ -194,5 +140,5 @@ def test_files_of_its_pages_load_as_what_they_are(tmp_path: Path) -> None:
     """With the pages' comment, by the shape of what is expected, and with servers in a list."""
     for head in ("# yaml-language-server: $schema=https://mcptest.sh/schema/v1.json\n", ""):
         file = tmp_path / "suite.yml"
-        file.write_text(head + FILE.replace("weather: {command: [python, weather_server.py]}", "- {name: weather}"))
+        file.write_text(head + JUDGED.replace("weather: {command: [python, weather_server.py]}", "- {name: weather}"))
         assert load_suite(file).format == "mcptest"
