@@ -280,7 +280,9 @@ class Candidate(Shown):
     @property
     def degenerate(self) -> str:
         """Why it has no content, such as `is empty`; empty if it has some."""
-        if self.tool_calls or self.file_changes or self.images:
+        done = self.part.events[self.part.since :] if self.part else ()
+        has_done = any(not isinstance(each, Message) or each.media for each in done)
+        if has_done or self.file_changes or self.images:
             return ""
         output = self.output
         start = output[:_START].encode("utf-8", "ignore")
