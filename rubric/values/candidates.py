@@ -211,27 +211,14 @@ class Candidate(Shown):
         group: str | int = "",
         remarks: Iterable[str] = (),
     ) -> None:
-        whole: Any = output, input, reference, run  # which the validators check
+        given = fields.fields_in(Candidate, locals())
         is_text = isinstance(input, str) and (output is None or isinstance(output, str))
         if is_text and (run is not None or messages is not None or tool_calls is not None or output is None):
             said = None if messages is None else as_events(messages)
             called = None if tool_calls is None else as_calls(tool_calls)
             whole = placed(output, input, reference, run, messages=said, calls=called)
-        self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
-            whole[0],
-            input=whole[1],
-            reference=whole[2],
-            run=whole[3],
-            file_changes=file_changes,
-            files=files,
-            context=context,
-            variables=variables,
-            images=images,
-            metrics=metrics,
-            key=key,
-            group=group,
-            remarks=remarks,
-        )
+            given |= zip(("output", "input", "reference", "run"), whole, strict=True)
+        self.__attrs_init__(**given)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 
     @property
     def run(self) -> Run:

@@ -115,7 +115,8 @@ def media_of(step: NumberedStep) -> list[tuple[str, Media]]:
 
 
 def _media(event: Event, step: str) -> list[tuple[str, Media]]:
-    shown = event.media if isinstance(event, Message | ToolCall) else ()
+    if not (shown := getattr(event, "media", ())):
+        return []
     names = (f"{m.kind} {step}-{n}{f' {as_json(m.name)}' if m.name else ''}" for n, m in enumerate(shown, 1))
     return [*zip(names, shown, strict=True)]
 
