@@ -30,6 +30,17 @@ def test_a_candidate_that_passes_exits_with_0() -> None:
     assert result.stdout.startswith("pass")
 
 
+def test_an_agents_run_is_graded_in_either_order(tmp_path: Path) -> None:
+    """A log of a known format is a run, before the rubric or after it; the question beside it is its input."""
+    log = str(ROOT / "tests" / "runs" / "data" / "gemini.json")
+    results = [run("grade", *files, "-j", "offline", "--format", "json") for files in ((RUBRIC, log), (log, RUBRIC))]
+    assert results[0].stdout == results[1].stdout
+    assert results[0].exit_code == 1
+    assert run("plan", log, RUBRIC, "-j", "offline").exit_code == 0
+    many = run("grade", RUBRIC, log.replace("gemini", "adk_cases"), "-j", "offline")
+    assert "holds many candidates; grade-many grades each" in many.stderr
+
+
 def test_a_candidate_that_fails_exits_with_1() -> None:
     """A failed candidate is told apart from one that could not be graded."""
     result = run("grade", RUBRIC, "-", "--judge", "offline", stdin="We will see.")
