@@ -158,8 +158,6 @@ HARNESSES = {
     "trl": ["trl>=1.16"],
     "verifiers": ["verifiers>=0.4"],
     "harbor": ["harbor-rewardkit>=0.2.3"],
-    # For its schema alone, which any Python can read.
-    "every_eval_ever": ["--no-deps", "--ignore-requires-python", "every-eval-ever>=0.3"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""

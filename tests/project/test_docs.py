@@ -114,7 +114,6 @@ def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch
     if path.parent.name == "integrations" and path.stem not in (
         "index",
         "clients",
-        "every_eval_ever",
         "harbor",
         "promptfoo",
         "trl",
