@@ -29,15 +29,16 @@ def from_extra(module: str, name: str) -> Any:
 @click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Fail if judge or people have changed since this baseline.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false alarms.")
+@click.option("--all", "every", is_flag=True, help="Show every figure, the rates of each class and the confusion.")
 @FORMAT
 def agree(
-    results: Path, others: Path | None, *, out: Path | None, against: Path | None, risk: float, form: str
+    results: Path, others: Path | None, *, out: Path | None, against: Path | None, risk: float, every: bool, form: str
 ) -> None:
     """
     Measure how far a judge agrees with people or another judge.
 
     RESULTS is what `grade-many --out` wrote. OTHERS are labels (CSV or JSON lines with key or index, value, criterion,
-    rater) or the results of another judge; without them the votes of a jury are compared.
+    rater) or the results of another judge; without them the votes of a jury are compared, or the people in labels.
 
     Exit codes: 0 measured, 1 changed since the baseline, 2 bad input.
     """
@@ -45,12 +46,16 @@ def agree(
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
     if out is not None:
         refuse_folder(out)
+    judges: Any = results
+    if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
+        judges = from_extra("rubric.trust", "Labels").read(results)
     given: Any = others
     if others is not None and others.is_file() and holds_results(others):
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)
-    found = from_extra("rubric.trust", "agreement")(results, given)
+    found = from_extra("rubric.trust", "agreement")(judges, given)
+    found = found.detailed if every else found
     drift = None if against is None else found.against(against, risk=risk)
     if form == "json":
         print_json(found.to_dict() if drift is None else {**found.to_dict(), "drift": drift.to_dict()})

@@ -233,7 +233,7 @@ def _of_people(labels: Labels) -> Agreement:
 
 
 def agreement(
-    grades: Grades | Report | Judged | Labels | str | PathLike[str],
+    grades: Grades | Report | Judged | Labels | Mapping[Any, Any] | str | PathLike[str],
     others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
     *,
     epsilon: float = 0.2,
@@ -251,8 +251,8 @@ def agreement(
     Raises:
         DefinitionError: A label is outside of its criterion's scale, nothing matches, or a jury has no votes.
     """
-    if isinstance(grades, Labels) and others is None:
-        return _of_people(grades)
+    if isinstance(grades, Labels | Mapping) and others is None:
+        return _of_people(as_labels(grades))
     given = judged(grades)
     votes = tuple(votes_of(name, given.columns[name][0], table, given) for name, table in given.votes.items())
     if others is None:

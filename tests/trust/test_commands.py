@@ -52,6 +52,19 @@ def test_agree_compares_two_judges(files: tuple[Path, Path], tmp_path: Path) -> 
     assert json.loads(done.output)["criteria"][0]["n"] == 200
 
 
+def test_agree_compares_people_and_shows_all_on_request(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """A file of labels alone is of people; `--all` has the rates of each class."""
+    rows = [
+        f"{n},{rater},{'yes' if (n + k) % 5 else 'no'}" for n in range(40) for k, rater in enumerate(("ann", "bob"))
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["key,rater,value", *rows]))
+    done = run("agree", tmp_path / "people.csv")
+    assert done.exit_code == 0, done.output
+    assert "2 people agree with each other in" in done.output
+    assert "each class" not in run("agree", *files).output
+    assert "good: each class" in run("agree", *files, "--all").output
+
+
 def test_estimate_fails_below_a_minimum(files: tuple[Path, Path]) -> None:
     """Only where the whole interval is below it."""
     assert run("estimate", *files, "--criterion", "good", "--min", "0.7").exit_code == 0
