@@ -58,8 +58,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     """Return the suite in the folder, or in the one judge TOML, that the document of *notes* names."""
     root = Cursor.of(notes, loading)
     file = Path(root["rewardkit"].text("the path of a folder, or of a judge TOML") or "")
-    workspace = evolve(loading, folder=Path(loading.environ.get("WORKSPACE", "/app")))
-    folder = _Folder(notes, loading, workspace)
+    folder = _Folder(notes, evolve(loading, folder=Path(loading.environ.get("WORKSPACE", "/app"))))
     if file.name == "reward.toml":
         folder.check(file.parent)
         layout = folder.layout(file.parent)
@@ -77,7 +76,6 @@ class _Folder:
     """What is read of a folder: its cases, and the checks that ran, by component, or why none did."""
 
     notes: Notes
-    loading: Loading
     workspace: Loading  # by which files of the agent are found
     cases: list[Case] = field(factory=list)
     checks: Mapping[str, Any] = field(factory=dict)
@@ -85,14 +83,14 @@ class _Folder:
 
     def toml(self, file: Path) -> Cursor:
         """Return the root of a TOML file, whose problems are noted at its own lines."""
-        text, data = read_text(file, self.loading.root), {}
+        text, data = read_text(file, self.notes.loading.root), {}
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             self.notes.error((), f"{file}: this is not TOML: {problem}")
         document = Cursor.parse(json.dumps(data, default=str), str(file)).notes.document
         _place(document.root, text)
-        return Cursor.of(self.notes.of(document, self.loading))
+        return Cursor.of(self.notes.of(document, self.notes.loading))
 
     def layout(self, tests: Path) -> dict[str, Any]:
         """Return how rewards are made: each node of *tests* is one if one is a folder; else they are one together."""
@@ -163,6 +161,7 @@ class _Folder:
 
 
 _BEGINS = re.compile(r"\s*(?:(?P<open>\[\[?)\s*(?P<table>[\w.-]+)\s*\]|(?P<key>[\w-]+)\s*=)")
+_IS_JUDGE = re.compile(r'^\s*\[*"?(?:criterion|judge)\b', re.MULTILINE)
 _FENCE = re.compile(r'"""|' + "'''")
 
 
@@ -391,18 +390,12 @@ def _judge(at: Cursor) -> AnyJudge | None:
     return judge if votes == 1 or judge is None else Panel([judge] * votes, aggregate="median", level="criterion")
 
 
-_IS_JUDGE = re.compile(r'^\s*\[*"?(?:criterion|judge)\b', re.MULTILINE)
-
-
 def _stands_for(folder: Path) -> str:
     """Return the file that stands for a *folder* of Reward Kit's tests, which need not be there; '' for another."""
     files = (one for depth in ("", "*/", "*/*/") for one in folder.glob(f"{depth}*.toml"))
     return "reward.toml" if any(_IS_JUDGE.search(one.read_text("utf-8", "replace")) for one in files) else ""
 
 
-def _named(file: Path, text: str, loading: Loading) -> str:  # noqa: ARG001 - it is read with its places, below
-    return json.dumps({"rewardkit": str(file)})
-
-
 _EVIDENCE = ((SURE, has("rewardkit", kind=str)),)
-FORMAT = Format("rewardkit", read, None, _EVIDENCE, suffixes=(".toml",), translate=_named, folder=_stands_for)
+_NAMED: Any = lambda file, *_: json.dumps({"rewardkit": str(file)})  # noqa: E731 - it is read, with its places, above
+FORMAT = Format("rewardkit", read, None, _EVIDENCE, suffixes=(".toml",), translate=_NAMED, folder=_stands_for)
