@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -36,6 +36,15 @@ def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_same, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def each_text(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return plain data with each text in it as *change* makes it."""
+    if isinstance(value, Mapping):
+        return {key: each_text(inner, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [each_text(inner, change) for inner in value]
+    return change(value) if isinstance(value, str) else value
 
 
 _LEAST_WRITTEN_OUT, _LEAST_WITH_EXPONENT = 1e-6, 1e21

@@ -18,6 +18,7 @@ from rubric.embed import Cursor, FrozenMap, LackingError, shorten
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript import inline
 from rubric.formats.javascript_modules import program_at, program_of_file
+from rubric.formats.json_values import each_text
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import executable, is_python_file, python_function
 from rubric.programs.javascript import EXTRA, Program, is_installed
@@ -79,7 +80,7 @@ def _with_files(at: Cursor) -> Cursor:
             at.error(LackingError(lack, lack))
         return found
 
-    return at.holding({**fields, "config": _each_text(fields["config"], read)})
+    return at.holding({**fields, "config": each_text(fields["config"], read)})
 
 
 DATA = (".yaml", ".yml", ".json")
@@ -190,7 +191,7 @@ def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str], at
     headers = {_as_text(key): fill(_as_text(item)) for key, item in (config.get("headers") or {}).items()}
     named = {key.lower() for key in headers}
     if isinstance(body, dict | list):
-        text = json.dumps(_each_text(body, fill), ensure_ascii=False)
+        text = json.dumps(each_text(body, fill), ensure_ascii=False)
         headers |= {} if "content-type" in named else {"Content-Type": "application/json"}
     else:
         text = "" if body is None else fill(_as_text(body))
@@ -203,15 +204,6 @@ def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str], at
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _each_text(value: Any, fill: Callable[[str], Any]) -> Any:
-    """Return *value* with each text in it filled by itself, so that no variable can break the JSON around it."""
-    if isinstance(value, str):
-        return fill(value)
-    if isinstance(value, dict):
-        return {key: _each_text(item, fill) for key, item in value.items()}
-    return [_each_text(item, fill) for item in value] if isinstance(value, list) else value
 
 
 def _answer(code: Any, at: Cursor) -> tuple[str, Program | None]:

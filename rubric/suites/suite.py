@@ -202,23 +202,10 @@ class Suite(fields.Shown, Listed[Case]):
         on_row: OnRow | None = None,
     ) -> Report:
         """Grade every case like `run`, without blocking the event loop."""
+        given: dict[str, Any] = {name: value for name, value in locals().items() if name != "self"}
         from rubric.suites.runner import run_suite  # noqa: PLC0415 - a suite that is only loaded needs none of this
 
-        return await run_suite(
-            self,
-            judge,
-            target=target,
-            deferred=deferred,
-            allow_scripts=allow_scripts,
-            concurrency=concurrency,
-            max_cost=max_cost,
-            store=store,
-            limits=limits,
-            repeat=repeat,
-            runs=runs,
-            fail_fast=fail_fast,
-            on_row=on_row,
-        )
+        return await run_suite(self, **given)
 
     @_waiting_for(arun)
     def run(self) -> None:  # the parameters and the result are those of `arun`

@@ -20,6 +20,7 @@ from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_data import said_of
+from rubric.formats.json_values import each_text
 from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
@@ -45,21 +46,13 @@ def write_check(check: Check, *, negated: bool = False) -> dict[str, Any] | None
     said = said_of(check, negated=negated)
     if said is None or "agentv" not in said.systems:
         return None
-    row = {key: _quoted(value) for key, value in said.data.items()}
+    row = {key: each_text(value, quoted) for key, value in said.data.items()}
     if isinstance(check, Matches) and (flags := _FLAGS.match(check.pattern)):  # a pattern of JavaScript has none in it
-        row |= {"value": _quoted(check.pattern[flags.end() :]), "flags": flags[1]}
+        row |= {"value": quoted(check.pattern[flags.end() :]), "flags": flags[1]}
     return row
 
 
 _FLAGS = re.compile(r"\(\?(i?m?s?)\)(?=.)", re.DOTALL)
-
-
-def _quoted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _quoted(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_quoted(one) for one in value]
-    return quoted(value) if isinstance(value, str) else value
 
 
 KIND = "llm-rubric"

@@ -27,13 +27,13 @@ from rubric.formats.includes import (
 )
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
+from rubric.formats.json_values import each_text
 from rubric.formats.promptfoo.functions import function_at, why_not
 from rubric.formats.promptfoo.tests import Test
 from rubric.formats.promptfoo.texts import (
     as_json_list,
     as_text,
     compact,
-    each_text,
     filled,
     included,
     listed,

@@ -28,11 +28,11 @@ from rubric.formats.includes import (
     read_document_at,
     read_file_at,
 )
+from rubric.formats.json_values import each_text
 from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.promptfoo.texts import (
     as_text,
     compact,
-    each_text,
     listed,
     named,
     values_in,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -20,7 +20,7 @@ from rubric import Choices, DefinitionError
 from rubric.embed import Cursor, FrozenMap, fields, shorten, thaw
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.json_values import javascript_data, javascript_number
+from rubric.formats.json_values import each_text, javascript_data, javascript_number
 from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.environment import show_environment
@@ -146,15 +146,6 @@ def _missing(text: str, variables: Mapping[str, Any], filters: Collection[str]) 
     if _MINDED.search(text):
         return []
     return sorted(name for name in names_in(text, filters) - variables.keys() - _PROVIDED if not name.startswith("_"))
-
-
-def each_text(value: Any, change: Callable[[str], Any]) -> Any:
-    """Return plain data with each text in it as *change* makes it."""
-    if isinstance(value, dict):
-        return {key: each_text(inner, change) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [each_text(inner, change) for inner in value]
-    return change(value) if isinstance(value, str) else value
 
 
 # -- templates of assertions -------------------------------------------------------------------------------

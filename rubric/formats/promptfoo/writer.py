@@ -19,13 +19,14 @@ from rubric.formats.assertion_data import said_of, transform_said
 from rubric.formats.assertion_types import KNOWN
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
+from rubric.formats.json_values import each_text
 from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
 from rubric.formats.promptfoo.reader import clean
 from rubric.formats.promptfoo.tests import OWN, nested
-from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact, each_text
+from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
