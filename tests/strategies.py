@@ -314,6 +314,7 @@ single_judges = _free_text | st.builds(
     speculate=st.booleans(),
     prime=st.booleans(),
     context=st.none() | st.integers(1, 2_000_000),
+    segment_tokens=st.none() | st.integers(1_000, 2_000_000),
 )
 
 any_judges: st.SearchStrategy[Any] = st.recursive(

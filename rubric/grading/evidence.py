@@ -22,6 +22,7 @@ from operator import itemgetter
 from attrs import define, evolve, field
 
 from rubric.internals.secrets import MASK, moved, redact
+from rubric.values.artefacts import NAMED_STEP
 from rubric.values.findings import Evidence
 
 _ESCAPE = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
@@ -71,9 +72,16 @@ def quote_step(words: str, run: str, places: Sequence[tuple[str, int, int]]) -> 
     """
     Return the span that *words* quote within one step of *run*, with offsets in it, or None if there is none.
 
+    Words that name a step are looked up in that step.
+
     Args:
         places: The parts of *run* that are the candidate's own: what others said is no evidence of what it did.
     """
+    if named := NAMED_STEP.match(words):
+        for step, start, end in places:
+            found = quote(words[named.end() :], run[start:end], f"step {step}") if step == named[1] else None
+            if found is not None:
+                return found
     found = quote(words, _own_part(run, tuple(places)), "run")
     if found is None or found.start is None or found.end is None:
         return None

@@ -28,12 +28,12 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
 from rubric.grading.code_checks import decide, inapplicable, settle
-from rubric.grading.looking import continued, offering
-from rubric.grading.prompting import SharedPrompt
+from rubric.grading.looking import NO_ROOM, answer_now, continued, offering
+from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_first, together
-from rubric.grading.turns import asked_parts, over_parts, placed
+from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, over_parts, placed
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.aggregation import outcome
@@ -407,13 +407,18 @@ class _Session:
 
     def findings(self) -> Steps[list[Finding]]:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
+        return (yield from self._of_all(self.rubric.judged))
+
+    def _of_all(self, criteria: Sequence[Criterion], *, is_part: bool = False) -> Steps[list[Finding]]:
+        """Judge *criteria*; those that are asked of parts by themselves, unless this is such a part."""
         found: dict[str, Finding] = {}
         open_: list[Criterion] = []
         turned: list[Criterion] = []
+        cut: list[Criterion] = []
         plain = True
-        for criterion in self.rubric.judged:
-            if criterion.on != "conversation":
-                turned.append(criterion)
+        for criterion in criteria:
+            if criterion.on != "conversation" and not is_part:
+                (cut if criterion.on in SEGMENTS else turned).append(criterion)
                 continue
             coded = criterion.when is not None or isinstance(criterion.answer, Check)
             if coded and (finding := self._by_code(criterion)) is not None:
@@ -422,8 +427,9 @@ class _Session:
             open_.append(criterion)
             plain = plain and not isinstance(criterion.answer, prompting.APART)
         groups = prompting.grouped(open_, self.judge)
-        if turned:
+        if turned or cut:
             parts = [self._of_group(group) for group in groups]
+            parts += [self._in_segments(cut)] if cut else []
             judged = yield from together([*parts, *[self._of_parts(criterion) for criterion in turned]])
         elif plain:
             judged = (yield from self._asked(groups)) if groups else []
@@ -432,7 +438,20 @@ class _Session:
         else:
             judged = yield from together([self._of_group(group) for group in groups])
         found |= {finding.id: finding for findings in judged for finding in findings}
-        return [found[criterion.id] for criterion in self.rubric.judged]
+        return [found[criterion.id] for criterion in criteria]
+
+    def _in_segments(self, criteria: Sequence[Criterion]) -> Steps[Sequence[Finding]]:
+        """Judge *criteria* for each segment of the run: those that one call asks about are asked together."""
+        parts = in_segments(self.about.candidate, self.judge)
+        apart = [
+            evolve(self, about=prompting.shared_prompt(part, self.about.rubric), part=name)
+            for name, part in parts.items()
+        ]
+        found = yield from together([one._of_all(criteria, is_part=True) for one in apart])  # noqa: SLF001 - of the same class
+        return [
+            over_parts(self.rubric, criterion, dict(zip(parts, each, strict=True)))
+            for criterion, each in zip(criteria, zip(*found, strict=True), strict=True)
+        ]
 
     def _of_parts(self, criterion: Criterion) -> Steps[Sequence[Finding]]:
         """Judge *criterion* for each turn that it is asked of, or for the tool calls."""
@@ -551,7 +570,8 @@ class _Session:
         )
         self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
-            asks = tuple([offering(ask, self.rubric) for ask in asks])
+            steps = STEPS in self.about.sections
+            asks = tuple([offering(ask, self.rubric, steps=steps) for ask in asks])
             if asks[0].tools:
                 return (yield from together([self._looking(ask) for ask in asks]))
             self.log.notes.append(NOTHING_TO_READ)
@@ -569,11 +589,22 @@ class _Session:
         return found
 
     def _looking(self, ask: Ask) -> Steps[Sequence[Finding]]:
-        """Ask, and let the judge read what the candidate made, until it answers or its steps are used up."""
-        texts = self.about.candidate.artefacts
+        """
+        Ask, and let the judge read what the candidate made, until it answers or its steps are used up.
+
+        Where a prompt is too long with what it has read last, it answers from what it had read before.
+        """
         (got,) = yield (ask,)
-        while isinstance(got, Reply) and got.wanted and ask.steps:
-            if (further := continued(ask, got.wanted, texts)) is None:
+        while True:
+            if isinstance(got, Reply) and got.wanted and ask.steps:
+                further = continued(ask, got.wanted)
+            elif (
+                isinstance(got, Failure) and got.kind == "context_window" and ask.turns and NO_ROOM not in ask.turns[-1]
+            ):
+                further = answer_now(ask)
+            else:
+                break
+            if further is None:
                 break
             self.log.replies.append(got)
             ask = further

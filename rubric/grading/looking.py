@@ -8,12 +8,11 @@ Each bound is one that a plan counts with, so that no run takes more than its pl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from attrs import evolve
 
 from rubric.internals.text import visible
-from rubric.values.artefacts import TOOLS, listing, look
+from rubric.values.artefacts import Material, listing, material_of, tools_for
 from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Ask
 from rubric.values.rubrics import Rubric
 
@@ -22,19 +21,36 @@ MOST_SHOWN = 48_000
 
 _A_CALL = 200  # tokens around a call and its result: ids, roles, names of fields
 _LONGEST_ERROR = 2_500  # bytes of what a tool says of a call that it cannot carry out
-_CUT = b"\n[cut; read on from a later line]"
+_CUT = b"\n[cut; read on in the next turn]"
+NO_ROOM = "error: the context has no room for the result; answer from what you have read"
 _FULL = f"error: the results of one turn have at most {MOST_SHOWN:,} bytes; call it again in the next turn".encode()
 
 
-def offering(ask: Ask, rubric: Rubric) -> Ask:
-    """Return *ask* with the tools and the turns that *rubric* allows, if there is anything to read."""
-    if not rubric.max_steps or ask.about is None or not ask.about.artefacts:
+def offering(ask: Ask, rubric: Rubric, *, steps: bool = False) -> Ask:
+    """
+    Return *ask* with the tools and the turns that *rubric* allows, if there is anything to read.
+
+    Args:
+        steps: Whether the run is to be read by its steps, since the prompt does not have it.
+    """
+    if not rubric.max_steps or ask.about is None:
+        return ask
+    files = bool(ask.about.files or ask.about.file_changes) if steps else bool(ask.about.artefacts)
+    if not (files or steps):
         return ask
     # A turn that calls tools has no form, so no length either.
-    return evolve(ask, tools=TOOLS, steps=rubric.max_steps, max_tokens=ask.judge.max_tokens or MOST_TOKENS)
+    tools, most = tools_for(files=files, steps=steps), ask.judge.max_tokens or MOST_TOKENS
+    return evolve(ask, tools=tools, steps=rubric.max_steps, max_tokens=most)
 
 
-def continued(ask: Ask, wanted: str, texts: Mapping[str, str]) -> Ask | None:
+def read_by(ask: Ask) -> Material:
+    """Return what the judge of *ask* may read with its tools."""
+    if ask.about is None or not ask.tools:
+        return Material({})
+    return material_of(ask.about, steps='"list_steps"' in ask.tools)
+
+
+def continued(ask: Ask, wanted: str) -> Ask | None:
     """Return *ask* after the turn in which its model *wanted* tools, with their results; None where that is no call."""
     try:
         message = json.loads(wanted)
@@ -46,9 +62,9 @@ def continued(ask: Ask, wanted: str, texts: Mapping[str, str]) -> Ask | None:
     if not calls or not all(isinstance(part, str) for call in calls for part in call):
         return None
     message["tool_calls"] = message["tool_calls"][:MOST_CALLS]
-    turns, left = [json.dumps(message)], MOST_SHOWN
+    turns, left, material = [json.dumps(message)], MOST_SHOWN, read_by(ask)
     for id_, name, arguments in calls[:MOST_CALLS]:
-        shown = visible(look(texts, name, arguments))[0].encode("utf-8", "surrogatepass")
+        shown = visible(material.look(name, arguments))[0].encode("utf-8", "surrogatepass")
         if len(shown) > left:
             shown = shown[: left - len(_CUT)] + _CUT if left > len(_CUT) else _FULL
         left -= len(shown)
@@ -57,12 +73,24 @@ def continued(ask: Ask, wanted: str, texts: Mapping[str, str]) -> Ask | None:
     return evolve(ask, turns=(*ask.turns, *turns), steps=ask.steps - 1)
 
 
+def answer_now(ask: Ask) -> Ask:
+    """Return *ask*, which was too long with the results of its last turn, without them and without further turns."""
+    turns = [json.loads(turn) for turn in ask.turns]
+    last = max(place for place, turn in enumerate(turns) if turn.get("role") != "tool")
+    for turn in turns[last + 1 :]:
+        turn["content"] = NO_ROOM
+    return evolve(ask, turns=tuple(map(json.dumps, turns)), steps=0)
+
+
 def most_of_a_turn(ask: Ask) -> int:
     """Return how many tokens one turn can add to the prompt of *ask*: the model's own words, its calls, the results."""
-    texts = ask.about.artefacts if ask.about is not None else {}
-    sizes = [_size(text) for text in (*texts.values(), listing(texts))]
-    named = max(map(_size, texts), default=0) + 16  # a search names the file and the line before each
-    found = sum(sizes) + sum(len(text.splitlines()) for text in texts.values()) * named
+    material = read_by(ask)
+    texts = material.files
+    found = MOST_SHOWN if material.steps else 0  # steps are read where there is much
+    if not found:
+        sizes = [_size(text) for text in (*texts.values(), listing(texts))]
+        named = max(map(_size, texts), default=0) + 16  # a search names the file and the line before each
+        found = sum(sizes) + sum(len(text.splitlines()) for text in texts.values()) * named
     results = min(MOST_SHOWN, MOST_CALLS * max(found, _LONGEST_ERROR)) + MOST_CALLS * len(_FULL)
     return results + 2 * ask.max_tokens + MOST_CALLS * _A_CALL
 

@@ -9,9 +9,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.grading.looking import most_of_a_turn, offering
-from rubric.grading.prompting import SharedPrompt, as_question, compose, grouped, shared_prompt
+from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
-from rubric.grading.turns import asked_parts
+from rubric.grading.turns import SEGMENTS, asked_parts, in_segments
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
@@ -193,7 +193,13 @@ class _Planner:
         turned = [c for c in rubric.judged if c.on != "conversation"]
         if turned:
             rest = [c for c in rubric.judged if c.on == "conversation"]
-            plans = [self._of_parts(rubric, criterion, guidelines) for criterion in turned]
+            plans = [
+                self._of_parts(rubric, criterion, guidelines) for criterion in turned if criterion.on not in SEGMENTS
+            ]
+            if cut := [c for c in turned if c.on in SEGMENTS]:
+                parts = in_segments(self.about.candidate, self.judge).values()
+                apart = [evolve(self, about=shared_prompt(part, self.about.rubric)) for part in parts]
+                plans += [one._of_criteria(rubric, cut, guidelines) for one in apart]  # noqa: SLF001 - of the same class
             return Plan.total([*plans, *([self._of_criteria(rubric, rest, guidelines)] if rest else [])])
         return self._of_criteria(rubric, rubric.judged, guidelines)
 
@@ -227,7 +233,8 @@ class _Planner:
                 return self._of_ask(self._ask(rubric, group, guidelines))
 
     def _ask(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Ask:
-        return offering(compose(self.about, rubric, self.judge, criteria, guidelines=guidelines), rubric)
+        ask = compose(self.about, rubric, self.judge, criteria, guidelines=guidelines)
+        return offering(ask, rubric, steps=STEPS in self.about.sections)
 
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
         """A walk takes from the shortest to the longest branch; asked ahead, it takes all questions."""

@@ -26,7 +26,7 @@ from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
 from rubric.scoring.aggregation import asks_evidence
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit
-from rubric.values.artefacts import listing
+from rubric.values.artefacts import listing, steps_of
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
@@ -114,6 +114,12 @@ class SharedPrompt:
     digest: _Hash = field(repr=False)
 
 
+STEPS = "steps"
+"""The section of a run that is not shown: the judge reads it by its steps."""
+
+LONGEST_INLINED = 16_000
+"""Characters of a run that a judge with tools is shown at once; it reads longer ones by their steps."""
+
 _GIVEN = ("task", "images", "reference answer", "context")
 _CHANGED = ("file changes", "files")
 """Sections that have a mark in common: the given ones first, which many candidates share; the run; the output last."""
@@ -132,7 +138,8 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     texts["files"] = listing(candidate.files) if candidate.files else ""
     texts["images"] = image_lines(candidate.images) if candidate.images else ""
-    parts = _run_sections(candidate.part) if candidate.part else []
+    parts, hidden = _run_shown(candidate, rubric)
+    texts[STEPS] = _summary(hidden)
     texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
     asked = candidate.part.asked if candidate.part else None
     was_asked = any(one.index == asked for _, _, steps in parts for one in steps)
@@ -144,7 +151,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     titles_of_run = [title for title, _, _ in parts]
     *before, last = [[title] for title in titles_of_run] or [[]]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
-    for block in (_GIVEN, *before, (*last, *_CHANGED), ("candidate",)):
+    for block in (_GIVEN, *before, (*last, STEPS, *_CHANGED), ("candidate",)):
         titles = [title for title in block if title == "candidate" or texts.get(title)]
         for title in titles:
             digest.update(_framed(title))
@@ -163,7 +170,10 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     for text in (system.text, *candidate.images):
         digest.update(_framed(text))
     shared, cuts = _fenced(
-        blocks, digest, sections, [*sections.values(), *variables.values(), *candidate.files.values()]
+        blocks,
+        digest,
+        sections,
+        [*sections.values(), *variables.values(), *candidate.files.values(), "\n".join(hidden.values())],
     )
     return SharedPrompt(
         candidate=candidate,
@@ -179,6 +189,22 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         cuts=cuts,
         digest=digest,
     )
+
+
+def _run_shown(candidate: Candidate, rubric: Rubric) -> tuple[list[_Section], Mapping[str, str]]:
+    """Return what is shown of the run, and the steps that a judge with tools has to read instead."""
+    parts = _run_sections(candidate.part) if candidate.part else []
+    is_long = sum(len(one.text) for _, _, steps in parts for one in steps) > LONGEST_INLINED
+    return ([], steps_of(candidate)) if rubric.max_steps and is_long else (parts, {})
+
+
+def _summary(steps: Mapping[str, str]) -> str:
+    """Return how many *steps* there are, and their digest, so that a reply is kept for exactly these."""
+    if not steps:
+        return ""
+    whole = "\n".join(steps.values())
+    digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{len(steps):,} steps, {len(whole):,} characters ({digest}): read them with list_steps, read_steps, search"
 
 
 _CHUNK = 4_000

@@ -40,11 +40,13 @@ from attrs import evolve
 
 from rubric.grading.evidence import occurs_in, quote, quote_step
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
+from rubric.grading.looking import read_by
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compared
 from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
+from rubric.values.artefacts import SEGMENT, Material
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.numbered import chosen_places
@@ -208,7 +210,8 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         or not isinstance(text, str)
     ):
         return None
-    if len(text) > LONGEST_REPLY or (not ask.nonce and ("{" in ask.candidate or "{" in ask.run)):  # it may be an echo
+    may_echo = not ask.nonce and ("{" in ask.candidate or "{" in ask.run or ask.turns)
+    if len(text) > LONGEST_REPLY or may_echo:
         return None
     criterion = ask.criteria[0]
     answer = criterion.answer
@@ -232,7 +235,8 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
     def accept(value: Mapping[str, Any], raw: str) -> bool:
         if value.keys().isdisjoint(wanted):
             return False
-        return not any("{" in graded and occurs_in(raw, graded) for graded in (ask.candidate, ask.run))
+        read = [json.loads(turn).get("content") or "" for turn in ask.turns]  # what the judge had its tools show
+        return not any("{" in graded and occurs_in(raw, graded) for graded in (ask.candidate, ask.run, *read))
 
     if ask.nonce:
         return sealed_object(said, text, nonce=ask.nonce, asked=frozenset(wanted))
@@ -401,20 +405,22 @@ def _span(ask: Ask, words: str) -> Evidence:
     if part is not None and part.chosen:  # the steps that are judged, and no others
         found = quote_step(words, ask.candidate, chosen_places(part))
         return Evidence(shorten(words)) if found is None else found
-    found = quote(words, ask.candidate)
+    material = read_by(ask)
+    found = None if ask.candidate == SEGMENT else quote(words, ask.candidate)
     if found is None and ask.run:
         found = quote_step(words, ask.run, ask.places)
-    if found is None and ask.tools and ask.about is not None:
-        found = _in_files(words, ask.about.artefacts)
+    if found is None and material:
+        found = _in_material(words, material)
     return Evidence(shorten(words)) if found is None else found
 
 
-def _in_files(words: str, texts: Mapping[str, str]) -> Evidence | None:
-    """Return the span that *words* quote: `path: words` in that file alone, any other words in any file."""
-    name = next((name for name in sorted(texts, key=len, reverse=True) if words.startswith(f"{name}:")), None)
-    if name is not None:
-        return quote(re.sub(r"\A(?:\d+:)?\s*", "", words[len(name) + 1 :]), texts[name], name)
-    return next((found for name, text in texts.items() if (found := quote(words, text, name)) is not None), None)
+def _in_material(words: str, material: Material) -> Evidence | None:
+    """Return the span that *words* quote: of the step or file that they name alone; without a name, of any file."""
+    if (named := material.named(words)) is not None:
+        return quote(named[1], material.quotable(named[0]), named[0])
+    return next(
+        (found for name, text in material.files.items() if (found := quote(words, text, name)) is not None), None
+    )
 
 
 def _as_bool(value: Any) -> bool | None:

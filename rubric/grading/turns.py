@@ -10,26 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from attrs import evolve
 
+from rubric.grading.segments import segments_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
 from rubric.scoring.aggregation import substantiated
 from rubric.values.answers import EVEN
+from rubric.values.artefacts import SEGMENT
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
-from rubric.values.criteria import SUB_AGENT, Criterion, View
+from rubric.values.criteria import SUB_AGENT, Criterion, OfSegments, View
 from rubric.values.findings import Abstained, Finding, Scored, Unjudged
+from rubric.values.judges import Judge
 from rubric.values.numbered import chosen_steps
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
 from rubric.values.rules import Matcher
 from rubric.values.run_parts import RunPart
-from rubric.values.runs import Event, Message, SubRun, ToolCall
+from rubric.values.runs import Event, Message, Run, SubRun, ToolCall
 
 _LONGEST_REASON = 300
+_SEVERAL = 2
+_MOST_SAID = 3
 TOOL_CALLS = "tool calls"
 NO_CALLS = "(no tool was called)"
 
@@ -94,6 +99,24 @@ def _of_agent(candidate: Candidate, name: str) -> dict[str, Candidate]:
     return found
 
 
+SEGMENTS = get_args(OfSegments)
+"""What a criterion may be asked `on` to be asked of the segments of a run."""
+
+
+def of_part(candidate: Candidate, part: Run) -> Candidate:
+    """Return *candidate* as far as *part* of its run goes, with the task and the context."""
+    shown = RunPart(part, None, None, chosen=frozenset())
+    return evolve(candidate, output=SEGMENT, run=shown, reference="", file_changes="", files=FrozenMap())
+
+
+def in_segments(candidate: Candidate, judge: Judge) -> dict[str, Candidate]:
+    """Return *candidate* in segments of the size that *judge* reads, by name; the whole if it fits."""
+    parts = segments_of(candidate.run, judge.segment_tokens) if judge.segment_tokens else {}
+    if len(parts) < _SEVERAL:
+        return {"conversation": candidate}
+    return {name: of_part(candidate, part) for name, part in parts.items()}
+
+
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
     """Return the parts of *candidate* that *criterion* is asked of, by name; unjudged if there is no such turn."""
     if callable(criterion.on):
@@ -140,7 +163,10 @@ def _seen(criterion: Criterion, view: View, candidate: Candidate) -> dict[str, C
 
 def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding]) -> Finding:
     """
-    Return what *found*, a finding for each part, says of *criterion*: that of the only one, the mean, or the worst.
+    Return what *found*, a finding for each part, says of *criterion*: that of the only one, or by its `on`.
+
+    The mean counts; of `worst` parts the worst score, of `any segment` the highest, of `all segments` the lowest, of
+    the `latest segment` its own. A segment that is not judged leaves no doubt where the others decide.
 
     The worst answer to a criterion that should not hold is the highest. A turn that is not judged leaves the criterion
     unjudged, between the scores that it could have had; a turn to which it does not apply does not count. One without
@@ -149,30 +175,33 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     findings = [*found.values()]
     if len(findings) == 1:
         return findings[0]
-    counted = [finding for finding in findings if isinstance(finding, Scored | Unjudged)]
+    counted = {name: one for name, one in found.items() if isinstance(one, Scored | Unjudged)}
     if not counted:
         return next((finding for finding in findings if isinstance(finding, Abstained)), findings[0])
     scored = {name: one for name, one in found.items() if isinstance(one, Scored)}
     backed = {name: substantiated(rubric, criterion, one) for name, one in scored.items()}
     scores = {name: one.score if backed[name] else float(criterion.is_unwanted) for name, one in scored.items()}
     broken = {name: one for name, one in found.items() if isinstance(one, Unjudged)}
-    if broken:
+    low = _pooled(criterion, [broken[name].low if name in broken else scores[name] for name in counted])
+    high = _pooled(criterion, [broken[name].high if name in broken else scores[name] for name in counted])
+    if broken and (low < high or criterion.on not in SEGMENTS):
         name, first = next(iter(broken.items()))
         failure = evolve(first.failure, message=f"{name}: {first.failure.message}")
-        low = _pooled(criterion, [*scores.values(), *(one.low for one in broken.values())])
-        high = _pooled(criterion, [*scores.values(), *(one.high for one in broken.values())])
         return Unjudged(criterion.id, failure, first.text, low, high)
+    if criterion.on in SEGMENTS:  # there may be many: a few of those that decide
+        deciding = [*scores][-1:] if criterion.on == "latest segment" else [n for n in scores if scores[n] == low]
+        scored = {name: scored[name] for name in (deciding or [*scores])[:_MOST_SAID]}
     said = [
         f"{name} ({scores[name]:.2f}{'' if backed[name] else ', without evidence'}): {one.reason[:_LONGEST_REASON]}"
         for name, one in scored.items()
     ]
+    said += [f"not judged, and it changes nothing: {', '.join(broken)}"] if broken else []
     quotes = tuple(quote for name, one in scored.items() if backed[name] for quote in one.evidence)
-    pooled = _pooled(criterion, [*scores.values()])
     flag = _flag(criterion, scored.values())
     # Of weighted answers none is certain: they say yes together where each of them does.
-    leans = all(score < EVEN if criterion.is_unwanted else score >= EVEN for score in scores.values())
+    leans = all((scores[name] < EVEN) if criterion.is_unwanted else (scores[name] >= EVEN) for name in scored)
     weighted = leans and any(one.weighted for one in scored.values())
-    return Scored(criterion.id, pooled, reason="; ".join(said), evidence=quotes, flag=flag, weighted=weighted)
+    return Scored(criterion.id, low, reason="; ".join(said), evidence=quotes, flag=flag, weighted=weighted)
 
 
 def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:
@@ -189,8 +218,15 @@ def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:
 
 
 def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:
-    if criterion.on == "worst turn":
-        return max(scores) if criterion.is_unwanted else min(scores)
+    match criterion.on:
+        case "worst turn" | "worst segment":
+            return max(scores) if criterion.is_unwanted else min(scores)
+        case "any segment":
+            return max(scores)
+        case "all segments":
+            return min(scores)
+        case "latest segment":
+            return scores[-1]
     return fsum(scores) / len(scores)
 
 

@@ -23,8 +23,6 @@ from rubric.values.clients import client_model_name
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure
 
-_CURE = "choose a model that reads more"
-
 
 def window_of(judge: Judge, /) -> int | None:
     """Return how many tokens a prompt for *judge* may have; None if that is unknown."""
@@ -94,7 +92,9 @@ def _refusal(ask: Ask, window: int) -> Failure | None:
     if tokens <= (window if exact else window + window // 2):
         return None
     about = "" if exact else "about "
-    message = f"not sent: the prompt has {about}{tokens:,} tokens, and {ask.judge.name} reads {window:,}; {_CURE}"
+    cure = "choose a model that reads more, let it look things up with Rubric(max_steps=8), or ask of segments: "
+    cure += f"Criterion(..., on='any segment') and Judge(..., segment_tokens={max(1_000, window // 2)})"
+    message = f"not sent: the prompt has {about}{tokens:,} tokens, and {ask.judge.name} reads {window:,}; {cure}"
     criterion = ask.criteria[0].id if len(ask.criteria) == 1 else ""
     return Failure("context_window", message, judge=ask.judge.name, criterion=criterion)
 

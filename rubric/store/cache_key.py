@@ -128,7 +128,19 @@ reply that is whole is the same under any limit: a stored one serves all of them
 """
 
 _HANDLING = frozenset(
-    {"model", "identity", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads", "context"}
+    {
+        "model",
+        "identity",
+        "params",
+        "timeout",
+        "retries",
+        "repairs",
+        "speculate",
+        "prime",
+        "threads",
+        "context",
+        "segment_tokens",
+    }
 ) | frozenset(
     {"embedder", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
 )

@@ -153,7 +153,9 @@ def _as_anchors(value: Iterable[Anchor | Mapping[str, Any]]) -> tuple[Anchor, ..
     return fields.as_tuple("anchors", cast("Iterable[Anchor]", value), Anchor, "Anchor")
 
 
-On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"]
+OfSegments = Literal["any segment", "all segments", "worst segment", "latest segment", "each segment"]
+On = Literal["conversation", "each turn", "worst turn", "last turn", "tools"] | OfSegments
+_ON = (*get_args(get_args(On)[0]), *get_args(OfSegments))
 View = Callable[["Candidate"], "Candidate"]
 SUB_AGENT = "sub-agent "
 """Begins the `on` of a criterion that is asked of the run of a sub-agent."""
@@ -166,7 +168,7 @@ def is_matcher(on: object) -> bool:
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
     if isinstance(value, str) and value.removeprefix(SUB_AGENT) in ("", value):
-        fields.one_of(*get_args(On), f"{SUB_AGENT}NAME")(_, attribute, value)
+        fields.one_of(*_ON, f"{SUB_AGENT}NAME")(_, attribute, value)
     elif isinstance(value, str) or is_matcher(value):
         return
     elif not callable(value) or isinstance(value, type):
@@ -289,8 +291,10 @@ class Criterion(Shown):
             `sub-agent researcher` (the run of that sub-agent), or the steps that a matcher means, as in
             `on=call("refund_*")`. A judge of one turn sees what came before it and nothing later, and of a long run
             the beginning and the last steps; a judge of calls or of steps does not see the output.
-            Quotes count if they are in what is judged. Or a function from the `Candidate` to the one that it is asked
-            of, such as a part of it, which cannot be written to a file.
+            Quotes count if they are in what is judged. Of a run that is longer than `Judge.segment_tokens`, its
+            segments: `any segment` (the highest score of all counts: once is enough), `all segments` (the lowest: it
+            must always hold), `worst segment`, `latest segment`, or `each segment` (the mean). Or a function from the
+            `Candidate` to the one that it is asked of, such as a part of it, which cannot be written to a file.
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
 
@@ -376,6 +380,11 @@ class Criterion(Shown):
                 raise DefinitionError(name, f"{message}; to forbid it use forbids(text)")
         if not isinstance(self.answer, JudgeAnswer):
             self._refuse_for_judges()
+            if self.on in get_args(OfSegments) and (isinstance(self.answer, Check) or hasattr(self.answer, "criteria")):
+                whole = (
+                    "a check reads all of a run" if isinstance(self.answer, Check) else "ask its criteria of segments"
+                )
+                raise DefinitionError("on", f"{self.on!r} is for what a judge is asked: {whole}; leave it out")
         if isinstance(self.answer, Choices) and not self.answer.is_scored and (self.weight or self._gates):
             self.answer.check_scores()
         if self.anchors:

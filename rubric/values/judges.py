@@ -221,6 +221,8 @@ class Judge(Digested):
             a list of vectors. None: only checks with a function of their own are judged. No file sets it.
         context: How many tokens a prompt may have, of a server of your own or a function. None: as LiteLLM's list has
             it. A prompt that is certain to be longer is not sent, and fails as `context_window`.
+        segment_tokens: About how many tokens of a run are shown at once for a criterion that is asked of segments, as
+            `Criterion(on="any segment")` is; at most half of what the model reads is a good size. None: all of it.
         params: Further parameters for the vendor, as LiteLLM names them.
         via: How a model name is asked. `litellm`: any vendor, through LiteLLM. `http`: straight over HTTP, for OpenAI
             and for servers of its chat completions protocol, at a fraction of the CPU time. The server's address is
@@ -258,6 +260,7 @@ class Judge(Digested):
         default=None, kw_only=True, validator=fields.optional(embedder)
     )
     context: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1)))
+    segment_tokens: int | None = field(default=None, kw_only=True, validator=fields.optional(fields.count(1_000)))
     params: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_params)
     via: str = field(default="litellm", kw_only=True, validator=_via)
 
@@ -283,6 +286,7 @@ class Judge(Digested):
         identity: str | None = None,
         embedder: str | Callable[[list[str]], Any] | None = None,
         context: int | None = None,
+        segment_tokens: int | None = None,
         params: Mapping[str, Any] = FrozenMap(),
         via: str = "litellm",
         api_base: str | None = None,

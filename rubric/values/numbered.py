@@ -83,7 +83,7 @@ def _all_steps(run: Run, before: str) -> list[NumberedStep]:
     for step, event in run.steps(before):
         place = step[len(before) :].partition(".")[0]
         is_own = step != before + place or not isinstance(event, Message) or event.role in _OWN
-        found.append(NumberedStep(step, event, line_of(event, step), is_own, int(place) - 1, offset))
+        found.append(NumberedStep(step, event, line_of(event, step), is_own, int(place) - run.first, offset))
         offset += len(found[-1].text) + 1
     return found
 

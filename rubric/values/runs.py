@@ -183,6 +183,7 @@ class Run(Shown):
         agent: The name of the agent.
         model: The name of its model.
         complete: False if the log ends before the run did. Then no rule is kept by what is not there.
+        first: The number of its first event; of a part of a longer run, the number that it has there.
         metadata: What else the log has. No judge is shown it.
     """
 
@@ -190,11 +191,12 @@ class Run(Shown):
     agent: str = field(default="", kw_only=True, validator=fields.string)
     model: str = field(default="", kw_only=True, validator=fields.string)
     complete: bool = field(default=True, kw_only=True, validator=fields.flag)
+    first: int = field(default=1, kw_only=True, validator=fields.count(1))
     metadata: FrozenMap = _metadata
 
     def steps(self, before: str = "") -> Iterator[tuple[str, Event]]:
         """Yield each event with its step, those of sub-agents after the event that started them."""
-        for number, event in enumerate(self.events, 1):
+        for number, event in enumerate(self.events, self.first):
             step = f"{before}{number}"
             yield step, event
             if type(event) is SubRun:

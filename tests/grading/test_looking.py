@@ -15,7 +15,7 @@ from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.grading.looking import MOST_SHOWN
 from rubric.models.pricing import count_tokens, worst_cost
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.artefacts import LONGEST_RESULT, TOOLS, files_in, look
+from rubric.values.artefacts import LONGEST_RESULT, Material, files_in, tools_for
 from rubric.values.requests import MOST_CALLS, Ask, Reply, Usage
 from tests.tool_server import ToolServer, wants
 
@@ -23,6 +23,7 @@ FILES = {"src/report.py": "def total(rows):\n    return sum(rows)\n", "README.md
 WORK = Candidate("I wrote total() in src/report.py.", files=FILES, file_changes="+def total(rows):")
 LOOKS = Rubric(criteria=[Criterion("src/report.py defines total", id="total")], max_steps=3, evidence=True)
 YES = json.dumps({"reason": "it is there", "evidence": ["src/report.py: return sum(rows)"], "verdict": True})
+TOOLS = tools_for(files=True, steps=False)
 READ = wants("read_file", path="src/report.py")
 
 
@@ -66,16 +67,16 @@ def test_steps_are_bounded() -> None:
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "src/../../secret", "link", "src\\report.py", "~/x", ""])
 def test_no_name_leads_out_of_the_snapshot(path: str) -> None:
     """A tool looks a name up among the texts, and opens nothing."""
-    assert look(FILES, "read_file", json.dumps({"path": path})).startswith("error")
+    assert Material(FILES).look("read_file", json.dumps({"path": path})).startswith("error")
 
 
 def test_tools_answer_what_is_wrong_with_a_call() -> None:
     """A broken call is a result that the model reads; a long result is cut."""
-    assert look(FILES, "rm", "{}").startswith("error: there is no tool")
-    assert look(FILES, "read_file", "{").startswith("error: the arguments")
-    assert look(FILES, "search", '{"text": "total"}') == "src/report.py:1: def total(rows):"
-    assert look(FILES, "read_file", '{"path": "src/report.py", "start_line": 2}') == "    return sum(rows)"
-    assert len(look({"a": "x" * 10**6}, "read_file", '{"path": "a"}')) < LONGEST_RESULT + 100
+    assert Material(FILES).look("rm", "{}").startswith("error: there is no tool")
+    assert Material(FILES).look("read_file", "{").startswith("error: the arguments")
+    assert Material(FILES).look("search", '{"text": "total"}') == "src/report.py:1: def total(rows):"
+    assert Material(FILES).look("read_file", '{"path": "src/report.py", "start_line": 2}') == "    return sum(rows)"
+    assert len(Material({"a": "x" * 10**6}).look("read_file", '{"path": "a"}')) < LONGEST_RESULT + 100
 
 
 def test_a_snapshot_follows_no_link_and_reads_no_secret(tmp_path: Path) -> None:
@@ -305,8 +306,8 @@ def test_a_huge_line_and_a_huge_file_are_kept_within_bounds(tmp_path: Path) -> N
     """Results are cut to their limit; a folder with too much text is refused."""
     (tmp_path / "line.txt").write_text("x" * 1_000_000)
     files = files_in(tmp_path)
-    assert len(look(files, "search", '{"text": "xxx"}')) < 400
-    assert len(look(files, "read_file", '{"path": "line.txt"}')) < LONGEST_RESULT + 100
+    assert len(Material(files).look("search", '{"text": "xxx"}')) < 400
+    assert len(Material(files).look("read_file", '{"path": "line.txt"}')) < LONGEST_RESULT + 100
     (tmp_path / "huge.txt").write_bytes(b"x" * 2_000_001)
     with pytest.raises(DefinitionError, match="name a smaller folder"):
         files_in(tmp_path)
