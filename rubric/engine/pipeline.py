@@ -177,7 +177,7 @@ class Dispatcher:
     def send(self, ask: Ask) -> Coroutine[Any, Any, Outcome]:
         """Send *ask* to the model of its judge, again where that may help; not if it cannot fit its context window."""
         queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
-        if (ask.images or ask.media) and (failure := deaf_to(ask)) is not None:
+        if ask.media and (failure := deaf_to(ask)) is not None:
             return _at_once(failure)
         if queue.window is not None and may_overflow(ask, queue.window):
             return self._check_and_attempt(queue, queue.window, ask)

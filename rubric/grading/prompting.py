@@ -30,7 +30,7 @@ from rubric.values.artefacts import listing, steps_of
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
-from rubric.values.images import image_lines, part_of
+from rubric.values.images import part_of
 from rubric.values.judges import Judge
 from rubric.values.numbered import NumberedStep, call_text, media_of, numbered
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
@@ -120,7 +120,7 @@ STEPS = "steps"
 LONGEST_INLINED = 16_000
 """Characters of a run that a judge with tools is shown at once; it reads longer ones by their steps."""
 
-_GIVEN = ("task", "images", "reference answer", "context")
+_GIVEN = ("task", "reference answer", "context")
 _CHANGED = ("file changes", "files")
 """Sections that have a mark in common: the given ones first, which many candidates share; the run; the output last."""
 
@@ -137,7 +137,6 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     texts = {"reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     texts["files"] = listing(candidate.files) if candidate.files else ""
-    texts["images"] = image_lines(candidate.images) if candidate.images else ""
     parts, hidden = _run_shown(candidate, rubric)
     texts[STEPS] = _summary(hidden)
     texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
@@ -145,7 +144,8 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     was_asked = any(one.index == asked for _, _, steps in parts for one in steps)
     texts["task"] = "" if was_asked else candidate.input
     warnings |= dict.fromkeys([GAP] if any(note for _, note, _ in parts) else ())
-    media = [shown for _, _, steps in parts for one in steps for shown in media_of(one)]
+    media = [("", Media("image", address)) for address in candidate.images]
+    media += [shown for _, _, steps in parts for one in steps for shown in media_of(one)]
     gone = [name for name, each in media if part_of(each) is None]
     warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
     titles_of_run = [title for title, _, _ in parts]
@@ -393,7 +393,7 @@ def compose_all(
     if template is not None:
         render.check_slots(template)
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
-    output, images = about.candidate.output, about.candidate.images
+    output = about.candidate.output
     digest = about.digest.copy()
     digest.update(b"%b%d;" % (_framed(judge.name), repair))
     asks = []
@@ -424,7 +424,6 @@ def compose_all(
             max_tokens=judge.max_tokens or (MOST_TOKENS if own or judge.may_think else asked.max_tokens),
             vote=vote,
             repair=repair,
-            images=images,
             media=about.media,
             many=asked.form.many,
             flagless=flagless,
@@ -582,7 +581,7 @@ def _own_messages(
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
-    attached = (*about.candidate.images, *(media.address for _, media in about.media))
+    attached = [media.address for _, media in about.media]
     sent = as_json([judge.name, repair, attached, [(m.role, m.text) for m in messages]])
     nonce = _letters(sha256(), _framed(sent))
     return nonce, _filled(template, about, asked, form.words(nonce))
@@ -598,7 +597,7 @@ def remarks_on_template(asks: Sequence[Ask], about: SharedPrompt, rubric: Rubric
     if template is None:
         return []
     slots, remarks = render.slots_in(template), []
-    if not (asks[0].images or asks[0].media) and slots.isdisjoint(_SHOWING | about.variables.keys()):
+    if not asks[0].media and slots.isdisjoint(_SHOWING | about.variables.keys()):
         remarks.append("the prompt shows the judge nothing of the candidate; put {{ output }} or {{ candidate }} in it")
     if (count := sum(len(ask.criteria) for ask in asks)) > 1 and slots.isdisjoint(_ASKING):
         remarks.append(f"the prompt asks the same about all of {count} criteria; put {{{{ criterion }}}} in it")

@@ -198,7 +198,7 @@ def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
         return messages
     prompted = len(ask.messages)
     before, last, turns = messages[: prompted - 1], messages[prompted - 1], messages[prompted:]
-    images = last["content"][:-1] if ask.images or ask.media else []
+    images = last["content"][:-1] if ask.media else []
     cuts = (0, *ask.messages[-1].cuts, len(shared))
     texts = [{"type": "text", "text": shared[start:end]} for start, end in pairwise(cuts)]
     marked = [{**text, "cache_control": {"type": "ephemeral"}} for text in texts]
@@ -263,7 +263,7 @@ def form_of(ask: Ask, endpoint: Endpoint) -> Form:
 
 def _messages(ask: Ask) -> str:
     """Return the messages as JSON; the first part of each, which many asks share, is encoded once."""
-    if ask.images or ask.media or ask.turns:
+    if ask.media or ask.turns:
         return _dumps(ask.chat())
     messages = []
     for message in ask.messages:

@@ -57,7 +57,7 @@ class OfflineModel:
             from rubric.values.readers import written  # noqa: PLC0415 - few judges have a reader
 
             text = written(ask.judge.reader, verdicts[0]["score"])
-        return Reply(text, usage=Usage(calls=1, cost=0.0), unsent=("an image",) if ask.images or ask.media else ())
+        return Reply(text, usage=Usage(calls=1, cost=0.0), unsent=("an image",) if ask.media else ())
 
 
 def _verdict(criterion: Criterion, ask: Ask) -> dict[str, Any]:

@@ -219,8 +219,8 @@ def _most(model: str, ask: Ask) -> tuple[int, int]:
     )
     sent += sum(_bound(model, turn) + _A_MESSAGE for turn in ask.turns)
     sent += _bound(model, ask.tools) + _A_TOOL if ask.tools else 0
-    sent += _A_REQUEST + _A_MESSAGE * len(ask.messages) + _AN_IMAGE * len(ask.images)
-    sent += sum(max(_AN_IMAGE, len(media.address)) for _, media in ask.media)
+    sent += _A_REQUEST + _A_MESSAGE * len(ask.messages)
+    sent += sum(_AN_IMAGE if media.kind == "image" else _AN_IMAGE + len(media.address) for _, media in ask.media)
     return sent, ask.max_tokens * ask.n
 
 

@@ -54,8 +54,7 @@ def deaf_to(ask: Ask) -> Failure | None:
     """Return why *ask* is not sent, if its model takes none of a medium that the ask has, by LiteLLM's list."""
     model = model_name(ask.judge)
     entry = _entry(model) if model and model != OFFLINE else {}
-    held = {"image": "an image"} if ask.images else {}
-    held |= {media.kind: name for name, media in reversed(ask.media)}
+    held = {media.kind: name or f"an {media.kind}" for name, media in reversed(ask.media)}
     lacks = next(
         (kind for kind in _FLAGS if kind in held and entry and not entry.get(f"supports_{_FLAGS[kind]}")), None
     )

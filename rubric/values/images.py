@@ -1,21 +1,11 @@
-"""
-Images of a candidate: `https://` addresses and `data:` URLs, which may have a name; and how media of a run are sent.
-
-A name is a parameter of the URL (RFC 2397): `data:image/png;name=report.pdf%2C%20page%202;base64,...`. It is shown to
-judges and people, and not sent with the image, since vendors take no parameters.
-"""
+"""Images and other media: which addresses a judge can be sent, and how they are sent."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
-from rubric.internals.text import shorten
 from rubric.values.runs import Media
-
-_NAME = re.compile(r"(data:image/[\w.+-]+);name=([^;,]{0,2000})(?=;base64,)")
-
 
 _ADDRESS = re.compile(r"https://[^\s/?#]")
 _DATA = re.compile(r"data:image/[\w.+-]+(?:;[^,]*)?;base64,[A-Za-z0-9+/_-]")
@@ -30,27 +20,6 @@ def is_address(image: str) -> bool:
     # Both ends are looked at: images have megabytes, and are checked in each candidate.
     ends = image[start : start + 60], image[max(start, len(image) - 60) :]
     return _DATA.match(image) is not None and all(map(_ENDS.fullmatch, ends))
-
-
-def sent_image(image: str) -> str:
-    """Return *image* without its name, as it is sent."""
-    return _NAME.sub(r"\1", image, count=1) if ";name=" in image[:2_100] else image
-
-
-def name_of(image: str) -> str:
-    """Return the name of *image*; '' if it has none."""
-    match = _NAME.match(image) if ";name=" in image[:2_100] else None
-    if match is None:
-        return ""
-    from urllib.parse import unquote  # noqa: PLC0415 - as above
-
-    return shorten(unquote(match[2]), 200)
-
-
-def image_lines(images: Iterable[str]) -> str:
-    """Return a line for each of *images*, numbered from 1, where any has a name."""
-    names = [name_of(image) for image in images]
-    return "\n".join([f"{n}: {name or 'an image'}" for n, name in enumerate(names, 1)]) if any(names) else ""
 
 
 def part_of(media: Media) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
 from rubric.internals.secrets import MASK, describe, redact_value
 from rubric.internals.text import counted, visible
-from rubric.values.images import part_of, sent_image
+from rubric.values.images import part_of
 from rubric.values.runs import Media
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class Ask:
         max_tokens: The longest reply: the judge's, or that of the answer's type.
         vote: Which vote of a jury this is, from 0.
         repair: Which re-ask this is; 0 is the first ask.
-        images: Addresses of images to attach.
-        media: What the run shows, by its name in the list of steps, to attach as well.
+        media: What to attach: images of the candidate, and what its run shows, by its name in the list of steps.
         many: Whether the reply is a list of verdicts, one a criterion.
         flagless: Whether a judge may leave out its own pass flag, since a threshold decides anyway.
         n: How many replies are wanted in one request, as `Reply.choices`; a model may give fewer.
@@ -139,7 +138,6 @@ class Ask:
     max_tokens: int = MOST_TOKENS
     vote: int = 0
     repair: int = 0
-    images: tuple[str, ...] = ()
     media: tuple[tuple[str, Media], ...] = field(default=(), repr=False)
     many: bool = False
     flagless: bool = True
@@ -175,15 +173,15 @@ class Ask:
         """
         Return the messages in the form that chat APIs take.
 
-        Each content is one text; with images or media, that of the last message is a list of blocks: one for each, with
+        Each content is one text; with media, that of the last message is a list of blocks: one for each, with
         those of a run after their names, then the text.
         """
         messages: list[dict[str, Any]] = [{"role": m.role, "content": m.text} for m in self.messages]
-        if self.images or self.media:
-            # Images come first: what follows the tail would differ in its place from ask to ask.
-            attached: list[Any] = [{"type": "image_url", "image_url": {"url": sent_image(one)}} for one in self.images]
+        if self.media:
+            # They come first: what follows the tail would differ in its place from ask to ask.
+            attached = list[Any]()
             for name, media in self.media:
-                attached += [{"type": "text", "text": f"{name}:"}, part_of(media)]
+                attached += [*([{"type": "text", "text": f"{name}:"}] if name else []), part_of(media)]
             messages[-1]["content"] = [*attached, {"type": "text", "text": messages[-1]["content"]}]
         return [*messages, *map(json.loads, self.turns)]
 

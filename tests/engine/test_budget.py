@@ -24,6 +24,7 @@ from rubric.models.pricing import count_tokens, dearest, most_tokens, price
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt, persist
 from rubric.testing.scripted_model import ScriptedModel
+from rubric.values import Media
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.examples import examples
 from tests.sendables import RECENT, ask_of, openai_ask
@@ -311,7 +312,10 @@ def test_a_prompt_has_no_more_tokens_than_are_expected(text: str, model: str) ->
     sent, back = asyncio.run(most_tokens(ask))
     assert sent >= count_tokens(ask.judge, "".join(message.text for message in ask.messages)) + 16
     assert back == 100
-    assert asyncio.run(most_tokens(evolve(ask, images=("https://example.org/a.png",))))[0] >= sent + 10_000
+    assert (
+        asyncio.run(most_tokens(evolve(ask, media=(("", Media("image", "https://example.org/a.png")),))))[0]
+        >= sent + 10_000
+    )
     assert asyncio.run(most_tokens(evolve(ask, n=3)))[1] == 300
 
 

@@ -219,7 +219,7 @@ def test_contexts_and_images_may_be_one_or_several() -> None:
     judge = model()
     grade_many(rows, POLITE, Judge(judge), columns={"context": "contexts", "images": "image"}).collect()
     assert "first part\n\nsecond part" in judge.asks[0].messages[-1].text
-    assert judge.asks[0].images == ("https://example.org/a.png",)
+    assert [one.address for _, one in judge.asks[0].media] == ["https://example.org/a.png"]
 
 
 # -- reasons ---------------------------------------------------------------------------------------------

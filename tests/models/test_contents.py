@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.models.chat_completions import chat
+from rubric.values import Media
 from rubric.values.judges import Judge
 from rubric.values.requests import Outgoing
 from tests.sendables import ask_of
@@ -45,7 +46,7 @@ def test_nothing_is_shared() -> None:
 
 def test_images_come_first() -> None:
     """Images stand before the text, at the same place in each ask about a candidate."""
-    content = chat(ask_of(Judge("offline"), images=(PICTURE,)))[-1]["content"]
+    content = chat(ask_of(Judge("offline"), media=(("", Media("image", PICTURE)),)))[-1]["content"]
     assert [block["type"] for block in content] == ["image_url", "text"]
     assert content[0]["image_url"]["url"] == PICTURE
 
@@ -55,10 +56,10 @@ def test_asks_of_one_candidate_share_all_but_the_tail(
     one: str, other: str, cache_control: bool, with_image: bool
 ) -> None:
     """Two asks that differ in their tails have the same contents up to there."""
-    images = (PICTURE,) if with_image else ()
+    media = (("", Media("image", PICTURE)),) if with_image else ()
     texts = []
     for tail in (one, other):
-        ask = ask_of(Judge("offline"), messages=(Outgoing("user", ("shared", tail)),), images=images)
+        ask = ask_of(Judge("offline"), messages=(Outgoing("user", ("shared", tail)),), media=media)
         content = chat(ask, cache_control=cache_control)[-1]["content"]
         blocks = [content] if isinstance(content, str) else [b.get("text", PICTURE) for b in content]
         texts.append("".join(blocks))

@@ -29,7 +29,6 @@ from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values import Script, Unsupported
-from rubric.values.images import sent_image
 
 _SECONDS = 60
 
@@ -460,7 +459,7 @@ def _asked(case: Case, losses: Losses) -> Any:
             losses.add("images", "there is no message of the user to hold them")
         else:
             text = [{"type": "text", "value": last["content"]}] if last["content"] else []
-            last["content"] = [*({"type": "image", "value": sent_image(image)} for image in case.images), *text]
+            last["content"] = [*({"type": "image", "value": image} for image in case.images), *text]
     return chat
 
 

@@ -34,7 +34,6 @@ from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values import Similar, Unsupported
-from rubric.values.images import sent_image
 
 _HOLDS = {
     Case: Held(
@@ -392,6 +391,6 @@ def _with_images(case: Case, losses: Losses) -> str:
         text = [{"type": "text", "text": last["content"]}] if last["content"] else []
         last["content"] = [
             *text,
-            *({"type": "image_url", "image_url": {"url": sent_image(image)}} for image in case.images),
+            *({"type": "image_url", "image_url": {"url": image}} for image in case.images),
         ]
     return compact(chat)

@@ -12,7 +12,6 @@ from rubric.embed import FrozenMap, Wording, fields
 from rubric.models.chat_turns import ChatModel
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response
-from rubric.values.images import sent_image
 
 _SENT = frozenset({"system", "developer", "user", "assistant"})
 
@@ -141,7 +140,7 @@ def _attach(images: Sequence[str], messages: list[dict[str, Any]]) -> None:
     """Put *images* before the text of the user's last message, as OpenAI's content blocks."""
     last = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
     text = messages[last]["content"] if last < len(messages) else ""
-    blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": sent_image(image)}} for image in images]
+    blocks: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": image}} for image in images]
     messages[last : last + 1] = [
         {"role": "user", "content": [*blocks, *([{"type": "text", "text": text}] if text else [])]}
     ]
