@@ -12,6 +12,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +22,12 @@ from rubric.suites.report import Report
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats
 from rubric.trust.pairwise import agreement_of
-from rubric.trust.ratings import VERDICT, Ratings, Scale
-from rubric.trust.selective import _tested
-from tests.simulations import aligning
+from tests.simulations import aligning, trusting
+from tests.simulations.trusting import ratings
 
-JUDGES = {"useless": (0.5, 0.5), ".7/.7": (0.7, 0.7), ".9/.8": (0.9, 0.8), ".95/.95": (0.95, 0.95)}
-RATES, SIZES, MORE = (0.5, 0.7, 0.95), (50, 100, 200), 2_000
+JUDGES = {"useless": (0.5, 0.5), ".9/.8": (0.9, 0.8), ".8/.95": (0.8, 0.95), ".95/.95": (0.95, 0.95)}
+RATES, SIZES, MORE = (0.05, 0.5, 0.95), (20, 60, 200), 2_000
 Chance = np.random.Generator
-
-
-def ratings(people: Floats, judge: Floats, groups: np.ndarray | None = None, scale: Scale = VERDICT) -> Ratings:
-    """Return the ratings of one criterion."""
-    n = len(judge)
-    among = np.arange(n) if groups is None else groups
-    return Ratings("x", scale, judge, people[:, None], among, groups is not None, ("",), np.ones(n))
 
 
 def verdicts(chance: Chance, rate: float | Floats, errs: tuple[float, float], n: int) -> tuple[Floats, Floats]:
@@ -57,14 +50,14 @@ def estimates(runs: int) -> Iterator[float]:
     print(
         "\n### Corrected rates\n\nCoverage of the 95 % interval, in brackets its width and that of the labels alone.\n"
     )
-    head("rate", "judge", *(f"{n} labels" for n in SIZES))
+    head("rate", "judge", *(f"{n} labels" for n in trusting.SIZES))
     for rate in RATES:
         for name, errs in JUDGES.items():
             cells = []
-            for n in SIZES:
+            for n in trusting.SIZES:
                 chance, hits, widths, alone = np.random.default_rng(1), 0, 0.0, 0.0
                 for _ in range(runs):
-                    people, judge = verdicts(chance, rate, errs, n + MORE)
+                    people, judge = verdicts(chance, rate, errs, n + 1_000)
                     people[n:] = np.nan
                     found = estimate_of(ratings(people, judge))
                     (low, high), own = found.interval or (0, 1), found.labels_only.interval or (0, 1)
@@ -117,17 +110,19 @@ def rogan_gladen(runs: int) -> Iterator[float]:
 def means(runs: int) -> Iterator[float]:
     """Print the coverage of the interval of a mean, without and with groups."""
     print("\n### Means of scores in quarters, and of groups\n")
-    head("mean", *(f"n = {n}" for n in (5, 10, 20, 50, 200)), *(f"20 × 10, ICC {icc}" for icc in (0.1, 0.3, 0.6)))
-    for mean in (0.5, 0.8, 0.95):
+    groups = {f"20 × 10, ICC {icc}": (icc, [10] * 20) for icc in (0.1, 0.3, 0.6)}
+    groups |= {"10 uneven, ICC 0.3": (0.3, [1, 2, 3, 5, 8, 10, 15, 20, 30, 40])}
+    head("mean", *(f"n = {n}" for n in trusting.SIZES), *groups)
+    for mean in (0.05, 0.5, 0.8, 0.95):
         cells, chance = [], np.random.default_rng(4)
-        for n in (5, 10, 20, 50, 200):
+        for n in trusting.SIZES:
             drawn = (chance.binomial(4, mean, n) / 4 for _ in range(runs))
             cells.append(covered((mean_interval(x.tolist()) for x in drawn), mean, runs))
-        for icc in (0.1, 0.3, 0.6):
+        for icc, sizes in groups.values():
             a, b = mean * (1 / icc - 1), (1 - mean) * (1 / icc - 1)
-            groups = np.repeat(np.arange(20), 10).tolist()
-            drawn = (chance.binomial(1, np.repeat(chance.beta(a, b, 20), 10)).astype(float) for _ in range(runs))
-            cells.append(covered((mean_interval(x.tolist(), groups) for x in drawn), mean, runs))
+            among = np.repeat(np.arange(len(sizes)), sizes)
+            drawn = (chance.binomial(1, chance.beta(a, b, len(sizes))[among]).astype(float) for _ in range(runs))
+            cells.append(covered((mean_interval(x.tolist(), among.tolist()) for x in drawn), mean, runs))
         yield from cells
         row([mean, *(f"{cell:.1%}" for cell in cells)])
 
@@ -162,42 +157,6 @@ def coefficients(runs: int) -> Iterator[float]:
 def measures(people: Floats, judge: Floats) -> list[Statistic]:
     found = agreement_of(ratings(people, judge))
     return [found[name] for name in ("agreement", "kappa", "AC1", "alpha")]
-
-
-def kept(runs: int) -> Iterator[float]:
-    """Print how often the verdicts that `trusted` keeps are worse than promised."""
-    print(
-        "\n### Kept verdicts\n\nHow often people differ from more than is allowed (at most 5 %), and how much is kept.\n"
-    )
-    head("allowed", "labels", "too many", "kept", "nothing kept")
-    for allowed in (0.05, 0.1):
-        for n in (200, 500, 1_000):
-            chance, bad, share_kept, nothing = np.random.default_rng(7), 0, 0.0, 0
-            for _ in range(runs // 2):
-                sure = chance.random(n).round(2)
-                wrong = (chance.random(n) < error_at(sure)).astype(float)
-                found = _tested(sure, sure, wrong, "score", allowed=(allowed, 0.05))
-                nothing += found.when.least is None
-                if found.when.least is not None:
-                    level = max(0.0, found.when.least - 0.005)
-                    grid = np.linspace(level, 1, 1_001)
-                    bad += float(error_at(grid).mean()) > allowed
-                    share_kept += found.kept
-            yield 1 - bad / (runs // 2)
-            row(
-                [
-                    allowed,
-                    n,
-                    f"{bad / (runs // 2):.1%}",
-                    f"{share_kept / (runs // 2):.0%}",
-                    f"{nothing / (runs // 2):.0%}",
-                ]
-            )
-
-
-def error_at(sure: Floats) -> Floats:
-    """Return how often a verdict of such confidence is wrong."""
-    return np.asarray(0.02 + 0.35 * (1 - sure) ** 2)
 
 
 def drops(runs: int) -> Iterator[float]:
@@ -236,32 +195,56 @@ def aligned(runs: int) -> Iterator[float]:
         row(cells)
 
 
+def shown(title: str, names: Sequence[str], table: Callable[[int], trusting.Table], part: int = 1) -> Any:
+    """Return the printer of a *table* of `trusting`, in a *part* of the runs."""
+
+    def printed(runs: int) -> Iterator[float]:
+        print(f"\n### {title}\n")
+        head(*names)
+        for cells, worst in table(max(1, runs // part)):
+            row(cells)
+            yield worst
+
+    printed.__name__ = table.__name__
+    return printed
+
+
 def report(passed: Sequence[bool]) -> Report:
     status: dict[bool, Status] = {True: "passed", False: "failed"}
     return Report("s", tuple(Row(str(n), status[one], score=float(one)) for n, one in enumerate(passed)))
 
 
+_BY_SIZE = tuple(f"n = {n}" for n in trusting.SIZES)
+_GATE = ("gate: none", "compare: none", "gate: a drop of .10", "compare: a drop of .10")
 TABLES: tuple[Callable[[int], Iterator[float]], ...] = (
+    shown("Pass rates, exactly", ("rate", *_BY_SIZE), trusting.rates_of_one),
+    means,
     estimates,
+    shown("Corrected means", ("mean", *_BY_SIZE), trusting.estimated_means, 2),
     grouped_estimates,
     rogan_gladen,
-    means,
     coefficients,
-    kept,
+    shown("Numbers", ("ratings", "n", *trusting._NUMBERS), trusting.numbers, 2),
+    shown("pass@3, pass^3, flip rates", ("cases", "pass@3", "pass^3", "flip rate"), trusting.several_runs),
+    shown("Kept verdicts", ("judge", "error", "labels", "allowed", "kept", "too many"), trusting.kept),
     drops,
+    shown("Two runs, by case", ("cases × runs", "spread", *_GATE), trusting.two_runs),
+    shown("Drift", ("ICC", "unchanged", "right in .7, not .9"), trusting.drifts),
+    shown("Labels that were chosen", ("labels", "judge .9/.8", "judge .8/.95"), trusting.remarked),
+    shown("Useless, opposite", ("judge", "20 labels", "60 labels", "200 labels"), trusting.useless),
     aligned,
 )
 
 
 def main() -> int:
-    """Print all tables; return 1 if an interval covers less than 92 %, or another figure does not hold."""
+    """Print all tables; return 1 if an interval covers less than 90 %, or another figure does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--runs", type=int, default=1_000)
     parser.add_argument("--only", choices=[table.__name__ for table in TABLES])
     given = parser.parse_args()
     least = [min(table(given.runs)) for table in TABLES if given.only in (None, table.__name__)]
     print(f"\nThe lowest coverage of each table: {', '.join(f'{each:.1%}' for each in least)}")
-    return int(min(least) < 0.92)
+    return int(min(least) < 0.9)
 
 
 if __name__ == "__main__":
