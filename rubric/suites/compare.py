@@ -17,14 +17,15 @@ from rubric.embed import (
     TOLERANCE,
     Listed,
     NoTruth,
+    Presented,
     Status,
+    Table,
     counted,
     fields,
     paired_mean,
     percent,
     shorten,
     shown,
-    table,
 )
 from rubric.suites.repetition import case_of
 
@@ -150,7 +151,7 @@ class Change(NoTruth):
 
 
 @frozen(repr=False)
-class Comparison(NoTruth, Listed[Change]):
+class Comparison(Presented, Listed[Change]):
     """
     A report beside its baseline.
 
@@ -272,17 +273,19 @@ class Comparison(NoTruth, Listed[Change]):
         """True if the report is no worse than is allowed."""
         return self.exit_code == PASSED
 
-    def __repr__(self) -> str:
-        return f"<Comparison {self.suite!r}: {self._summary()}>"
+    @property
+    def sentence(self) -> str:
+        """A description of what changed."""
+        return f"{'No worse' if self.passed else 'Worse'} than the baseline: {self._summary()}."
 
     def _summary(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
         return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
 
     def __str__(self) -> str:
-        return shown("\n".join([f"{self.suite}: {self._summary()}", *self._said()]))
+        return shown("\n".join([f"{self.suite}: {self._summary()}", *self.remarks()]))
 
-    def _said(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """Return a sentence for each drop, what is left out, and what such a comparison would find."""
         if self.risk is None:
             return []
@@ -295,31 +298,10 @@ class Comparison(NoTruth, Listed[Change]):
             return [*lines, "Fewer than two cases have a verdict in both runs, so nothing can be compared."]
         return [*lines, f"A drop of {rated.detectable:.2f} is found by 80 % of such comparisons."]
 
-    def _repr_markdown_(self) -> str:
-        head = f"**{'no worse' if self.passed else 'worse'} than the baseline** · {self._summary()}"
+    def tables(self) -> list[Table]:
+        """The cases that changed."""
         rows = [_cells(change) for change in self.changes if change.kind != "same" or change.changed_status]
-        head = "\n\n".join([head, *self._said()])
-        if not rows:
-            return head
-        return f"{head}\n\n{table(('case', 'change', 'before', 'after', 'score', 'criteria'), rows)}"
-
-    def _repr_html_(self) -> str:
-        from rubric.view import html  # noqa: PLC0415 - only notebooks need it
-
-        kind = "passed" if self.passed else "failed"
-        head = html.header(
-            f"{'No worse' if self.passed else 'Worse'} than the baseline: {self._summary()}.", title=self.suite
-        )
-        rows = []
-        for change in self.changes:
-            if change.kind == "same" and not change.changed_status:
-                continue
-            name, _, before, after, score, criteria = _cells(change)
-            badge = html.badge(change.kind, {"better": "passed", "worse": "failed"}.get(change.kind, "plain"))
-            rows.append((name, badge, before, after, score, criteria))
-        columns = ("case", "change", "before", "after", "score", "criteria")
-        changed = html.table(columns, rows, figures=(4,)) if rows else html.tag("p", "Nothing changed.")
-        return html.fragment(html.card(head, *(html.tag("p", said) for said in self._said()), changed, kind=kind))
+        return [("", ("case", "change", "before", "after", "score", "criteria"), [*rows])] if rows else []
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON-able data."""

@@ -22,7 +22,6 @@ from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Ratings, Scale, judged, matched, said_of, scale_of
-from rubric.view.plots import altair
 
 How = Literal["isotonic", "platt", "linear"]
 
@@ -188,20 +187,6 @@ class Calibration(Presented, Listed[CriterionCalibration]):
             DefinitionError: The file holds something else.
         """
         return from_dict(read(path, "calibration"), str(path))
-
-    def plot(self) -> Any:
-        """Return the map of each criterion as an Altair chart."""
-        alt = altair()
-        charts = []
-        for one in self.criteria:
-            points = [
-                {"judge": x, "people": y, "low": max(one.low, y - one.margin), "high": min(one.high, y + one.margin)}
-                for x, y in one.points
-            ]
-            base = alt.Chart(alt.Data(values=points), title=one.id or "score").encode(x="judge:Q")
-            band = base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q")
-            charts.append(alt.layer(band, base.mark_line(point=True).encode(y="people:Q")))
-        return alt.vconcat(*charts).properties(title=self.sentence)
 
 
 def from_dict(data: dict[str, Any], source: str) -> Calibration:

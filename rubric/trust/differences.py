@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -147,10 +147,6 @@ class Difference(Presented, Listed[CriterionDifference]):
             least = "none" if c.is_share and c.detectable > 1 else c.detectable
             rows.append((c.id, c.n, c.new, c.old, f"{c.difference:+.3f}", interval, c.adjusted, least))
         return [("", head, rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        return {"kind": "difference", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
 
     def plot(self) -> Any:
         """Return each difference with its interval and the band that cannot be told from 0, as an Altair chart."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -22,7 +22,6 @@ from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
 from rubric.trust.inference import Codes, Contrast, compact, holm, paired, unpaired
 from rubric.trust.ratings import Ratings, items_of
-from rubric.view.plots import forest, row_of
 
 _ENOUGH = 10
 """Candidates in both from which they are compared with themselves."""
@@ -171,16 +170,7 @@ class Drift(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        named = {"changed": self.changed, "exit_code": self.exit_code}
-        return {"kind": "drift", "sentence": self.sentence, **named, **asdict(self)}
-
-    def plot(self) -> Any:
-        """Return each change with its interval as an Altair chart."""
-        rows = [
-            row_of(f"{c.criterion or 'the whole'}: {c.what}", c.now - c.before, c.interval, unseen_low=0, unseen_high=0)
-            for c in self.changes
-        ]
-        return forest(rows, "change since the baseline", self.sentence, zero=True)
+        return {**super().to_dict(), "changed": self.changed, "exit_code": self.exit_code}
 
 
 def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.05) -> Drift:

@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -28,7 +28,7 @@ from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
 from rubric.view.plots import forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
-_FEW, _NOTHING, _RISK = 30, 1e-15, 0.05
+_FEW, _NOTHING = 30, 1e-15
 _PSEUDO = 0.5
 """Pseudo-labels at each end of a scale of numbers; simulated in tests/simulations."""
 
@@ -116,10 +116,6 @@ class Estimate(Presented):
             rows.append(("labels on ungraded", self.ungraded, str(self.ungraded_labels)))
         return [("", (self.measure, "candidates", "estimate"), rows)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        return {"kind": "estimate", "sentence": self.sentence, **asdict(self), "remarks": self.remarks()}
-
     def plot(self) -> Any:
         """Return the estimate beside labels only and the judge only, as an Altair chart."""
         rows = [
@@ -196,9 +192,8 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
     notes = _notes(ratings, y, len(more), groups, both)
     ungraded = int((~graded).sum())
-    apart = _ungraded_labels(target[labelled & ~graded], y, low, span, notes)
-    name = ratings.criterion and (f"rate of {ratings.criterion}" if is_rate else f"mean of {ratings.criterion}")
-    measure = name or ("pass rate" if scale == VERDICT else "score" if scale == UNIT else "mean")
+    apart = _apart(target, ratings.weights, labelled & ~graded, low, span)
+    measure = _measure_of(ratings)
     made: dict[str, Any] = {"how": how, "labels": len(y), "grades": unlabelled, "ungraded": ungraded}
     if how == "rogan-gladen":
         if not is_rate:
@@ -213,9 +208,12 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         made |= extra
         if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
             value, interval = labels_only.value, labels_only.interval
-    if ungraded and value is not None and interval is not None and apart is not None and apart.interval is not None:
+    if how == "ppi" and value is not None and interval is not None and apart is not None and apart.interval is not None:
         value, interval = _stratified(Statistic("", value, interval), apart, ungraded / len(judge))
-        notes.append(f"{ungraded:,} ungraded candidates count by the labels on some of them")
+        basis = f"by their {int((labelled & ~graded).sum()):,} labels, of which {apart.value:.2f} is the mean"
+        notes.append(
+            f"the {ungraded:,} ungraded candidates count {basis}; of graded ones it is {labels_only.value:.2f}"
+        )
     elif ungraded and value is not None:
         share = ungraded / len(judge)
         made["bounds"] = ((1 - share) * value + share * low, (1 - share) * value + share * high)
@@ -226,6 +224,12 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     return Estimate(
         measure, value, interval, labels_only, judge_only, ungraded_labels=apart, notes=tuple(notes), **made
     )
+
+
+def _measure_of(ratings: Ratings) -> str:
+    if ratings.criterion:
+        return f"{'rate' if ratings.scale.kind == 'verdict' else 'mean'} of {ratings.criterion}"
+    return "pass rate" if ratings.scale == VERDICT else "score" if ratings.scale == UNIT else "mean"
 
 
 def _ends(low: float | None, high: float | None, y: Floats, f: Floats) -> Interval:
@@ -257,17 +261,14 @@ def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: N
     return notes
 
 
-def _ungraded_labels(values: Floats, y: Floats, low: float, span: float, notes: list[str]) -> Statistic | None:
-    """Return what people say of ungraded candidates, and note whether they differ from the graded ones."""
-    if not len(values):
+def _apart(target: Floats, weights: Floats, where: NDArray[np.bool_], low: float, span: float) -> Statistic | None:
+    """Return what people say of ungraded candidates, those *where* a label is; None without any."""
+    if not where.any():
         return None
-    interval = _stretched(unit_interval((values - low) / span, None), low, span)
-    if len(values) > 1 and np.ptp(np.concatenate([values, y])) > 0:
-        p = stats.permutation_test((values, y), lambda a, b: a.mean() - b.mean(), n_resamples=999, rng=0).pvalue
-        differ = "so failures are not random" if p < _RISK else "no difference is shown"
-        said = f"people say {values.mean():.2f} of {len(values)} ungraded candidates"
-        notes.append(f"{said}, and {y.mean():.2f} of the labelled graded ones: {differ}")
-    return Statistic("labels on ungraded", float(values.mean()), interval)
+    values, w = (target[where] - low) / span, weights[where]
+    ends = _weighted(values, None, w) if np.ptp(w) > 0 else unit_interval(values, None)
+    mean = low + span * float(np.average(values, weights=w))
+    return Statistic("labels on ungraded", mean, _stretched(ends, low, span))
 
 
 def _stratified(graded: Statistic, ungraded: Statistic, share: float) -> tuple[float, Interval]:

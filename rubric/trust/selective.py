@@ -12,7 +12,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
@@ -22,7 +22,6 @@ from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import matched
-from rubric.view.plots import altair
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
@@ -126,22 +125,6 @@ class Trusted(Presented):
             self.wrong,
         )
         return [("", head, [row])]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON-able data."""
-        return {"kind": "trusted", "sentence": self.sentence, **asdict(self)}
-
-    def plot(self) -> Any:
-        """Return the kept and the wrong verdicts as an Altair chart."""
-        alt = altair()
-        counts = {
-            "kept, right": self.kept_labels - self.wrong,
-            "kept, wrong": self.wrong,
-            "not kept": self.labels - self.kept_labels,
-        }
-        rows = [{"verdicts": name, "labels": count} for name, count in counts.items()]
-        bars = alt.Chart(alt.Data(values=rows), title=self.sentence).mark_bar()
-        return bars.encode(x="labels:Q", y=alt.Y("verdicts:N", sort=None))
 
 
 def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:

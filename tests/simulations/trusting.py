@@ -87,7 +87,7 @@ def rated(chance: Chance, n: int, exact: float | None) -> tuple[Floats, Floats]:
         return np.asarray(one, dtype=float), np.asarray(two, dtype=float)
     people = chance.choice(5, n, p=[0.1, 0.15, 0.2, 0.25, 0.3]) + 1.0
     off = np.where(chance.random(n) < exact, 0, chance.choice([-2, -1, 1], n, p=[0.2, 0.6, 0.2]))
-    return people, np.clip(people + off, 1.0, 5.0).astype(float)
+    return np.asarray(people, dtype=float), np.asarray(np.clip(people + off, 1.0, 5.0), dtype=float)
 
 
 def numbers(runs: int) -> Table:
