@@ -266,7 +266,8 @@ def unread_in(messages: Iterable[Any]) -> tuple[str, ...]:
 def _parts_of(message: Any) -> Iterator[str]:
     """Yield what kinds of parts *message* has besides text and calls of tools; of one kind perhaps several times."""
     for holder in () if isinstance(message, Message) else (message, at(message, "additional_kwargs")):
-        yield from (name for key, name in _CALLED.items() if at(holder, key))
+        keys: Iterable[str] = () if holder is None else holder if isinstance(holder, Mapping) else _CALLED
+        yield from (_CALLED[key] for key in keys if key in _CALLED and at(holder, key))
     content = at(message, "content")
     for part in content if isinstance(content, list | tuple) else ():
         kind = at(part, "type")
