@@ -341,12 +341,14 @@ def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Stati
         among.append((people[rows, one], people[rows, other], rows))
         with_each += [(judge[rows], people[rows, person], rows) for person in (one, other)]
     ceiling = _averaged(among, ratings)
+    rated = ~np.isnan(people).all(axis=1)
+    people, groups = people[rated], ratings.groups[rated] if ratings.grouped else None
     plain = {f"alpha, {level}": co.alpha(people, level) for level in LEVELS}
     if scale.kind != "number":
         plain = {"alpha": co.alpha(people), "AC1": co.many(people, "gwet")}
         plain |= {"fleiss": co.many(people, "fleiss")} if people.shape[1] > 2 else {}  # of two, see kappa
     plain |= co.intraclass(people) if scale.kind == "number" else {}
-    ceiling += [coefficient(name, found, groups_of(ratings)) for name, found in plain.items()]
+    ceiling += [coefficient(name, found, groups) for name, found in plain.items()]
     return (_averaged(with_each, ratings) if judged else []), ceiling
 
 
@@ -370,11 +372,6 @@ def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -
         )
         found.append(coefficient(name, moved, compact(ratings.groups[at] if ratings.grouped else at)))
     return [*found, *(_errors(a, b, scale, groups)[:2] if scale.kind == "number" else [])]
-
-
-def groups_of(ratings: Ratings) -> Codes | None:
-    """Return the groups of the candidates, where there are any."""
-    return ratings.groups if ratings.grouped else None
 
 
 def _few(n: int, what: str) -> list[str]:

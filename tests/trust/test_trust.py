@@ -223,6 +223,16 @@ def test_people_agree_with_each_other_without_a_judge() -> None:
         agreement(Labels({"a": True}))
 
 
+def test_several_raters_label_some_of_the_candidates_of_groups() -> None:
+    """The ceiling is by group over the labelled candidates alone: those that nobody labelled are in no figure."""
+    several = {key: {"good": [PEOPLE[key]["good"], PEOPLE[key]["good"], key % 9 > 0]} for key in range(60)}
+    grouped = grades(BOTH, JUDGE, {key: key // 5 for key in JUDGE})
+    found = agreement(grouped, Labels(several))["good"]
+    alone = agreement(grades(BOTH, {k: JUDGE[k] for k in range(60)}, {k: k // 5 for k in range(60)}), Labels(several))
+    assert found.ceiling == alone["good"].ceiling
+    assert {one.name for one in found.ceiling} >= {"alpha", "AC1", "fleiss"}
+
+
 def test_labels_come_from_wide_tables(tmp_path: Path) -> None:
     """A column a rater; empty cells are none, and a column that is not there is an error with the near name."""
     frame = pd.DataFrame([{"id": "a", "ann": "yes", "bob": "no"}, {"id": "b", "ann": "no", "bob": None}])
