@@ -296,7 +296,8 @@ class Comparison(Presented, Listed[Change]):
             lines.append(f"{counted(left_out, 'case')} left out: no verdict in one of the runs.")
         if rated is None:
             return [*lines, "Fewer than two cases have a verdict in both runs, so nothing can be compared."]
-        return [*lines, f"A drop of {rated.detectable:.2f} is found by 80 % of such comparisons."]
+        least = f"A drop of {rated.detectable:.2f} is" if rated.detectable <= 1 else "No drop is so large that it is"
+        return [*lines, f"{least} found by 80 % of such comparisons."]
 
     def tables(self) -> list[Table]:
         """The cases that changed."""

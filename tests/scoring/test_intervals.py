@@ -221,6 +221,7 @@ def test_a_comparison_states_its_power_and_what_it_leaves_out() -> None:
     assert "1 case left out" in text
     assert "A drop of 0.16 is found by 80 % of such comparisons." in text
     assert text.splitlines()[-1] in found._repr_markdown_()
+    assert "No drop is so large" in str(report([True, False]).compare(report([False, True])))
     assert found.to_dict()["drops"][0]["is_shown"] is False
 
 
