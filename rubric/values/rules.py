@@ -15,20 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
 
 from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
-from rubric.internals.frozen_map import FrozenMap, freeze
+from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import guided_class
+from rubric.internals.text import as_json
 from rubric.values.answers import Check
 from rubric.values.matching import check_pattern, matches, matches_name, pattern
-from rubric.values.numbered import shown_result
 from rubric.values.runs import Event, Message, Run, State, ToolCall
-from rubric.values.verdicts import Verdict, both, judge
+
+if TYPE_CHECKING:
+    from rubric.values.verdicts import Verdict
 
 _pattern = fields.optional(pattern)
 _agent = fields.optional(fields.string)
@@ -144,8 +146,8 @@ class CallMatcher(Matcher):
             (self.agent is None or _is_named(self.agent, event.agent or agent))
             and self.failed in (None, event.error != "")
             and all(name in given and given[name] == value for name, value in self.arguments.items())
-            and all(name in given and matches(one, shown_result(given[name])) for name, one in self.matches.items())
-            and (self.result is None or (event.result is not None and matches(self.result, shown_result(event.result))))
+            and all(name in given and matches(one, _text(given[name])) for name, one in self.matches.items())
+            and (self.result is None or (event.result is not None and matches(self.result, _text(event.result))))
         )
 
 
@@ -203,7 +205,7 @@ class StateMatcher(Matcher):
         if type(event) is not State or not self.is_kin(event, agent):
             return False
         found = event.values[self.name]
-        return self.value in (..., found) and (self.matches is None or matches(self.matches, shown_result(found)))
+        return self.value in (..., found) and (self.matches is None or matches(self.matches, _text(found)))
 
     def at_end(self) -> RunRule:
         """Return the rule that the last known value is as said."""
@@ -216,6 +218,10 @@ class StateMatcher(Matcher):
     def unchanged(self) -> RunRule:
         """Return the rule that the value stays as it was."""
         return RunRule("unchanged", self)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else as_json(thaw(value))
 
 
 call, said, state = CallMatcher, MessageMatcher, StateMatcher
@@ -312,6 +318,8 @@ class RunRule(Check, Shown):
 
     def judge(self, run: Run, since: int = 0) -> Verdict:
         """Return what the rule says of *run*, or of its last turn: of what comes after so many events as *since*."""
+        from rubric.values.verdicts import judge  # noqa: PLC0415 - building a rubric needs none
+
         return judge(self, run, since)
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
@@ -355,6 +363,8 @@ class RunRules(Check, Shown):
 
     def judge(self, run: Run, since: int = 0) -> Verdict:
         """Return what the rules say of *run*, as each alone: it breaks them if it breaks one."""
+        from rubric.values.verdicts import both  # noqa: PLC0415 - as above
+
         return both([rule.judge(run, since) for rule in self.rules])
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
