@@ -180,8 +180,7 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together. A judge
     with `prime=False` saves the round instead.
 
-    After a prompt was too long for its model, those that share its prefix and are as long are not sent; the shortest
-    of the others goes alone, so that at most two requests overflow.
+    The shortest goes ahead: if it is too long for its model, so are the others, and none of them is sent.
     """
     sent: set[Any] = set()
     beyond: dict[Any, tuple[int, Failure]] = {}
@@ -193,17 +192,12 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
             _note_overflow(batch, got, beyond)
             return got
         outcomes: dict[int, Reply | Failure] = {}
-        tried = set[Any]()
-        while len(outcomes) < len(batch):
-            if beyond:
-                outcomes |= _unsent(batch, beyond, outcomes)
-            left = [index for index in range(len(batch)) if index not in outcomes]
-            now = first or _shortest_of_each(batch, left, beyond, tried) or left
-            first = []
+        for some in (first, range(len(batch))):
+            outcomes |= _unsent(batch, beyond, outcomes)
+            now = [index for index in some if index not in outcomes]
             if now:
-                some = tuple([batch[index] for index in now])
-                got = yield some
-                _note_overflow(some, got, beyond)
+                got = yield (asks := tuple([batch[index] for index in now]))
+                _note_overflow(asks, got, beyond)
                 outcomes |= dict(zip(now, got, strict=True))
         return tuple([outcomes[index] for index in range(len(batch))])
 
@@ -231,19 +225,6 @@ def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iter
     return found
 
 
-def _shortest_of_each(
-    batch: Batch, left: Sequence[int], beyond: dict[Any, tuple[int, Failure]], tried: set[Any]
-) -> list[int]:
-    """Return, for each prefix of *beyond* that was not *tried* yet, the place of the shortest ask that is *left*."""
-    found: dict[Any, int] = {}
-    for index in sorted(left, key=lambda index: len(batch[index].messages[-1].text)) if beyond else ():
-        place = id(batch[index].judge), _prefix(batch[index])
-        if place in beyond and place not in tried:
-            found.setdefault(place, index)
-    tried.update(found)
-    return [*found.values()]
-
-
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
     if len(batch) == 1:
@@ -265,7 +246,8 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
         if prefix is not None and prefix not in sent:
             places.setdefault(prefix, []).append(index)
     sent.update(places)
-    return [found[0] for found in places.values() if len(found) > _FEW]
+    several = [found for found in places.values() if len(found) > _FEW]
+    return [min(found, key=lambda index: len(batch[index].messages[-1].text)) for found in several]
 
 
 def _prefix(ask: Ask) -> tuple[object, ...] | None:

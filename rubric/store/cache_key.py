@@ -128,21 +128,9 @@ reply that is whole is the same under any limit: a stored one serves all of them
 """
 
 _HANDLING = frozenset(
-    {
-        "model",
-        "identity",
-        "params",
-        "timeout",
-        "retries",
-        "repairs",
-        "speculate",
-        "prime",
-        "threads",
-        "context",
-        "segment_tokens",
-    }
+    {"model", "identity", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads", "context"}
 ) | frozenset(
-    {"embedder", "per_call", "prompt", "sealed", "reasoning", "reader"}  # in the ask or its messages
+    {"embedder", "per_call", "prompt", "sealed", "reasoning", "reader", "segment_tokens"}  # in the ask or its messages
 )
 """Fields of a judge that are in its asks already, or that do not reach the vendor."""
 

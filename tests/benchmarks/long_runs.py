@@ -162,8 +162,8 @@ def main(places: int, steps: int) -> None:
             quotes = [quote.where for finding in result.findings for quote in getattr(finding, "evidence", ())]
             cited += result.passed is True and f"step {planted}" in quotes
         lied, _ = graded(run_of(steps, 0), rubric, judge, lies=True)
-        uncited = sum(getattr(finding, "score", 0) for finding in lied.findings)
-        print(f"{name}: {cited} of {places} found and cited; uncited yes: {uncited:g}", flush=True)
+        uncited = int(lied.score != 0)
+        print(f"{name}: {cited} of {places} found and cited; uncited yes: {uncited}", flush=True)
         assert (cited, uncited) == (places, 0)
 
 
