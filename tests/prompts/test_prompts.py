@@ -121,8 +121,8 @@ def test_the_candidate_slot_is_fenced_and_the_criterion_comes_with_advice_or_bar
     ((_, text),) = texts_of("{{candidate}}\n##\n{{ criterion }}\n##\n{{ rubric }}\n##\n{{  reply  }}")
     material, criterion, rubric, reply = text.split("\n##\n")
     assert material.startswith("The mark is ")
-    given, run, output = re.findall(r"mark is(?: now)? (\w{16})\.\n", material)
-    assert [material.count(mark) for mark in (given, run, output)] == [8, 8, 3]
+    given, asked, run, output = re.findall(r"mark is(?: now)? (\w{16})\.\n", material)
+    assert [material.count(mark) for mark in (given, asked, run, output)] == [6, 4, 6, 3]
     assert rubric == "Returns are possible for 30 days."
     assert criterion.startswith(f"Criterion:\n{rubric}\nThis is a fact.")
     assert reply.startswith("Answer with one JSON object")
