@@ -210,7 +210,8 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         or not isinstance(text, str)
     ):
         return None
-    may_echo = not ask.nonce and ("{" in ask.candidate or "{" in ask.run or ask.turns)
+    task = ask.about.input if ask.about is not None else ""
+    may_echo = not ask.nonce and ("{" in ask.candidate or "{" in ask.run or "{" in task or ask.turns)
     if len(text) > LONGEST_REPLY or may_echo:
         return None
     criterion = ask.criteria[0]
@@ -236,6 +237,7 @@ def _objects(ask: Ask, said: str, text: str, wanted: Sequence[str]) -> list[Mapp
         if value.keys().isdisjoint(wanted):
             return False
         read = [json.loads(turn).get("content") or "" for turn in ask.turns]  # what the judge had its tools show
+        read += [ask.about.input] if ask.about is not None else []
         return not any("{" in graded and occurs_in(raw, graded) for graded in (ask.candidate, ask.run, *read))
 
     if ask.nonce:
