@@ -17,7 +17,7 @@ from rubric.engine.grade import evaluate
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats.rubrics import dumps
 from rubric.grading.code_checks import decide, meets, settle
-from rubric.values.candidates import Candidate, ToolCall
+from rubric.values.candidates import Candidate
 from rubric.values.checks import (
     Calls,
     Check,
@@ -40,6 +40,7 @@ from rubric.values.criteria import Criterion, When
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.matching import misfit
 from rubric.values.rubrics import Rubric
+from rubric.values.runs import ToolCall
 
 RUN = Candidate(
     "Done.",

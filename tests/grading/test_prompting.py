@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from rubric import grade
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.values.answers import Answer, Choice, Choices, Levels, Unit, YesNo
-from rubric.values.candidates import Candidate, Message
+from rubric.values.candidates import Candidate
 from rubric.values.criteria import POLARITIES, Anchor, Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask
 from rubric.values.rubrics import Rubric
+from rubric.values.runs import Message
 from rubric.values.trees import DecisionTree
 from tests.asks import SEALED, UNSEALED, answer, ask_about, ask_for
 

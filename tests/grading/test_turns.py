@@ -155,7 +155,7 @@ def test_the_turn_is_kept_in_files() -> None:
     rubric = Rubric("r", criteria=[Criterion("A?", on="worst turn"), Criterion("B?", on=2)])
     assert loads(dumps(rubric)) == rubric
     with pytest.raises(DefinitionError, match="unknown value 'every turn'"):
-        Criterion("A?", on="every turn")  # type: ignore[arg-type]
+        Criterion("A?", on="every turn")
 
 
 # -- live targets ------------------------------------------------------------------------------------------

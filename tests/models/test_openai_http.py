@@ -18,6 +18,7 @@ from rubric.models.openai_http import OpenAIHTTPModel, endpoint_of
 from rubric.models.registry import model_of
 from rubric.values.judges import Judge
 from rubric.values.requests import RETRIED, Ask, Failure, FailureKind, Outgoing, Reply, Usage
+from rubric.values.runs import Media
 from tests.models.test_litellm import FAILURES, FINISHES, timeout_of
 from tests.sendables import KEY, NONCE, RECENT, VERDICT, is_closed_when_cancelled, openai_ask, run, schema_of
 from tests.servers import Endpoint, Server
@@ -205,7 +206,7 @@ def test_a_large_prompt_is_sent_whole(server: Server) -> None:
     """A prompt of several megabytes arrives, without a warning."""
     endpoint = server.at("ok")
     image = "data:image/png;base64," + "A" * 3_000_000
-    assert isinstance(run(evolve(direct(endpoint), images=(image,))), Reply)
+    assert isinstance(run(evolve(direct(endpoint), media=(("", Media("image", image)),))), Reply)
     assert endpoint.requests[0].body["messages"][-1]["content"][0]["image_url"]["url"] == image
 
 

@@ -17,7 +17,8 @@ from rubric.trust.cutoffs import _Sample
 from rubric.trust.inference import Floats
 from rubric.trust.rates import balanced, rates_of
 from rubric.trust.slices import _slice
-from tests.simulations.__main__ import Chance, head, ratings, row, verdicts
+from tests.simulations.__main__ import Chance, head, row, verdicts
+from tests.simulations.trusting import ratings
 
 TPR, TNR = 0.9, 0.8
 FIGURES = ("TPR", "TNR", "precision", "F1", "balanced accuracy")

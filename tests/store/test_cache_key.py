@@ -62,7 +62,7 @@ OTHERS: dict[str, Callable[[], str]] = {
     "vote": lambda: key(vote=1),
     "repair": lambda: key(repair=1),
     "choices": lambda: key(n=3),
-    "images": lambda: key(candidate=Candidate("Good morning!", images=["https://example.org/a.png"])),
+    "media": lambda: key(candidate=Candidate("Good morning!", images=["https://example.org/a.png"])),
 }
 
 
@@ -83,7 +83,7 @@ def test_every_field_of_an_ask_is_in_the_key_or_known_to_make_no_difference() ->
     names = {f.name for f in attrs.fields(Ask)} | {f.name for f in attrs.fields(Judge)}
     skipped = cache_key._IN_REQUEST | cache_key._READING | cache_key._HANDLING
     assert skipped <= names
-    assert names - skipped >= {"images", "n", "repair", "schema", "seed", "temperature", "via", "vote"}
+    assert names - skipped >= {"media", "n", "repair", "schema", "seed", "temperature", "via", "vote"}
 
 
 @given(st.sampled_from(["api_key", "aws_session_token", "client_secret", "azure_ad_token", "vertex_credentials"]))

@@ -26,7 +26,7 @@ from rubric.suites.targets.agents import AgentTarget
 from rubric.suites.targets.base import DeferError, Response
 from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer
 from rubric.testing.scripted_model import ScriptedModel
-from rubric.values.candidates import Message, ToolCall
+from rubric.values.runs import Message, ToolCall
 from tests.places import ROOT
 from tests.tool_server import ToolServer, wants
 

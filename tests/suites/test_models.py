@@ -16,9 +16,10 @@ from rubric.models.chat_turns import ChatModel, ToolRequest
 from rubric.suites.cases import Case
 from rubric.suites.targets.base import DeferError, Response, Target
 from rubric.suites.targets.models import ModelTarget, opening
-from rubric.values.candidates import Message, RunMetrics
+from rubric.values.candidates import RunMetrics
 from rubric.values.judges import Judge
 from rubric.values.requests import FailureKind
+from rubric.values.runs import Message
 from tests.servers import Server
 from tests.tool_server import ToolServer, wants
 
