@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import accumulate
 from math import ceil, lcm
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from attrs import define
 
@@ -149,14 +149,19 @@ class Reach:
             if self._insufficient not in ([], [index]):
                 return False
             return (self._suffices(best) or not counts) and (worst.gated or (counts and not self._suffices(worst)))
-        if not self._combination.is_sum:
-            # The score is one of the values, so what is best for the others lets this one decide, if anything does.
-            low, high = self._moves[index]
-            return any(
-                self.rules.meets(self._score([*others[index], high]))
-                and (worst.gated or not self.rules.meets(self._score([*others[index], low])))
-                for others in (self._staying, self._at_best)
-            )
+        match self._combination.kind:
+            case "min":
+                # The score is one of the values, so what is best for the others lets this one decide, if anything does.
+                low, high = self._moves[index]
+                return any(
+                    self.rules.meets(self._score([*others[index], high]))
+                    and (worst.gated or not self.rules.meets(self._score([*others[index], low])))
+                    for others in (self._staying, self._at_best)
+                )
+            case "weighted_average" | "points":
+                pass
+            case never:
+                assert_never(never)
         slack = Fraction(TOLERANCE) * self._combination.whole
         low_sum, high_sum = (self._value_above(part) for part in (worst, best))
         least = self._above_threshold.above(index, -slack - high_sum)

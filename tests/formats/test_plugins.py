@@ -230,7 +230,7 @@ KIND = '''"""The type `distinct-share`: the share of the words that are distinct
 
 from attrs import frozen
 
-from rubric.formats.kinds import Key, Kind, number
+from rubric.formats.kinds import TEXT, Key, Kind, number
 from rubric.values.checks import Decided
 
 
@@ -239,18 +239,20 @@ class DistinctShare:
     """The share of the words that are distinct; it passes from a threshold on."""
 
     threshold: float = 0.5
+    apart: str = " "
 
     @property
     def __name__(self):
         return "distinct-share"
 
     def __call__(self, candidate):
-        words = candidate.output.split()
+        words = candidate.output.split(self.apart)
         share = len({*words}) / len(words)
         return Decided(share, reason=f"{share:g} of the words", passed=share >= self.threshold)
 
 
-FORMAT = Kind(DistinctShare, (Key("threshold", "threshold", number(0, 1), 0.5),))
+KEYS = (Key("threshold", "threshold", number(0, 1), 0.5), Key("apart", "apart", TEXT, " "))
+FORMAT = Kind(DistinctShare, KEYS)
 '''
 
 
@@ -270,10 +272,10 @@ def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
 def test_a_package_adds_an_assertion_type(form: str) -> None:
     """It is read, graded, written, refused with its place, and in the schema, like the types of the library."""
-    assertion = {"type": "distinct-share", "threshold": 0.9}
+    assertion = {"type": "distinct-share", "threshold": 0.9, "apart": "1"}
     suite = loads_suite(json.dumps({"prompts": ["Q"], "tests": [{"assert": [assertion]}]}), "promptfoo")
     (case,) = suite
-    assert [rubric.grade(text, case.rubric, "offline").passed for text in ("a b a", "a b c")] == [False, True]
+    assert [rubric.grade(text, case.rubric, "offline").passed for text in ("a1b1a", "a1b1c")] == [False, True]
     assert rubric.loads(rubric.dumps(case.rubric)) == case.rubric
     (again,) = loads_suite(str(convert(suite, form)), form)
     assert again.rubric.criteria[0].answer == case.rubric.criteria[0].answer

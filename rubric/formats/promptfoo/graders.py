@@ -107,8 +107,10 @@ def _lacking(bare: str, row: Kind, value: Any) -> str:
 
 def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
     """Return the value of a *key* of the assertion at the cursor; None where an error was noted."""
-    if key != "value":
+    if key == "threshold":
         return at[key].number(written=True)
+    if key != "value":
+        return at[key].value
     if bare in _TEXTS:
         values = _values(at, context, several=bare in SEVERAL, empty=bare in THRESHOLDS)
         return values if values is None or bare in SEVERAL else values[0]
