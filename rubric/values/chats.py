@@ -9,13 +9,14 @@ objects with the same attributes.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.internals.frozen_map import thaw
+from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
@@ -64,7 +65,8 @@ def candidate_of_chat(
         said = [n for n, each in enumerate(events) if isinstance(each, Message)][-1:]
         text = "".join(each.content for n in said if isinstance(each := events[n], Message))
         return Candidate(text, messages=events[: said[0]] if said else (), **fields)
-    words = "" if why else _text_in(at(_bare(messages[-1]), "content"))
+    answers_in = (each.content for each in reversed(events) if isinstance(each, Message) and each.role == "assistant")
+    words = "" if why else next(answers_in, "")
     output = words if output is None else output
     if output and output.strip() != words.strip():
         events = (*events, Message("assistant", output))
@@ -83,7 +85,7 @@ def why_unanswered(messages: Sequence[Any]) -> str:
         return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
     if _text_in(at(last, "content")).strip():
         return ""
-    held = ", ".join(_parts_of(last)) or ("a call of a tool" if _calls_in(last) else "nothing")
+    held = ", ".join(_parts_of(last)) or ("a call of a tool" if _has_calls(last) else "nothing")
     return (
         f"is not there: the last answer of the chat has no text, but {held}; "
         'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
@@ -149,28 +151,67 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
     message of the role `refusal`. What the model thought is kept with what it said. Events may stand among *messages*.
     """
     events: list[Event] = []
-    calls: dict[str, int] = {}
+    calls: dict[str, list[int]] = {}
     for each in map(_bare, messages):
-        events += [each] if isinstance(each, Event) else _said_in(each, events, calls)
-        for call in () if isinstance(each, Event) else _calls_in(each):
-            calls[str(at(call, "id") or f"call {len(events)}")] = len(events)
-            events.append(_tool_call(call))
+        if isinstance(each, Event):
+            events.append(each)
+            continue
+        own = set[str]()  # ids are used again in later messages, and by some servers within one
+        for part in _in_order(each):
+            if not isinstance(part, ToolCall):
+                events += _said_in(each, part, events, calls)
+                continue
+            key = str(part.metadata.get("id") or part.name)
+            calls[key] = [*(calls[key] if key in own else ()), len(events)]
+            own.add(key)
+            events.append(evolve(part, metadata=FrozenMap()))
     return tuple(events)
 
 
-def _said_in(message: Any, events: list[Event], calls: Mapping[str, int]) -> list[Event]:
-    """Return what *message* says; results of tools that it has go to the *calls* among *events*."""
-    content, role = at(message, "content"), _role(message)
+def _in_order(message: Any) -> Iterator[list[Any] | ToolCall]:
+    """Yield the parts of *message* up to each call, and the call: what it said after a call stands after it."""
+    said, outer = list[Any](), _outer_calls(message)
+    content = at(message, "content")
     parts = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
-    for block in parts:
-        if at(block, "type") == "tool_result":
-            _keep_result(events, calls, at(block, "tool_use_id"), block)
-    if role == "tool" and _keep_result(events, calls, at(message, "tool_call_id"), message):
-        return []
+    first = next((n for n, part in enumerate(parts) if _is_call(part)), len(parts))
     for holder in (message, at(message, "additional_kwargs")):
         for key in _KEYS:
             held = at(holder, key)
-            parts += [{"type": key, key: one} for one in (held if isinstance(held, list | tuple) else [held]) if one]
+            parts[first:first] = [
+                {"type": key, key: one} for one in (held if isinstance(held, list | tuple) else [held]) if one
+            ]
+    for part in parts:
+        if not _is_call(part):
+            said.append(part)
+            continue
+        yield said
+        same = next((one for one in outer if at(one, "id") == at(part, "id") is not None), part)
+        outer = [one for one in outer if one is not same]  # LangChain has the calls of Anthropic twice
+        yield _with_id(same)
+        said = []
+    yield said
+    yield from map(_with_id, outer)
+
+
+def _with_id(call: Any) -> ToolCall:
+    return evolve(_tool_call(call), metadata=FrozenMap({"id": str(at(call, "id") or "")}))
+
+
+def _is_call(part: Any) -> bool:
+    kind = str(at(part, "type"))
+    return kind == "tool_call" or kind.endswith("tool_use")
+
+
+def _said_in(message: Any, parts: list[Any], events: list[Event], calls: Mapping[str, list[int]]) -> list[Event]:
+    """Return what *message* says in these *parts*; results of tools in it go to the *calls* among *events*."""
+    role, orphans = _role(message), list[Event]()
+    for block in parts:
+        if _is_result(block) and not _keep_result(events, calls, at(block, "tool_use_id"), block):
+            words, shown = _returned(block)
+            orphans += [Message("tool", words, media=shown)] if words or shown else []
+    key = next((key for name in ("tool_call_id", "tool_name", "name") if (key := at(message, name))), "")
+    if role == "tool" and _keep_result(events, calls, key, message):
+        return orphans
     text = _text_in(parts)
     media = [one for part in parts for one in _media_of(part)]
     thoughts = [str(said) for p in parts if (said := at(p, str(at(p, "type")))) and at(p, "type") in _PARTS["thoughts"]]
@@ -178,28 +219,46 @@ def _said_in(message: Any, events: list[Event], calls: Mapping[str, int]) -> lis
         Message("refusal", str(said)) for p in parts if at(p, "type") == "refusal" and (said := at(p, "refusal"))
     ]
     if not (text or media or thoughts):
-        return [*refusals]
+        return [*orphans, *refusals]
     name, reference = at(message, "name"), at(message, "reference")
     own: dict[str, Any] = {"name": name} if isinstance(name, str) and role != "tool" else {}
     own |= {"reference": reference} if isinstance(reference, str) and role == "assistant" else {}
     own |= {"time": time} if isinstance(time := at(message, "time"), str) else {}
-    return [Message(role or "user", text, media=tuple(media), reasoning="\n".join(thoughts), **own), *refusals]
+    message = Message(role or "user", text, media=tuple(media), reasoning="\n".join(thoughts), **own)
+    return [*orphans, message, *refusals]
 
 
 _KEYS = ("audio", "images", "attachments", "refusal", "reasoning", "reasoning_content")
 """The keys of messages whose values are parts as well."""
 
 
-def _keep_result(events: list[Event], calls: Mapping[str, int], key: Any, result: Any) -> bool:
+def _is_result(part: Any) -> bool:
+    return str(at(part, "type")).endswith("tool_result")
+
+
+def _returned(result: Any) -> tuple[str, tuple[Media, ...]]:
+    """Return the text and the media of *result*, a message or a block; what a server's tool returned is JSON."""
+    content = at(result, "content")
+    parts = content if isinstance(content, list | tuple) else ()
+    media = tuple(one for part in parts for one in _media_of(part))
+    text = _text_in(content)
+    if not text and parts and at(result, "type") != "tool_result" and _is_result(result):
+        text = text_of(
+            [{k: v for k, v in p.items() if k != "encrypted_content"} for p in parts if isinstance(p, Mapping)]
+        )
+    return text, media
+
+
+def _keep_result(events: list[Event], calls: Mapping[str, list[int]], key: Any, result: Any) -> bool:
     """Keep *result*, a message or a block, with its call; False if there is no such call."""
-    place = calls.get(str(key or ""))
+    places = calls.get(str(key or ""), ())
+    still_open = (n for n in places if isinstance(one := events[n], ToolCall) and one.result is None and not one.error)
+    place = next(still_open, places[-1] if places else None)
     if place is None or not isinstance(call := events[place], ToolCall):
         return False
-    content = at(result, "content")
-    text = _text_in(content)
-    parts = content if isinstance(content, list | tuple) else ()
-    media = [one for part in parts for one in _media_of(part)]
+    text, media = _returned(result)
     has_failed = bool(at(result, "is_error") or at(result, "error")) or at(result, "status") == "error"
+    has_failed = has_failed or bool(at(at(result, "content"), "error_code"))
     why = at(result, "error")
     error = (text or str(at(why, "message") or why or "it failed")) if has_failed else ""
     known: dict[str, Any] = {"time": str, "duration": int | float}
@@ -221,6 +280,10 @@ def _media_of(part: Any) -> list[Media]:
     )
     mime = next((one[key] for key in ("media_type", "mime_type") if key in one), _MIMES[found] + one.get("format", ""))
     data = next((one[key] for key in ("data", "base64", "file_data") if key in one), "")
+    source = at(part, "source")
+    if at(source, "type") in ("text", "content"):  # a document of Anthropic's that is a text, or blocks with texts
+        words = data or _text_in(at(source, "content"))
+        mime, data = "text/plain", b64encode(words.encode("utf-8", "replace")).decode()
     url = f"data:{mime};base64,{data}" if data and not data.startswith("data:") else data
     address = url or next((one[key] for key in ("url", "file_url", "file_id", "id") if key in one), "unknown")
     return [Media(found, address, name=next((one[key] for key in ("filename", "title", "name") if key in one), ""))]
@@ -234,14 +297,19 @@ _MEDIA: dict[str, MediaKind] = {"pictures": "image", "audio": "audio", "document
 _MIMES = {"image": "image/", "audio": "audio/", "video": "video/", "document": "application/pdf"}
 
 
-def _calls_in(message: Any) -> list[Any]:
-    legacy, content = at(message, "function_call"), at(message, "content")
+def _outer_calls(message: Any) -> list[Any]:
+    """Return the calls that *message* has beside its content."""
+    legacy = at(message, "function_call")
     return [
         *(at(message, "tool_calls") or ()),
         *(at(message, "invalid_tool_calls") or ()),
-        *(part for part in (content if isinstance(content, list | tuple) else ()) if at(part, "type") == "tool_use"),
         *([{"function": legacy}] if isinstance(legacy, Mapping) else ()),
     ]
+
+
+def _has_calls(message: Any) -> bool:
+    content = at(message, "content")
+    return bool(_outer_calls(message)) or any(map(_is_call, content if isinstance(content, list | tuple) else ()))
 
 
 _PARTS = {
@@ -268,12 +336,18 @@ def _parts_of(message: Any) -> Iterator[str]:
     for holder in () if isinstance(message, Message) else (message, at(message, "additional_kwargs")):
         keys: Iterable[str] = () if holder is None else holder if isinstance(holder, Mapping) else _CALLED
         yield from (_CALLED[key] for key in keys if key in _CALLED and at(holder, key))
+        if at(at(holder, "audio"), "transcript"):
+            yield "the transcript of audio"
     content = at(message, "content")
     for part in content if isinstance(content, list | tuple) else ():
         kind = at(part, "type")
         if kind == "tool_result":
             yield from _parts_of(part)
-        elif kind != "tool_use" and not isinstance(part, str) and not isinstance(at(part, "text"), str):
+        elif (
+            not (_is_call(part) or _is_result(part))
+            and not isinstance(part, str)
+            and not isinstance(at(part, "text"), str)
+        ):
             yield _CALLED.get(str(kind), f"parts of the type {shorten(repr(kind), 40)}")
 
 
@@ -311,10 +385,12 @@ def _text_in(content: Any) -> str:
 
 
 def _tool_call(call: Any) -> ToolCall:
-    function = at(call, "function")
+    function = at(call, "function") or at(call, "custom")
     named = function if isinstance(function, Mapping) or hasattr(function, "name") else call
     name = at(named, "name") or (function if isinstance(function, str) else "tool")
     given = at(named, "arguments") or at(call, "args") or at(call, "input") or {}
+    if isinstance(words := at(at(call, "custom"), "input"), str):  # the words of a custom tool of OpenAI's are no JSON
+        given = {"input": words}
     if isinstance(given, str):
         try:
             given = json.loads(given)

@@ -287,8 +287,13 @@ class RunRule(Check, Shown):
             if not isinstance(one, CallMatcher | None):
                 message = f"only calls have arguments, and {one} is none; take it out, or put the value into a pattern"
                 raise DefinitionError("same", message)
-        if self.same and not all(part.strip() for part in self.same.split("=", 1)):
+        names = self.same.split("=", 1)
+        is_named = all(name and name == name.strip() for name in names)
+        if self.same and not (is_named and (len(names) == 1 or "arguments" not in names)):
             raise refuse("same", self.same, "the name of an argument, 'a=b' for two names, or 'arguments' for all")
+        if len(names) > 1 and self.other is None:
+            message = f"'a=b' names an argument of two events, and {self.kind} has one; write the one name"
+            raise DefinitionError("same", message)
         is_bare = isinstance(self.event, StateMatcher) and self.event == StateMatcher(self.event.name)
         if isinstance(self.event, StateMatcher) and is_bare and self.kind in ("first", "last", "always"):
             name = self.event.name

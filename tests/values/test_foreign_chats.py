@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Criterion, DefinitionError, Message, Rubric, Ungraded, evaluate, grade_many
+from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, Ungraded, evaluate, grade_many
 from rubric.engine.logs import candidate_of_conversation, entries_of
 from rubric.engine.sources import as_candidate
 from rubric.integrations.langsmith import rubric_evaluator
@@ -16,7 +16,7 @@ from rubric.integrations.promptfoo import default_candidate as of_promptfoo
 from rubric.integrations.trl import default_candidate as of_trl
 from rubric.suites.outputs import _reply
 from rubric.values.candidates import Candidate
-from rubric.values.chats import candidate_of_chat
+from rubric.values.chats import candidate_of_chat, chat_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,12 +130,12 @@ def test_an_empty_output_beside_messages_keeps_the_question() -> None:
 
 
 def test_a_legacy_call_is_a_call() -> None:
-    """Its result stays in the conversation."""
+    """Its result, which has no id but the name of the function, is with it."""
     call = {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": '{"id": 7}'}}
     told = {"role": "function", "name": "find", "content": "paid"}
     made = candidate_of_chat([ASKED, call, told, {"role": "assistant", "content": "It is paid."}])
     assert [(one.name, dict(one.arguments)) for one in made.tool_calls] == [("find", {"id": 7})]
-    assert made.messages[-1].content == "paid"
+    assert made.tool_calls[0].result == "paid"
 
 
 def test_roles_of_other_tools_are_those_of_their_words() -> None:
@@ -239,3 +239,85 @@ def test_a_kind_is_named_once() -> None:
     assert len(as_candidate({"output": [*_answer(thought, thought), *_answer(thought)]}).remarks) == 1
     plain = [ASKED, {"role": "assistant", "content": None, "tool_calls": [CALL]}, *_answer()[1:]]
     assert as_candidate({"output": plain}).remarks == ()
+
+
+def _told(*messages: dict[str, Any]) -> list[Any]:
+    """Return what happened in a chat of *messages*, by what each event says or calls, with its result."""
+    events = chat_of([ASKED, *messages])[1:]
+    return [each.content if isinstance(each, Message) else (each.name, each.result) for each in events]  # type: ignore[union-attr]
+
+
+def test_words_after_a_call_stand_after_it() -> None:
+    """The blocks of a message of Anthropic's have one order, and so have the events."""
+    said = {"type": "text", "text": "I look."}
+    assert _told({"role": "assistant", "content": [USED, said]}) == [("find", None), "I look."]
+    thinking = {"role": "assistant", "content": [said, USED], "reasoning_content": "Hm."}
+    assert _told(thinking) == ["I look.", ("find", None)]
+
+
+def test_a_call_in_the_content_and_beside_it_is_one() -> None:
+    """LangChain keeps the calls of Anthropic twice, as blocks and as `tool_calls`; other calls of a message stay."""
+    beside = [{"name": "find", "args": {"a": 1}, "id": "1"}, {"name": "more", "args": {}, "id": "2"}]
+    message = {"type": "ai", "content": [USED, {"type": "text", "text": "."}], "tool_calls": beside}
+    found = {"type": "tool", "tool_call_id": "1", "content": "7"}
+    assert _told(message, found) == [("find", "7"), ".", ("more", None)]
+
+
+def test_tools_of_the_server_are_calls() -> None:
+    """What Anthropic's own tools did stands between the words before and after, and is not left out."""
+    block = {"type": "web_search_result", "url": "https://x.y", "encrypted_content": "x" * 99}
+    content = [
+        {"type": "text", "text": "I look."},
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": [block]},
+        {"type": "text", "text": "So it is."},
+    ]
+    made = candidate_of_chat([ASKED, {"role": "assistant", "content": content}])
+    assert (made.output, made.remarks) == ("So it is.", ())
+    assert made.tool_calls[0].result == '[{"type": "web_search_result", "url": "https://x.y"}]'
+
+
+@pytest.mark.parametrize("by", ["id", "name"])
+def test_calls_of_one_id_have_a_result_each(by: str) -> None:
+    """Some servers give all calls one id, and Ollama gives none: the results are those of the calls in their order."""
+    function = {"name": "find", "arguments": "{}"}
+    call = {"function": function} | ({"id": "call_0"} if by == "id" else {})
+    key = {"tool_call_id": "call_0"} if by == "id" else {"tool_name": "find"}
+    results = [{"role": "tool", "content": text, **key} for text in ("7", "8")]
+    once: list[Any] = [{"role": "assistant", "content": "", "tool_calls": [call, call]}, *results]
+    assert _told(*once, *once) == [("find", "7"), ("find", "8")] * 2
+
+
+def test_a_block_with_a_result_of_no_call_is_kept() -> None:
+    """What it says is a message of a tool, as the result of no call is in the chats of OpenAI."""
+    orphan = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "9", "content": "paid"}]}
+    assert [(each.role, each.content) for each in chat_of([orphan])] == [("tool", "paid")]  # type: ignore[union-attr]
+
+
+def test_a_custom_tool_of_openai_has_its_name_and_its_words() -> None:
+    """Its input is a text, and no JSON."""
+    call = {"id": "1", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
+    (made,) = chat_of([{"role": "assistant", "content": None, "tool_calls": [call]}])
+    assert made == ToolCall("sql", arguments={"input": "SELECT 1"})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "text", "media_type": "text/plain", "data": "paid"},
+        {"type": "content", "content": [{"type": "text", "text": "paid"}]},
+    ],
+)
+def test_a_document_that_is_a_text_has_it(source: Any) -> None:
+    """Its address is in base 64, as that of any other content is."""
+    (made,) = chat_of([{"role": "user", "content": [{"type": "document", "source": source}]}])
+    assert isinstance(made, Message)
+    assert made.media[0].address == "data:text/plain;base64,cGFpZA=="
+
+
+def test_a_transcript_that_is_left_out_is_named() -> None:
+    """A recording has the words of it beside it, which no judge is shown."""
+    made = candidate_of_chat(
+        [ASKED, {"role": "assistant", "content": "Yes", "audio": {"id": "a", "transcript": "Yes"}}]
+    )
+    assert made.remarks == ("left out of the chat, and not shown to the judge: the transcript of audio",)
