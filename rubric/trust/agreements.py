@@ -18,7 +18,7 @@ from rubric import DefinitionError, Grades
 from rubric.embed import Listed, Presented, counted, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
-from rubric.trust.assumptions import of_grades, of_labels
+from rubric.trust.assumptions import of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
@@ -93,7 +93,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{len(self.unmatched)} labels match no candidate ({shown}, ...).")
         if self.unlabelled:
             lines.append(f"{self.unlabelled} candidates have no label.")
-        lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        lines += sentences(self.notes)
         lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
             lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: print(found.detailed).")
@@ -225,7 +225,7 @@ def _of_people(labels: Labels) -> Agreement:
     found = among(labels)
     several = [one for one in found if len(one.raters) > 1]
     if not several:
-        cure = "name the raters, or compare with grades: agreement(grades, labels)"
+        cure = "name them, Labels.by_rater({key: {rater: value}}), or compare with grades, agreement(grades, labels)"
         raise DefinitionError("grades", f"expected labels of two raters or more, got those of one; {cure}")
     criteria = [each for one in several for each in among_people(one)]
     raters = tuple(dict.fromkeys(rater for one in several for rater in one.raters))

@@ -7,7 +7,7 @@ is made, and how often for nothing, is simulated in tests/simulations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -19,11 +19,17 @@ from rubric.trust.labels import Labels
 from rubric.trust.ratings import Judged, Ratings
 
 _RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
-_ADVICE = "give weights, or estimate a rate with how='rogan-gladen'"
+_ADVICE = "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen' estimates a rate"
 
 
 def of_labels(
-    given: Judged, labels: Labels, ratings: Sequence[Ratings], *, by_chance: bool = True, ties: bool = True
+    given: Judged,
+    labels: Labels,
+    ratings: Sequence[Ratings],
+    *,
+    by_chance: bool = True,
+    ties: bool = True,
+    cure: str = _ADVICE,
 ) -> list[str]:
     """
     Return what is not as figures of these grades and labels assume.
@@ -32,6 +38,7 @@ def of_labels(
         ratings: What was made of both.
         by_chance: Whether the labels must be a random sample.
         ties: Whether candidates on which people are divided are left out.
+        cure: What to do where they are none.
     """
     said = [*of_grades(given)]
     if labels.digest in given.used:
@@ -39,14 +46,19 @@ def of_labels(
     if seen := sum(one.seen for one in ratings):
         said.append(f"{counted(seen, 'label')} left out, since the rater had seen the judge's verdict")
     if twice := _doubled(given):
-        cure = "a label counts for each of them, as if they were independent; give candidates keys"
-        said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {cure}")
+        why = "a label counts for each of them, as if they were independent; give candidates keys"
+        said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")
     for one in ratings:
         name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
-        checks = [_chosen(one, _RISK / len(ratings))] if by_chance else []
-        checks += [_weighted(one), _divided(one) if ties else "", _useless(one)]
+        checks = [_chosen(one, _RISK / len(ratings), cure), _weighted(one)] if by_chance else []
+        checks += [_divided(one) if ties else "", _useless(one)]
         said += [f"{name}{remark}" for remark in checks if remark]
     return said
+
+
+def sentences(notes: Iterable[str]) -> list[str]:
+    """Return each of *notes* as a sentence."""
+    return [f"{note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in notes]
 
 
 def of_grades(given: Judged) -> list[str]:
@@ -92,7 +104,7 @@ def _doubled(given: Judged) -> int:
     return 0 if any(given.keys) else len(given.places) - len({*given.places})
 
 
-def _chosen(one: Ratings, risk: float) -> str:
+def _chosen(one: Ratings, risk: float, cure: str) -> str:
     """Return a remark if what the judge says of labelled candidates differs from the others: no random sample."""
     labelled, judge = ~np.isnan(one.target), one.judge
     graded = ~np.isnan(judge)
@@ -119,7 +131,7 @@ def _chosen(one: Ratings, risk: float) -> str:
         said = (
             f"the judge {verb} {percent(float(a.mean()))} of the labelled and {percent(float(b.mean()))} of the others"
         )
-    return f"{said}: the labels are no random sample (p = {p:.1g}); {_ADVICE}"
+    return f"{said}: the labels are no random sample (p = {p:.1g}); {cure}"
 
 
 def _weighted(one: Ratings) -> str:
@@ -134,7 +146,7 @@ def _weighted(one: Ratings) -> str:
 def _divided(one: Ratings) -> str:
     """Return on how many candidates people are divided, and how the judge sees these."""
     tied = ~np.isnan(one.people).all(axis=1) & np.isnan(one.target)
-    said = f"on {int(tied.sum())} candidates people are divided; agreement leaves them out"
+    said = f"on {int(tied.sum())} candidates people are divided; they are left out"
     a, b = (one.judge[where & ~np.isnan(one.judge)] for where in (tied, ~tied & ~np.isnan(one.target)))
     if not tied.any() or one.scale.kind != "verdict" or not len(a) or not len(b):
         return said if tied.any() else ""

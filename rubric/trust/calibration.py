@@ -17,7 +17,7 @@ from scipy import optimize
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields
-from rubric.trust.assumptions import of_labels
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
@@ -128,7 +128,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         """Which criteria the judge adds nothing to, and what is not as assumed."""
         useless = [c.id or "the score" for c in self.criteria if c.adds_nothing]
         lines = [f"{', '.join(useless)}: the judge adds nothing to the mean of the labels."] if useless else []
-        return [*lines, *(f"{note[0].upper()}{note[1:]}." for note in self.notes)]
+        return [*lines, *sentences(self.notes)]
 
     def tables(self) -> list[Table]:
         """Each criterion in a row."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
 from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, percent
 from rubric.suites.report import Report
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
@@ -69,6 +70,7 @@ class ChosenThreshold(Presented):
         now: The threshold of the rubric, and its agreement.
         n: The labels.
         rubric: The rubric with the threshold; its provenance names the labels, so that using them again is remarked on.
+        notes: What is not as the figures assume.
     """
 
     _truth = ".threshold"
@@ -80,6 +82,7 @@ class ChosenThreshold(Presented):
     now: tuple[float, float]
     n: int
     rubric: Rubric = field(eq=False)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Statistic:
         """Return the statistic *name*, such as `TPR`."""
@@ -98,6 +101,7 @@ class ChosenThreshold(Presented):
         return [
             f"On the {self.n} labels that chose it, it agrees in {percent(self.apparent)}, which flatters.",
             "Measure it with other labels, or by these figures; the same labels flatter whatever is measured by them.",
+            *sentences(self.notes),
         ]
 
     def tables(self) -> list[Table]:
@@ -114,6 +118,7 @@ class Thresholds(Presented, Listed[Point]):
         points: The points.
         n: The labelled candidates.
         now: The threshold of the rubric.
+        notes: What is not as the figures assume.
     """
 
     _items = "points"
@@ -123,6 +128,7 @@ class Thresholds(Presented, Listed[Point]):
     n: int
     now: float
     _sample: _Sample = field(eq=False)
+    notes: tuple[str, ...] = ()
 
     def best(self, aim: Aim = "agreement", at: float | None = None) -> ChosenThreshold:
         """
@@ -145,7 +151,11 @@ class Thresholds(Presented, Listed[Point]):
             raise DefinitionError("at", f"best({aim!r}) takes a number, such as {what}: best({aim!r}, ...)")
         else:
             fields.check_number("at", at, 0, 1 if aim != "cost" else 1e9, above=aim == "cost")
-        return self._sample.choice(aim, at or 0.0)
+        return evolve(self._sample.choice(aim, at or 0.0), notes=self.notes)
+
+    def remarks(self) -> list[str]:
+        """What to know before one is chosen."""
+        return sentences(self.notes)
 
     @property
     def sentence(self) -> str:
@@ -192,7 +202,8 @@ def thresholds(
     results = [*(grades.grades if isinstance(grades, Report) else grades)]
     given, rubric = judged(results), _rubric(results)
     reach = _reaches(results, rubric)
-    found = next((one for one in matched(given, as_labels(labels)) if not one.criterion), None)
+    every = as_labels(labels)
+    found = next((one for one in matched(given, every) if not one.criterion), None)
     if found is None or found.scale.kind != "verdict":
         cure = 'label whether each should pass: {key: True}, or choose by align(..., edits=["threshold"]) from scores'
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")
@@ -204,12 +215,12 @@ def thresholds(
     counted, _ = by_weight(evolve(found, judge=reach))  # each as often as it counts
     rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
     groups = compact(counted.groups[rows]) if counted.grouped else None
-    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), as_labels(labels).digest]}
+    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), every.digest]}
     sample = _Sample(
         counted.judge[rows], counted.target[rows], groups, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n
     )
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
-    return Thresholds(points, n, rubric.threshold or 0.0, sample)
+    return Thresholds(points, n, rubric.threshold or 0.0, sample, tuple(of_labels(given, every, [found])))
 
 
 def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:

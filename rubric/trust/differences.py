@@ -18,10 +18,10 @@ from scipy import stats
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
 from rubric.suites.report import Report
-from rubric.trust.assumptions import beside_holm, of_runs
+from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import UNIT, Judged, Scale, judged, matched
+from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, judged, matched
 from rubric.view.plots import forest, row_of
 
 
@@ -176,7 +176,7 @@ def compare(
     a, b = judged(new, "new"), judged(old, "old")
     rows_a, rows_b, only_a, only_b = _pairs(a, b)
     groups = a.groups[rows_a] if a.grouped else None
-    targets = _targets(a, b, labels)
+    targets, remarks = _targets(a, b, labels)
     columns = {"pass rate": (a.columns[""][1], b.columns[""][1]), "score": (a.scores, b.scores)}
     for name, (scale, values) in a.columns.items():
         if name and name in b.columns and scale.kind != "option" and b.columns[name][0] == scale:
@@ -191,20 +191,22 @@ def compare(
         is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
         one = _difference(name, x[both], z[both], kept, labelled, is_verdict=is_verdict)
         if one is not None:
-            found.append(
-                evolve(one, bounds=_bounds(x, z, (UNIT if name in ("pass rate", "score") else a.columns[name][0])))
-            )
+            ends = _bounds(x, z, UNIT if name in ("pass rate", "score") else a.columns[name][0])
+            moved = (one.difference - float((x - z)[both].mean())) * float(both.mean())  # by labels
+            found.append(evolve(one, bounds=ends and (ends[0] + moved, ends[1] + moved)))
     if not found:
         raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
     own = [c for c in found if c.id not in ("pass rate", "score")]
     adjusted = iter(holm([c.p for c in own]))
     found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
     graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
-    notes = [f"{few}."] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
-    notes += [f"{note[0].upper()}{note[1:]}." for note in of_runs(a, b)]
+    notes = [few] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
+    notes += [*of_runs(a, b), *remarks]
     if word := beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05):
-        notes.append(f"{word[0].upper()}{word[1:]}.")
-    return Difference(tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(notes))
+        notes.append(word)
+    return Difference(
+        tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(sentences(notes))
+    )
 
 
 def _bounds(new: Floats, old: Floats, scale: Scale) -> Interval | None:
@@ -244,20 +246,31 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
     return first, second, only_a, only_b
 
 
-def _targets(a: Judged, b: Judged, labels: Any) -> dict[str, tuple[Floats, Floats]]:
-    """Return what people say of both runs, by criterion."""
+def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats, Floats]], list[str]]:
+    """Return what people say of both runs, by criterion, and what is to be remarked on their labels."""
     if labels is None:
-        return {}
+        return {}, []
     if isinstance(labels, Labels) or not isinstance(labels, tuple | list) or len(labels) != 2:
         cure = "give both: compare(new, old, labels=(labels_of_new, labels_of_old))"
         raise DefinitionError("labels", f"labels are of one output, and a pair has two; {cure}")
-    sides = [{r.criterion: r for r in matched(one, as_labels(of))} for one, of in zip((a, b), labels, strict=True)]
+    sides, remarks = list[dict[str, Ratings]](), list[str]()
+    for which, one, of in (("new", a, as_labels(labels[0])), ("old", b, as_labels(labels[1]))):
+        ratings = matched(one, of)
+        if any(np.ptp(each.weights[~np.isnan(each.votes)]) > 0 for each in ratings):
+            raise DefinitionError(
+                "labels", f"those of the {which} run have weights, and a corrected difference has none"
+            )
+        said = [
+            note for note in of_labels(one, of, ratings, ties=False, cure="label one") if note not in of_grades(one)
+        ]
+        remarks += [f"labels of the {which} run: {note}" for note in said]
+        sides.append({each.criterion: each for each in ratings})
     found = {}
     for name in sides[0].keys() & sides[1].keys():
         mine, theirs = (side[name] for side in sides)
         key = name or ("pass rate" if mine.scale.kind == "verdict" else "score")
-        found[key] = mine.target, theirs.target
-    return found
+        found[key] = mine.votes, theirs.votes
+    return found, remarks
 
 
 def _difference(

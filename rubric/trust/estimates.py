@@ -21,7 +21,7 @@ from scipy import stats
 from rubric import DefinitionError, Grades
 from rubric.embed import Presented, Statistic, Table, few_groups, fields, percent, share_interval
 from rubric.suites.report import Report
-from rubric.trust.assumptions import of_labels
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
@@ -51,7 +51,7 @@ class Estimate(Presented):
         grades: The number of graded candidates without a label.
         worth: The number of labels alone that would give as narrow an interval.
         power: How far the judge is followed, from 0 (not at all) to 1.
-        more: How many more labels halve the interval; None if no number does.
+        more: How many more labels halve the interval; None if those of all candidates do not.
         ungraded: The candidates that the judge did not grade.
         ungraded_labels: What people say of those, where some are labelled.
         bounds: The value over all candidates, whatever the ungraded ones are.
@@ -97,7 +97,7 @@ class Estimate(Presented):
 
     def remarks(self) -> list[str]:
         """What to know before it is trusted."""
-        lines = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        lines = sentences(self.notes)
         if self.more is not None:
             lines.append(f"About {self.more:,} more labels halve the interval.")
         elif self.value is not None and self.how == "ppi" and self.grades:
@@ -165,7 +165,7 @@ def estimate(
         options = fields.suggest(criterion, ratings.scale.options)
         raise DefinitionError("criterion", f"{criterion!r} has options, and options have no mean{options}")
     found = estimate_of(ratings, how)
-    notes = of_labels(given, every, [ratings], by_chance=how == "ppi", ties=False)
+    notes = of_labels(given, every, [ratings], by_chance=how == "ppi", ties=how != "ppi")
     return evolve(found, notes=(*found.notes, *notes))
 
 
@@ -198,7 +198,7 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     if how == "rogan-gladen":
         if not is_rate:
             raise DefinitionError("how", "rogan-gladen corrects rates; for a mean use 'ppi'")
-        value, interval, note = _rogan_gladen(y, f, more if len(more) else f)
+        value, interval, note = _rogan_gladen(y, f, more if len(more) else f, weights)
         notes += [note] if note else []
     else:
         both_groups = None if groups is None else (groups[both], groups[rest])
@@ -333,6 +333,8 @@ def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
         interval = (max(0.0, min(fit.value - half, value)), min(1.0, max(fit.value + half, value)))
     target = fit.variance / 4 - fit.more_variance
     needed = int(np.ceil(n * fit.own_variance / target)) - n if target > 0 else None
+    if needed is not None and needed > len(sample.more) > 0:  # more than are left to label
+        needed = None
     return value, interval, {"worth": float(worth), "power": float(plain.power), "more": needed}
 
 
@@ -413,12 +415,18 @@ def _design_effect(sample: _Sample, power: float) -> float:
 # -- Rogan and Gladen --------------------------------------------------------------------------------------
 
 
-def _rogan_gladen(y: Floats, f: Floats, others: Floats) -> tuple[float | None, Interval | None, str]:
+def _right(right: NDArray[np.bool_], weights: Floats) -> tuple[float, float]:
+    """Return how many labels that count alike these are worth, and the share of them that is *right*."""
+    if not len(right):
+        return 0.0, 0.0
+    return float(weights.sum() ** 2 / (weights**2).sum()), float(np.average(right, weights=weights))
+
+
+def _rogan_gladen(y: Floats, f: Floats, others: Floats, weights: Floats) -> tuple[float | None, Interval | None, str]:
     """Return the rate that explains the judge's, by its errors on the labelled; the interval is of arXiv 2511.21140."""
-    good, bad = int((y == 1).sum()), int((y == 0).sum())
+    (good, right_good), (bad, right_bad) = (_right(f[y == side] == side, weights[y == side]) for side in (1, 0))
     if not good or not bad:
         return None, None, "the labels are all the same, so they show the judge's errors on one side alone"
-    right_bad, right_good = float((f[y == 0] == 0).mean()), float((f[y == 1] == 1).mean())
     informed = right_bad + right_good - 1
     if informed <= 0:
         return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones"

@@ -244,6 +244,10 @@ def _of_rows(
     for name in columns:
         if name not in _FIELDS:
             raise DefinitionError(f"columns.{name}", f"is no field of a label{fields.suggest(name, _FIELDS)}")
+    if raters and (idle := {"rater", "value"} & columns.keys()):
+        raise DefinitionError(
+            f"columns.{min(idle)}", "is not read where raters name the columns; leave out one of the two"
+        )
     held = {name: columns.get(name, name) for name in _FIELDS}
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"

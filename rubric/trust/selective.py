@@ -17,7 +17,7 @@ from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import TOLERANCE, Presented, Table, fields, percent
-from rubric.trust.assumptions import of_labels
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
@@ -100,7 +100,7 @@ class Trusted(Presented):
 
     def remarks(self) -> list[str]:
         """What is not as the figures assume."""
-        return [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return sentences(self.notes)
 
     @property
     def sentence(self) -> str:
@@ -118,7 +118,7 @@ class Trusted(Presented):
         """What was found."""
         head = ("kept when", "kept", "labels", "of them kept", "wrong")
         row = (
-            str(self.when.__name__).replace("below", "from"),
+            "never" if self.when.least is None else str(self.when.__name__).replace("below", "from"),
             percent(self.kept),
             self.labels,
             self.kept_labels,
@@ -153,13 +153,15 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     (ratings,) = matched(given, Labels(whole, every.by))
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
+    if np.ptp(ratings.weights[~np.isnan(ratings.target)]) > 0:
+        raise DefinitionError("labels", "have weights, and the exact test takes a random sample; label one")
     by = "votes" if any(len(result.votes) > 1 for result in grades) else "score"
     sure = np.array([np.nan if (c := confidence(r, by)) is None else c for r in grades], dtype=float)
     target, verdict = ratings.target, given.columns[""][1]
     both = ~np.isnan(target) & ~np.isnan(sure) & ~np.isnan(verdict)
     wrong = (verdict != target)[both].astype(float)
     found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
-    notes = tuple(of_labels(given, every, [ratings]))
+    notes = tuple(of_labels(given, every, [ratings], cure="label one"))
     return evolve(found, when=evolve(found.when, labels=every.digest), notes=notes)
 
 

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from rubric import Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
 from rubric.quality import align
-from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
+from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, thresholds, trusted
 from tests.recorded import grades, result
 
 GOOD = Rubric("answers").expects("Good", id="good")
@@ -58,7 +58,7 @@ def test_labels_that_were_chosen_are_told_apart_from_a_random_sample(chosen: lis
     for found in (agreement(GRADES, labels_of(chosen)), estimate(GRADES, labels_of(chosen))):
         (note,) = (note for note in found.notes if "random sample" in note)
         assert re.search(r"the judge passes \d+ % of the labelled and \d+ % of the others", note)
-        assert "give weights, or estimate a rate with how='rogan-gladen'" in note
+        assert "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen'" in note
     assert "random sample" not in str(estimate(GRADES, labels_of(chosen), how="rogan-gladen").notes)
     weighted = Labels([evolve(row, weight=1.0 + n % 2) for n, row in enumerate(labels_of(chosen))])
     assert "random sample" not in str(estimate(GRADES, weighted).notes)
@@ -110,8 +110,10 @@ def test_raters_who_differ_are_told_with_the_way_the_judge_leans() -> None:
     two = {n: {"good": [bool(TRUTH[n]), bool(TRUTH[n]) ^ (n % 10 == 0)]} for n in RANDOM}
     ties = sum(n % 10 == 0 for n in RANDOM)
     (note,) = agreement(GRADES, Labels(two)).notes
-    assert note.startswith(f"on {ties} candidates people are divided; agreement leaves them out (the judge says yes to")
+    assert note.startswith(f"on {ties} candidates people are divided; they are left out (the judge says yes to")
     assert estimate(GRADES, Labels(two), criterion="good").notes == ()
+    (note,) = estimate(GRADES, Labels(two), criterion="good", how="rogan-gladen").notes
+    assert note.startswith(f"on {ties} candidates people are divided; they are left out")
 
 
 def test_labels_that_chose_a_rubric_or_a_cascade_flatter_it() -> None:
@@ -184,3 +186,75 @@ def test_an_interval_beside_holm_has_a_word() -> None:
     assert found["c0"].interval[1] < 0
     assert found["c0"].adjusted > 0.05
     assert any("among 12, chance may explain c0 (see p)" in note for note in found.notes)
+
+
+def test_a_question_ends_without_a_full_stop() -> None:
+    """The remark on an inverted judge asks."""
+    inverted = grades(GOOD, {n: {"good": not said} for n, said in enumerate(SAID)})
+    assert "meant the other way round?\n" in str(agreement(inverted, LABELS))
+
+
+def test_a_comparison_with_labels_looks_at_them_too() -> None:
+    """Chosen labels, and labels after a look at the verdict, are remarked on; a tie is a half; weights are refused."""
+    seen = Labels([evolve(row, judge_seen=n < 30) for n, row in enumerate(LABELS)])
+    chosen = labels_of([n for n in range(600) if not SAID[n]][:100])
+    found = compare(GRADES, by(ANOTHER), labels=(seen, chosen))
+    assert any("Labels of the new run: 30 labels left out, since the rater had seen" in note for note in found.notes)
+    (note,) = (note for note in found.notes if "no random sample" in note)
+    assert note.startswith("Labels of the old run: the judge passes")
+    assert note.endswith("; label one.")
+    assert compare(GRADES, GRADES, labels=(LABELS, LABELS)).notes == ()
+    divided = Labels({n: {"good": [True, False]} for n in RANDOM})
+    agreed = Labels({n: {"good": bool(TRUTH[n])} for n in RANDOM})
+    assert compare(GRADES, GRADES, labels=(divided, agreed))["good"].labels == len(RANDOM)
+    weighted = Labels([evolve(row, weight=1.0 + n % 2) for n, row in enumerate(LABELS)])
+    with pytest.raises(DefinitionError, match="those of the new run have weights"):
+        compare(GRADES, GRADES, labels=(weighted, LABELS))
+
+
+def test_bounds_of_a_corrected_difference_hold_it() -> None:
+    """Ungraded sides widen what the labels corrected, not what the judge said."""
+    flattered = {n: {"good": True} for n in range(600)}
+    some = Grades([*grades(GOOD, flattered)][:590])
+    rest = [result(GOOD, {}, str(n)) for n in range(590, 600)]
+    found = compare(Grades([*some, *rest]), GRADES, labels=(LABELS, LABELS))["pass rate"]
+    assert found.bounds is not None
+    assert found.bounds[0] <= found.difference <= found.bounds[1]
+
+
+def test_a_threshold_has_the_remarks_of_its_labels() -> None:
+    """Chosen labels choose another threshold; a random sample has no remark."""
+    scored = Rubric("s", threshold=0.5).scores("Good", id="good")
+    given = grades(scored, {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)})
+    assert thresholds(given, LABELS).notes == thresholds(given, LABELS).best().notes == ()
+    chosen = labels_of([n for n in range(600) if not SAID[n]][:100])
+    assert "no random sample" in str(thresholds(given, chosen))
+    assert "no random sample" in str(thresholds(given, chosen).best())
+
+
+def test_what_is_tested_exactly_takes_no_weights() -> None:
+    """Of labels that were drawn with other probabilities, the guarantee of `trusted` would not hold."""
+    weighted = Labels([evolve(row, weight=1.0 + n % 2) for n, row in enumerate(LABELS)])
+    with pytest.raises(DefinitionError, match="weights"):
+        trusted(GRADES, weighted, 0.2)
+    assert "never" in str(trusted(GRADES, Labels({n: not TRUTH[n] for n in RANDOM}), 0.1))
+
+
+def test_rogan_and_gladen_weigh_the_errors() -> None:
+    """Doubtful candidates that were drawn more often count less: the errors are those of all candidates."""
+    fails = [n for n in range(600) if not SAID[n]]
+    passes = [n for n in range(600) if SAID[n]][:60]
+    rows = [
+        Label(str(n), bool(TRUTH[n]), weight=1.0 if n in fails else (600 - len(fails)) / 60) for n in [*fails, *passes]
+    ]
+    found = estimate(GRADES, Labels(rows), how="rogan-gladen")
+    assert found.value == pytest.approx(TRUTH.mean(), abs=0.06)
+    learned = calibrate(GRADES, Labels(rows)).notes
+    assert "by weight" not in str(learned)  # it learns what people say where the judge says something
+
+
+def test_no_more_labels_are_asked_for_than_candidates_are_left() -> None:
+    """With all 100 others labelled the interval would not be half as wide: then more candidates are needed too."""
+    found = estimate(Grades(GRADES[:160]), labels_of(range(60)))
+    assert (found.grades, found.more) == (100, None)
+    assert "No number of labels halves the interval: grade more candidates too." in str(found)
