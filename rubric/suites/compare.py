@@ -89,7 +89,9 @@ def drop_of(measure: str, pairs: Sequence[tuple[float, float]], cases: Sequence[
     if found is None:
         return None
     sure = 1 - 2 * risk
-    return Drop(measure, len(pairs), found.units, found.mean, found.interval(sure), risk, found.detectable(sure))
+    low, high = found.interval(sure)
+    ends = max(low, -1.0), min(high, 1.0)  # shares are no further apart
+    return Drop(measure, len(pairs), found.units, found.mean, ends, risk, found.detectable(sure))
 
 
 @frozen

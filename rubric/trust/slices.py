@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
 from rubric.suites.report import Report
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
 from rubric.trust.inference import Contrast, compact, holm, unpaired
 from rubric.trust.labels import Labels, as_labels
@@ -71,6 +72,7 @@ class Slices(Presented, Listed[Slice]):
         criterion: The criterion; empty for the whole.
         scale: `verdict`, `number` or `option`.
         left: Labelled candidates that are in no slice, such as those without a group.
+        notes: What is not as the figures assume.
     """
 
     _items = "slices"
@@ -80,6 +82,7 @@ class Slices(Presented, Listed[Slice]):
     criterion: str
     scale: str
     left: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -93,7 +96,8 @@ class Slices(Presented, Listed[Slice]):
 
     def remarks(self) -> list[str]:
         """What to know before a figure is trusted."""
-        return [f"{self.left} labelled candidates are in no slice"] if self.left else []
+        left = [f"{self.left} labelled candidates are in no slice"] if self.left else []
+        return sentences([*left, *self.notes])
 
     def tables(self) -> list[Table]:
         """Each slice in a row."""
@@ -121,16 +125,18 @@ def errors_by(
         criterion: The criterion; empty for the whole; None: the whole, or the one that is labelled.
 
     Raises:
-        DefinitionError: There is no such criterion among the labels, or nothing to divide by.
+        DefinitionError: There is no such criterion among the labels, nothing to divide by, or labels have weights.
     """
-    given = judged(grades)
-    every = {one.criterion: one for one in matched(given, as_labels(labels))}
+    given, people = judged(grades), as_labels(labels)
+    every = {one.criterion: one for one in matched(given, people)}
     wanted = next(iter(every)) if criterion is None and len(every) == 1 else criterion or ""
     if (ratings := every.get(wanted)) is None:
         names = ", ".join(repr(name) for name in every)
         raise DefinitionError(
             "criterion", f"there is no label for {wanted or 'the whole'!r}; there are labels for: {names}"
         )
+    if np.ptp(ratings.weights[~np.isnan(ratings.target)]) > 0:
+        raise DefinitionError("labels", "have weights, and slices take a random sample; label one")
     both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
     of = _names(by, given, both)
     inside = both & (of != "")
@@ -140,7 +146,8 @@ def errors_by(
         raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {cure}")
     adjusted = holm([one.p for one in found]) if len(found) > 2 else [one.p for one in found]
     slices = tuple(evolve(one, p=p) for one, p in zip(found, adjusted, strict=True))
-    return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()))
+    notes = tuple(of_labels(given, people, [ratings], cure="label one"))
+    return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()), notes)
 
 
 def _names(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -153,6 +153,13 @@ def test_noise_is_no_drop(cases: int) -> None:
     assert alarms(cases, flips=0.02, drop=0) <= 0.06
 
 
+def test_a_drop_lies_within_the_scale() -> None:
+    """Of few cases too: two shares are at most 1 apart, as `rubric.trust.compare` has it."""
+    found = drop_of("pass rate", [(1, 0), (1, 1), (0, 0), (1, 0)], ["a", "b", "c", "d"], 0.025)
+    assert found is not None
+    assert (found.interval[1], found.is_shown) == (1, False)
+
+
 def test_a_drop_is_found() -> None:
     """Of .10 over 200 cases, with 5 % flips."""
     assert alarms(200, flips=0.05, drop=0.1) >= 0.8

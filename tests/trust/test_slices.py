@@ -65,8 +65,19 @@ def test_slices_are_groups_or_any_names() -> None:
     named = {str(k): "billing" if k < 30 else "refund" for k in range(100)}
     found = errors_by(results, labels, named, criterion="good")
     assert [(one.id, one.n) for one in found] == [("billing", 30), ("refund", 70)]
-    assert found.remarks() == ["20 labelled candidates are in no slice"]
+    assert found.remarks() == ["20 labelled candidates are in no slice."]
     assert found.sentence == "No difference in the judge's errors is shown between 2 slices of 100 labels."
+
+
+def test_slices_have_the_remarks_of_their_labels() -> None:
+    """Labels after a look at the verdict are counted, those with weights refused, and a random sample has no remark."""
+    results, labels = sample(200, 3)
+    rows = [row for row in labels if row.criterion == "good" and int(row.key) % 3 == 0]
+    assert errors_by(results, Labels(rows)).notes == ()
+    seen = Labels([evolve(row, judge_seen=k < 10) for k, row in enumerate(rows)])
+    assert "10 labels left out" in str(errors_by(results, seen))
+    with pytest.raises(DefinitionError, match="have weights"):
+        errors_by(results, Labels([evolve(row, weight=1.0 + k % 2) for k, row in enumerate(rows)]))
 
 
 def test_options_have_a_rate_of_errors() -> None:
