@@ -93,8 +93,7 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{len(self.unmatched)} labels match no candidate ({shown}, ...).")
         if self.unlabelled:
             lines.append(f"{self.unlabelled} candidates have no label.")
-        lines += sentences(self.notes)
-        lines += [f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks]
+        lines += sentences([*self.notes, *(f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks)])
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
             lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: print(found.detailed).")
         for test in self.alt_tests:

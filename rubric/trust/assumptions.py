@@ -7,7 +7,8 @@ is made, and how often for nothing, is simulated in tests/simulations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -56,9 +57,10 @@ def of_labels(
     return said
 
 
-def sentences(notes: Iterable[str]) -> list[str]:
-    """Return each of *notes* as a sentence."""
-    return [f"{note[0].upper()}{note[1:]}{'' if note.endswith('?') else '.'}" for note in notes]
+def sentences(notes: Sequence[str]) -> list[str]:
+    """Return each of *notes* as a sentence; one that begins with the id of a criterion keeps it as it is."""
+    starts = (note[0] if re.match(r"\S+: ", note) else note[0].upper() for note in notes)
+    return [f"{start}{note[1:]}{'' if note.endswith('?') else '.'}" for start, note in zip(starts, notes, strict=True)]
 
 
 def of_grades(given: Judged) -> list[str]:

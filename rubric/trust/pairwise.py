@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from rubric.embed import NoTruth, Statistic, few_groups, percent
+from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
 from rubric.trust.coefficients import coefficient, share
 from rubric.trust.inference import Codes, Floats, compact, paired, unit_interval
@@ -304,7 +304,7 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
     several = int(((~np.isnan(ratings.people)).sum(axis=1) > 1).sum())
     every, scale = ratings.people[~np.isnan(ratings.people)], ratings.scale
     mean = None if scale.kind == "option" or not len(every) else float(every.mean())
-    remarks = tuple(_few(several, "candidates with two labels"))
+    remarks = tuple(_few(several, "candidate", " with two labels"))
     whole = CriterionAgreement(
         ratings.criterion,
         scale.kind,
@@ -321,7 +321,7 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
         mine, others = ratings.people[:, nth], np.delete(ratings.people, nth, axis=1)
         named = f"{ratings.criterion}: {rater}" if ratings.criterion else rater
         found = agreement_of(evolve(ratings, criterion=named, judge=mine, people=others))
-        each.append(evolve(found, coverage=1.0, ceiling=(), constant=None, remarks=tuple(_few(found.n, "candidates"))))
+        each.append(evolve(found, coverage=1.0, ceiling=(), constant=None, remarks=tuple(_few(found.n, "candidate"))))
     return [whole, *each]
 
 
@@ -374,15 +374,17 @@ def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -
     return [*found, *(_errors(a, b, scale, groups)[:2] if scale.kind == "number" else [])]
 
 
-def _few(n: int, what: str) -> list[str]:
-    return [f"{n} {what}: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
+def _few(n: int, what: str, more: str = "") -> list[str]:
+    return [f"{counted(n, what)}{more}: with fewer than {_FEW} the intervals say little"] if n < _FEW else []
 
 
 def _remarks(b: Floats, scale: Scale, coverage: float, groups: Codes | None) -> list[str]:
     n = len(b)
-    remarks = _few(n, "labelled candidates")
+    remarks = _few(n, "labelled candidate")
     if coverage < 1:
-        remarks.append(f"the judge gave no verdict on {1 - coverage:.0%} of the labelled candidates; they are left out")
+        remarks.append(
+            f"the judge gave no verdict on {percent(1 - coverage)} of the labelled candidates; they are left out"
+        )
     if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
         remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
     if groups is not None and (few := few_groups(len(np.unique(groups)))):

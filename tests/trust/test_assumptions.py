@@ -258,3 +258,15 @@ def test_no_more_labels_are_asked_for_than_candidates_are_left() -> None:
     found = estimate(Grades(GRADES[:160]), labels_of(range(60)))
     assert (found.grades, found.more) == (100, None)
     assert "No number of labels halves the interval: grade more candidates too." in str(found)
+
+
+def test_a_remark_keeps_the_id_of_its_criterion() -> None:
+    """A sentence begins with a capital letter, and an id is as it is; each ends with a full stop."""
+    two = Rubric().expects("Good", id="good").expects("Kind", id="kind")
+    said = {n: {"good": bool(SAID[n]), "kind": bool(CHANCE.random() < 0.5)} for n in range(60)}
+    people = {n: {"good": bool(TRUTH[n]), "kind": bool(CHANCE.random() < 0.5)} for n in range(60)}
+    remarks = agreement(grades(two, said), Labels(people)).remarks()
+    assert any(remark.startswith("kind: no agreement with people beyond chance is shown") for remark in remarks)
+    assert all(remark.endswith(".") for remark in remarks)
+    one = agreement(GRADES, Labels({"1": bool(TRUTH[1])})).remarks()
+    assert "The whole: 1 labelled candidate: with fewer than 30 the intervals say little." in one

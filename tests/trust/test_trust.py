@@ -365,7 +365,7 @@ def test_remarks_are_made_where_figures_mislead() -> None:
     some = {key: said if key % 4 else {"good": None, "clear": None} for key, said in JUDGE.items()}
     found = agreement(grades(BOTH, some), Labels({key: {"good": True} for key in range(20)}))
     said = " ".join(found["good"].remarks)
-    for words in ("fewer than 30", "no verdict on 25%", "nearly always the same"):
+    for words in ("fewer than 30", "no verdict on 25 %", "nearly always the same"):
         assert words in said
 
 
