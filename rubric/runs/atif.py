@@ -74,12 +74,16 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
         SubRun(run.agent or id_, run, metadata=FrozenMap({"ref": {}})) for id_, run in subs.items() if id_ not in told
     ]
     own = _own(held)
+    left = _unread_in(steps)
+    told_of = {"left_out": left} if left else {}
     return Run(
         events,
-        agent=str(agent.get("name") or ""),
+        agent=str(own.get("agent", agent.get("name") or "")),
         model=str(agent.get("model_name") or ""),
         complete=own.get("complete", not held.get("continued_trajectory_ref")),
-        metadata=FrozenMap({**own.get("metadata", {}), **held, "agent": agent, "subagent_trajectories": [*subs]}),
+        metadata=FrozenMap(
+            {**own.get("metadata", {}), **held, "agent": agent, "subagent_trajectories": [*subs], **told_of}
+        ),
     )
 
 
@@ -111,7 +115,7 @@ def _events(step: Mapping[str, Any], at: str, resolve: Callable[[Mapping[str, An
         events += [_call(call, result, f"{at}.tool_calls[{index}]", "" if events else time), *_subs(result, resolve)]
     for result in results:
         subs = _subs(result, resolve)
-        said, shown = _content(result.get("content"), {})
+        said, shown = _content(result.get("content"), _own(result))
         events += [*([] if subs and not said and not shown else [Message("tool", said, media=shown)]), *subs]
     events[0] = evolve(events[0], metadata=FrozenMap({**events[0].metadata, "step": step}))
     return events
@@ -169,6 +173,24 @@ def _content(value: Any, own: Mapping[str, Any]) -> tuple[str, tuple[Media, ...]
     return text, tuple(Media(kind, s["path"]) for kind, s in sources if isinstance(s, Mapping) and s.get("path"))
 
 
+def _all_parts(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parts of all messages and results in *steps*."""
+    results = [each for step in steps for each in (step.get("observation") or {}).get("results") or ()]
+    contents = [*(step["message"] for step in steps), *(each.get("content") for each in results)]
+    parts = (part for content in contents if isinstance(content, list | tuple) for part in content)
+    return [part for part in parts if isinstance(part, Mapping)]
+
+
+def _unread_in(steps: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a remark for each type of part in *steps* that is neither text nor media with a place."""
+    unread = (
+        p.get("type") for p in _all_parts(steps) if not isinstance(p.get("text"), str) and not _content([p], {})[1]
+    )
+    return [
+        f"left out of the chat, and not shown to the judge: parts of the type {one!r}" for one in dict.fromkeys(unread)
+    ]
+
+
 # -- writing ----------------------------------------------------------------------------------------------
 
 
@@ -185,6 +207,8 @@ def write_atif(run: Run) -> dict[str, Any]:
         raise DefinitionError("run", "has no events, and a trajectory of ATIF has one step or more")
     held = thaw(run.metadata)
     order, agent = held.pop("subagent_trajectories", ()), held.pop("agent", {})
+    if "schema_version" in held:  # else another reader's
+        held.pop("left_out", None)
     agent |= {"name": run.agent or "unknown", "version": agent.get("version", "unknown")}
     agent |= {"model_name": run.model} if run.model else {}
     writer = _Steps()
@@ -194,6 +218,8 @@ def write_atif(run: Run) -> dict[str, Any]:
     held = held if is_own else {}
     if run.complete != _own(held).get("complete", not held.get("continued_trajectory_ref")):
         own["complete"] = run.complete
+    if not run.agent:  # ATIF wants a name; a sub-agent's own stands with what started it
+        own["agent"] = ""
     held = _with_own(held, own)
     steps = [{**step, "step_id": number} for number, step in enumerate(writer.steps, 1)]
     document = {"schema_version": VERSIONS[-1], **held, "agent": agent, "steps": steps}
@@ -209,9 +235,7 @@ def _least(document: Mapping[str, Any]) -> str:
     """Return the oldest version that has the parts of *document*."""
     if "subagent_trajectories" in document:
         return VERSIONS[7]
-    results = [each for s in document["steps"] for each in (s.get("observation") or {}).get("results") or ()]
-    contents = [*(step["message"] for step in document["steps"]), *(each.get("content") for each in results)]
-    kinds = {part.get("type") for content in contents if isinstance(content, list) for part in content}
+    kinds = {part.get("type") for part in _all_parts(document["steps"])}
     return VERSIONS[8 if "audio" in kinds else 6 if kinds else 0]
 
 
@@ -249,7 +273,7 @@ class _Steps:
         rest = {k: v for k, v in thaw(event.metadata.get("step", {})).items() if k not in _MAPPED}
         rest |= {"timestamp": event.time} if not isinstance(event, SubRun) and event.time else {}
         match event:
-            case Message(role="tool") if self._is_open:
+            case Message(role="tool", name="", to="") if self._is_open:
                 self._result({"content": _parts(event.content, event.media)}, event)
             case Message():
                 own = {name: value for name in ("name", "to", "reference") if (value := getattr(event, name))}
@@ -274,7 +298,7 @@ class _Steps:
     def _call(self, event: ToolCall, rest: dict[str, Any]) -> None:
         last = self.steps[-1] if self._is_open else {}
         own = {name: value for name in ("agent", "duration") if (value := getattr(event, name))} | _others(event)
-        if last.get("source") != "agent" or "tool_calls" in last or "observation" in last:
+        if last.get("source") != "agent" or not last["message"] or "tool_calls" in last or "observation" in last:
             self._step({"source": "agent", "message": "", **rest})
         elif event.time:
             own["time"] = event.time
@@ -311,7 +335,7 @@ class _Steps:
 
 
 def _with_own(fields: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    return {**fields, "extra": {**(fields.get("extra") or {}), _OWN: dict(own)}} if own else fields
+    return {**fields, "extra": {**(fields.get("extra") or {}), _OWN: {**_own(fields), **own}}} if own else fields
 
 
 def _others(event: Message | ToolCall) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric.errors import DefinitionError
-from rubric.internals.frozen_map import FrozenMap, thaw
+from rubric.internals.frozen_map import thaw
 from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 from rubric.values.runs import Event, Media, MediaKind, Message, Run, ToolCall
@@ -158,43 +158,40 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
             continue
         own = set[str]()  # ids are used again in later messages, and by some servers within one
         for part in _in_order(each):
-            if not isinstance(part, ToolCall):
+            if isinstance(part, list):
                 events += _said_in(each, part, events, calls)
                 continue
-            key = str(part.metadata.get("id") or part.name)
+            made = _tool_call(part[0])
+            key = str(at(part[0], "id") or made.name)
             calls[key] = [*(calls[key] if key in own else ()), len(events)]
             own.add(key)
-            events.append(evolve(part, metadata=FrozenMap()))
+            events.append(made)
     return tuple(events)
 
 
-def _in_order(message: Any) -> Iterator[list[Any] | ToolCall]:
-    """Yield the parts of *message* up to each call, and the call: what it said after a call stands after it."""
+def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
+    """Yield the parts of *message* up to each call, then that call alone: what it said after a call stands after it."""
     said, outer = list[Any](), _outer_calls(message)
     content = at(message, "content")
     parts = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
-    first = next((n for n, part in enumerate(parts) if _is_call(part)), len(parts))
+    first = next((n for n, part in enumerate(parts) if not isinstance(part, str) and _is_call(part)), len(parts))
     for holder in (message, at(message, "additional_kwargs")):
-        for key in _KEYS:
+        for key in _KEYS if holder is not None else ():
             held = at(holder, key)
             parts[first:first] = [
                 {"type": key, key: one} for one in (held if isinstance(held, list | tuple) else [held]) if one
             ]
     for part in parts:
-        if not _is_call(part):
+        if isinstance(part, str) or not _is_call(part):
             said.append(part)
             continue
         yield said
         same = next((one for one in outer if at(one, "id") == at(part, "id") is not None), part)
         outer = [one for one in outer if one is not same]  # LangChain has the calls of Anthropic twice
-        yield _with_id(same)
+        yield (same,)
         said = []
     yield said
-    yield from map(_with_id, outer)
-
-
-def _with_id(call: Any) -> ToolCall:
-    return evolve(_tool_call(call), metadata=FrozenMap({"id": str(at(call, "id") or "")}))
+    yield from ((one,) for one in outer)
 
 
 def _is_call(part: Any) -> bool:
@@ -206,7 +203,11 @@ def _said_in(message: Any, parts: list[Any], events: list[Event], calls: Mapping
     """Return what *message* says in these *parts*; results of tools in it go to the *calls* among *events*."""
     role, orphans = _role(message), list[Event]()
     for block in parts:
-        if _is_result(block) and not _keep_result(events, calls, at(block, "tool_use_id"), block):
+        if (
+            not isinstance(block, str)
+            and _is_result(block)
+            and not _keep_result(events, calls, at(block, "tool_use_id"), block)
+        ):
             words, shown = _returned(block)
             orphans += [Message("tool", words, media=shown)] if words or shown else []
     key = next((key for name in ("tool_call_id", "tool_name", "name") if (key := at(message, name))), "")

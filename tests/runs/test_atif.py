@@ -10,9 +10,10 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 
-from rubric import DefinitionError
+from rubric import DefinitionError, call
 from rubric.internals.frozen_map import FrozenMap
 from rubric.runs.atif import read_atif, write_atif
+from rubric.runs.formats import candidate_of_run
 from rubric.values.runs import Media, Message, Run, State, SubRun, ToolCall
 from tests.runs.trajectories import documents, runs
 
@@ -38,6 +39,16 @@ def test_documents_come_back(document: dict[str, Any]) -> None:
 def test_runs_come_back(run: Run) -> None:
     """A run of any other format that is written and read has the same events in the same order."""
     assert bare(read_atif(write_atif(run))) == run
+
+
+def test_agents_without_a_name_and_tools_with_one_come_back() -> None:
+    """ATIF wants a name, which no rule takes for that of an agent: of sub-agents, what started them has it."""
+    edited = ToolCall("edit")
+    sub = SubRun("coder", Run([edited]))
+    said: list[Any] = [edited, Message("tool", "closed", name="shop"), Message("assistant", ""), edited, sub]
+    run = bare(read_atif(json.loads(json.dumps(write_atif(Run(said))))))
+    assert run == Run(said)
+    assert call("edit", agent="coder").never().judge(run).breaches[0].step == "5.1"
 
 
 SEARCH = {"tool_call_id": "c1", "function_name": "search", "arguments": {"q": "GOOGL"}}
@@ -118,6 +129,15 @@ def test_what_was_changed_is_written() -> None:
     assert state["extra"] == {"rubric": {"state": {"open": True}}}
     assert (step["step_id"], step["message"]) == (3, "Wait.")
     assert step["observation"]["results"][0]["content"] == '{"price": 185}'
+
+
+def test_a_part_that_is_not_read_is_named() -> None:
+    """It stays in the file, and no judge is shown it: a type that ATIF has not, or a picture without a place."""
+    parts = [{"type": "video", "source": {"path": "v.mp4"}}, {"type": "image", "source": {"data": "aGk="}}]
+    given = document({**ASKED, "message": [*parts, {"type": "text", "text": "Hi"}]})
+    run = read_atif(given)
+    assert [one[-6:] for one in candidate_of_run(run).remarks] == ["video'", "image'"]
+    assert write_atif(run) == given
 
 
 def test_a_run_that_is_cut_short_says_so() -> None:

@@ -85,6 +85,7 @@ ATIF: dict[str, dict[str, Any]] = {
         "message": "",
         "observation": {"results": [{"subagent_trajectory_ref": [{"trajectory_path": MARK}]}]},
     },
+    "a film": {"message": [{"type": MARK, "source": {"path": "v.mp4"}}]},
     "a field": {"message": "", "metrics": {"extra": {"a": MARK}}},
 }
 

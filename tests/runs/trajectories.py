@@ -115,7 +115,12 @@ _media = st.lists(
     max_size=2,
 )
 _message = st.builds(
-    Message, st.sampled_from(["user", "assistant", "system", "developer"]), _said, media=_media, name=_words, to=_words
+    Message,
+    st.sampled_from(["user", "assistant", "system", "developer", "tool"]),
+    _said,
+    media=_media,
+    name=_words,
+    to=_words,
 ) | st.builds(Message, st.just("assistant"), _said, reference=_words, reasoning=_words, time=_TIMES)
 _call = st.builds(
     ToolCall,
@@ -137,4 +142,4 @@ def runs(depth: int = 1) -> st.SearchStrategy[Run]:
     if depth:
         event = event | st.builds(SubRun, _said, runs(depth - 1), task=_words, result=_words)
     events = st.lists(event, min_size=1, max_size=6)
-    return st.builds(Run, events, agent=_said, model=st.sampled_from(["", "m"]), complete=st.booleans())
+    return st.builds(Run, events, agent=_words, model=st.sampled_from(["", "m"]), complete=st.booleans())
