@@ -215,6 +215,8 @@ def _among_sentence(found: CriterionAgreement, raters: int) -> str:
     lead, alpha = ("pearson", "alpha, interval") if found.kind == "number" else ("agreement", "alpha")
     first = found[lead]
     shown = percent(first.value, first.interval) if lead == "agreement" and first.value is not None else str(first)
+    if first.value is None:
+        return f"{raters} people label {found.n:,} candidates, and their {lead} is {shown}."
     verb = "correlate with each other at" if found.kind == "number" else "agree with each other in"
     return f"{raters} people {verb} {shown} on {found.n:,} candidates; alpha is {found[alpha]}."
 

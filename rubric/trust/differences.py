@@ -256,7 +256,7 @@ def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats,
     sides, remarks = list[dict[str, Ratings]](), list[str]()
     for which, one, of in (("new", a, as_labels(labels[0])), ("old", b, as_labels(labels[1]))):
         ratings = matched(one, of)
-        if any(np.ptp(each.weights[~np.isnan(each.votes)]) > 0 for each in ratings):
+        if any(each.is_weighted for each in ratings):
             raise DefinitionError(
                 "labels", f"those of the {which} run have weights, and a corrected difference has none"
             )

@@ -85,7 +85,7 @@ class Change(NoTruth):
 
     Args:
         criterion: The id; empty for the whole.
-        what: `the judge`, `people`, or `agreement`: how far the judge is from people.
+        what: `the judge`, `people`, or `distance`: how far the judge is from people.
         before: Its mean then.
         now: Its mean now.
         interval: Where the true change lies, with 95 % confidence.
@@ -143,7 +143,7 @@ class Drift(Presented):
             return f"No change is shown in {len(self.changes)} figures."
         lead = min(self.shown, key=lambda change: change.p)
         name = f" on {lead.criterion}" if lead.criterion else ""
-        what = {"agreement": "The judge's distance from people"}.get(lead.what, lead.what.capitalize())
+        what = {"distance": "The judge's distance from people"}.get(lead.what, lead.what.capitalize())
         verb = "have" if lead.what == "people" else "has"
         return f"{what} {verb} changed{name}: from {lead.before:.3f} to {lead.now:.3f}."
 
@@ -220,7 +220,7 @@ def _off(judge: float | None, people: float | None) -> float | None:
 _FIGURES = (
     ("the judge", lambda judge, _: judge),
     ("people", lambda _, people: people),
-    ("agreement", _off),
+    ("distance", _off),
 )
 
 

@@ -98,7 +98,8 @@ class CriterionAgreement(NoTruth):
         if self.kind == "number":
             r, off = self["pearson"], self["MAE"]
             said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")
-            with_people = f"correlates with {other} at {r.value:.2f}" if r.value is not None else r.reason
+            with_people = f"has no correlation with {other} ({r.reason})"
+            with_people = f"correlates with {other} at {r.value:.2f}" if r.value is not None else with_people
             with_people += f" ({_range(r)})" if r.interval else ""
             tail = self._like_for_like("pearson", "at {:.2f}".format)
             return f"{one} {with_people} and {said} on average{tail}."

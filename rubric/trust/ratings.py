@@ -354,6 +354,11 @@ class Ratings:
         """The mean of what people say of each, also of verdicts: a tie is a half; NaN without a label."""
         return together(self.people, UNIT)
 
+    @property
+    def is_weighted(self) -> bool:
+        """True if some labelled candidates represent more than others."""
+        return len({*self.weights[~np.isnan(self.people).all(axis=1)]}) > 1
+
 
 def together(people: Floats, scale: Scale) -> Floats:
     """Return what *people*, a column each, say together; NaN where none says anything, or for a tie."""

@@ -153,13 +153,15 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     (ratings,) = matched(given, Labels(whole, every.by))
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
-    if np.ptp(ratings.weights[~np.isnan(ratings.target)]) > 0:
+    if ratings.is_weighted:
         raise DefinitionError("labels", "have weights, and the exact test takes a random sample; label one")
     by = "votes" if any(len(result.votes) > 1 for result in grades) else "score"
     sure = np.array([np.nan if (c := confidence(r, by)) is None else c for r in grades], dtype=float)
     target, verdict = ratings.target, given.columns[""][1]
     both = ~np.isnan(target) & ~np.isnan(sure) & ~np.isnan(verdict)
     wrong = (verdict != target)[both].astype(float)
+    if not both.any():
+        raise DefinitionError("labels", "expected graded candidates on which people are not divided, got none")
     found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
     notes = tuple(of_labels(given, every, [ratings], cure="label one"))
     return evolve(found, when=evolve(found.when, labels=every.digest), notes=notes)
@@ -182,7 +184,11 @@ def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tup
             break
         best = level, n, k
     if best is None:
-        enough = [rest * len(sure) / n for _, n, k in counts if n >= START and (rest := _needed(k / n, error, risk))]
+        enough = [
+            rest * len(sure) / n
+            for _, n, k in counts
+            if n >= min(START, len(sure)) and (rest := _needed(k / n, error, risk))
+        ]
         needed = int(np.ceil(max(min(enough), len(sure) + 1))) if enough else None
         return Trusted(Unsure(by, None), error, risk, 0.0, len(sure), needed=needed)
     level, n, k = best

@@ -135,7 +135,7 @@ def errors_by(
         raise DefinitionError(
             "criterion", f"there is no label for {wanted or 'the whole'!r}; there are labels for: {names}"
         )
-    if np.ptp(ratings.weights[~np.isnan(ratings.target)]) > 0:
+    if ratings.is_weighted:
         raise DefinitionError("labels", "have weights, and slices take a random sample; label one")
     both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
     of = _names(by, given, both)

@@ -270,3 +270,25 @@ def test_a_remark_keeps_the_id_of_its_criterion() -> None:
     assert all(remark.endswith(".") for remark in remarks)
     one = agreement(GRADES, Labels({"1": bool(TRUTH[1])})).remarks()
     assert "The whole: 1 labelled candidate: with fewer than 30 the intervals say little." in one
+
+
+def test_few_labels_that_are_right_are_called_few() -> None:
+    """Nothing is said of all judges by 10 labels without an error; where all are ties, it is an error."""
+    found = trusted(GRADES, Labels({n: bool(SAID[n]) for n in range(10)}), 0.05)
+    assert found.sentence.startswith("10 labels are too few to keep a verdict")
+    assert "whatever the labels" in trusted(GRADES, Labels({n: not SAID[n] for n in range(10)}), 0.05).sentence
+    with pytest.raises(DefinitionError, match="people are not divided, got none"):
+        trusted(GRADES, Labels({n: [True, False] for n in range(10)}), 0.05)
+
+
+def test_a_sentence_without_a_correlation_is_one() -> None:
+    """Where one of them says the same of all, the reason stands in brackets."""
+    shades = Rubric().rates("Clear", {1: "no", 5: "yes"}, id="x")
+    found = agreement(
+        grades(shades, {n: {"x": 3} for n in range(40)}), Labels({n: {"x": 1 + n % 5} for n in range(40)})
+    )
+    assert "The judge has no correlation with people (one of them gives everything the same rating) and is off" in str(
+        found
+    )
+    people = agreement(Labels({n: {"x": [3, 1 + n % 5]} for n in range(40)}))
+    assert "2 people label 40 candidates, and their pearson is undefined: one of them gives" in people.sentence

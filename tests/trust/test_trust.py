@@ -704,7 +704,7 @@ def test_an_alarm_can_fire(tmp_path: Path) -> None:
     saved = agreement(GRADES, LABELS)
     broken = agreement(grades(BOTH, noisy(right=0.3)[1]), LABELS).against(saved)
     assert broken.exit_code == 1
-    assert {change.what for change in broken.shown} >= {"agreement"}
+    assert {change.what for change in broken.shown} >= {"distance"}
     minds = Labels({key: {"good": False, "clear": 1} for key in range(100)})
     assert "people" in {change.what for change in agreement(GRADES, minds).against(saved).shown}
     (tmp_path / "nothing.yaml").write_text("kind: menu\n")
