@@ -15,7 +15,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.matching import misfit
+from rubric.values.matching import matches_name, misfit
 from rubric.values.requests import Failure, FailureKind
 from rubric.values.rules import RunRule, RunRules
 from rubric.values.runs import Run, State
@@ -39,7 +39,7 @@ def decide(criterion: Criterion, candidate: Candidate) -> Finding | None:
     return settle(criterion, answer, candidate)
 
 
-def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:  # noqa: C901 - a case for each check
+def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:  # noqa: C901, PLR0912 - a case for each check
     """Return the finding of *criterion*, whose answer is *check*; Unjudged if the check cannot be decided."""
     match check:
         case checks.Decided():
@@ -63,6 +63,8 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
             return _ruled(criterion, check, candidate)
         case checks.Calls():
             return _ruled(criterion, check.rule, candidate)
+        case checks.Trajectory() | checks.Within() if _may_change(check, candidate):
+            return _undecided(criterion, "unsupported", f"{check}: unknown, since the run was cut short")
         case checks.Within():
             return _limited(criterion, check, candidate)
         case _:
@@ -112,13 +114,28 @@ _MOST_QUOTED = 20
 
 def _ruled(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, a rule over the run; what must not be is not there if it is so vacuously."""
-    verdict = check.judge(_with_files(candidate), candidate.part.since if candidate.part else 0)
+    since, before = (candidate.part.since, candidate.part.before) if candidate.part else (0, "")
+    verdict = check.judge(_with_files(candidate), since, before)
     if verdict.met is None:
         return _undecided(criterion, "unsupported", verdict.reason)
     met = verdict.met and not (verdict.vacuous and criterion.is_unwanted)
     steps = [one for one in verdict.breaches[:_MOST_QUOTED] if one.event]
     evidence = tuple(Evidence(one.text, 0, len(one.text), f"step {one.step}") for one in steps)
     return Scored(criterion.id, float(met), met, verdict.reason, evidence)
+
+
+def _may_change(check: checks.Trajectory | checks.Within, candidate: Candidate) -> bool:
+    """True if calls that the log of a run that was cut short lacks could change what *check* says."""
+    from rubric.values.verdicts import is_complete  # noqa: PLC0415 - importing the library needs none of it
+
+    if is_complete(candidate.run):
+        return False
+    names = [call.name for call in candidate.tool_calls]
+    if isinstance(check, checks.Within):
+        return check.tool_calls is not None and len(names) <= check.tool_calls
+    if check.order == "exact":
+        return len(names) <= len(check.tools) and all(map(matches_name, check.tools, names))
+    return not check.followed_by(names)
 
 
 def _with_files(candidate: Candidate) -> Run:

@@ -284,7 +284,8 @@ class Candidate(Shown):
         if any(unicodedata.category(c)[0] in "PS" for c in seen):
             return "has only punctuation"
         answered = any(message.role == "assistant" and message.content.strip() for message in self.messages)
-        return UNANSWERED if answered else "is empty"
+        is_cut = self.part is not None and not self.part.run.complete
+        return UNANSWERED if answered or is_cut else "is empty"
 
     @property
     def artefacts(self) -> dict[str, str]:
@@ -350,7 +351,7 @@ _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 UNANSWERED = "is a conversation without a last answer"
-"""Its earlier answers have content: it is never a fail without a judge."""
+"""Its earlier answers have content, or its log ends before the run did: it is never a fail without a judge."""
 
 
 _START = 400

@@ -321,11 +321,17 @@ class RunRule(Check, Shown):
         more[name] = event
         return evolve(self, **more)
 
-    def judge(self, run: Run, since: int = 0) -> Verdict:
-        """Return what the rule says of *run*, or of its last turn: of what comes after so many events as *since*."""
+    def judge(self, run: Run, since: int = 0, before: str = "") -> Verdict:
+        """
+        Return what the rule says of *run*.
+
+        Args:
+            since: The number of its first events that are not judged, so that its last turn is.
+            before: What stands before its steps: of the sub-agent that step 3 started, `3.`.
+        """
         from rubric.values.verdicts import judge  # noqa: PLC0415 - building a rubric needs none
 
-        return judge(self, run, since)
+        return judge(self, run, since, before)
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
         return RunRules([self, other]) if isinstance(other, RunRule) else RunRules([self, *other.rules])
@@ -366,11 +372,11 @@ class RunRules(Check, Shown):
 
     rules: tuple[RunRule, ...] = field(converter=_as_rules)
 
-    def judge(self, run: Run, since: int = 0) -> Verdict:
+    def judge(self, run: Run, since: int = 0, before: str = "") -> Verdict:
         """Return what the rules say of *run*, as each alone: it breaks them if it breaks one."""
         from rubric.values.verdicts import both  # noqa: PLC0415 - as above
 
-        return both([rule.judge(run, since) for rule in self.rules])
+        return both([rule.judge(run, since, before) for rule in self.rules])
 
     def __and__(self, other: RunRule | RunRules) -> RunRules:
         return RunRules([*self.rules, *(other.rules if isinstance(other, RunRules) else [other])])

@@ -105,11 +105,11 @@ def is_complete(run: Run) -> bool:
     return run.complete and all(is_complete(one.run) for one in run.events if type(one) is SubRun)
 
 
-def judge(rule: RunRule, run: Run, since: int) -> Verdict:
-    """Return what *rule* says of *run* without its first events, so many as *since*."""
+def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
+    """Return what *rule* says of *run*, its steps after *before*, without its first events, so many as *since*."""
     complete, known, opened = is_complete(run), dict[str, Any](), 0
-    events, before = _places(run, count(), known), evolve(run, events=run.events[:since])
-    deque(islice(events, sum(1 for _ in before.steps())), maxlen=0)
+    events, earlier = _places(run, count(), known), evolve(run, events=run.events[:since])
+    deque(islice(events, sum(1 for _ in earlier.steps())), maxlen=0)
     parts, broken, settled = list[_Part](), list[tuple[int, str]](), False
     for opened, part in enumerate(_parts(rule, events, known), 1):  # noqa: B007 - it is used below
         part.is_cut = not complete
@@ -123,7 +123,7 @@ def judge(rule: RunRule, run: Run, since: int) -> Verdict:
         return Verdict(met=None, reason=f"{rule}: unknown, since the state {unknown} was not recorded")
     if broken:
         wanted = {at for at, _ in broken}
-        steps = [step for number, step in enumerate(run.steps()) if number in wanted]
+        steps = [step for number, step in enumerate(run.steps(before)) if number in wanted]
         found = zip(chain(steps, repeat(("", None))), sorted(broken), strict=False)
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""

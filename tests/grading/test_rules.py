@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from rubric import (
     Candidate,
@@ -22,7 +23,7 @@ from rubric import (
     said,
     state,
 )
-from rubric.values import State
+from rubric.values import State, SubRun, Within
 from rubric.values.findings import Evidence
 from tests.values.test_rules import agent, do, user
 
@@ -144,3 +145,39 @@ def test_lint_reads_no_texts_out_of_rules() -> None:
     """They are about the run, so no output meets or misses them."""
     rubric = Rubric(criteria=[Criterion("Never a", check=call("a").never()), Criterion("Ends", check=call("b").last())])
     assert [str(remark) for remark in lint(rubric) if "meet" in str(remark)] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "met"),
+    [
+        (Within(tool_calls=1), None),
+        (Within(tool_calls=0), False),
+        (Trajectory(["verify", "refund"]), None),
+        (Trajectory(["verify"]), True),
+        (Trajectory(["verify"], order="exact"), None),
+        (Trajectory(["refund"], order="exact"), False),
+    ],
+)
+def test_what_may_follow_a_cut_is_not_counted_as_absent(check: Any, met: bool | None) -> None:
+    """Limits and orders of calls are unknown where calls that the log lacks could change them."""
+    cut = Run([Message("user", "Hi"), ToolCall("verify"), Message("assistant", "Done")], complete=False)
+    result = evaluate(Candidate(run=cut), Rubric(criteria=[Criterion("Is so", id="c", check=check)]), "offline")
+    assert result["c"].score == (None if met is None else met)
+
+
+def test_a_log_that_ends_before_the_answer_is_no_fail() -> None:
+    """What was not logged is not known to be empty."""
+    rubric = Rubric(criteria=[Criterion("Is polite", id="c")])
+    cut = Run([Message("user", "Hi")], complete=False)
+    assert isinstance(evaluate(Candidate("", run=cut), rubric, "offline"), Ungraded)
+    assert evaluate(Candidate("", run=evolve(cut, complete=True)), rubric, "offline").score == 0
+
+
+def test_a_rule_on_a_sub_agent_names_the_steps_of_the_run() -> None:
+    """Its second event is the step 2.2 of a run in which it was started second."""
+    sub = SubRun("coder", Run([ToolCall("read"), ToolCall("delete")]))
+    run = Run([Message("user", "Hi"), sub, Message("assistant", "Done")])
+    criterion = Criterion("Keeps", id="c", check=call("delete").never(), on="sub-agent coder")
+    result = evaluate(Candidate(run=run), Rubric(criteria=[criterion]), "offline")
+    assert "broken at step [2.2]" in result["c"].reason
+    assert result["c"].evidence[0].where == "step 2.2"
