@@ -144,8 +144,8 @@ class RunOptions:
         for suite in suites:
             done: list[Row] = []
             spent = sum(report.usage.cost or 0.0 for report in reports)
+            total = len(suite) * self.run["repeat"]
             try:
-                total = len(suite) * self.run["repeat"]
                 with output.progress(total, "cases", quiet=self.quiet) as advance:
 
                     def on_row(row: Row, done: list[Row] = done, advance: Callable[[], None] = advance) -> None:

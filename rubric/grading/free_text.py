@@ -223,7 +223,7 @@ def _rating(text: str, criterion: Criterion, graded: _Graded) -> tuple[str, str]
     last, high = found[-1], float(criterion.answer.high) if isinstance(criterion.answer, Levels) else 1.0
     if any(last[end] and graded.holds(plain[last.start() : last.end(end)]) for end in ("value", "high")):
         raise NoVerdict("it repeats the candidate")
-    if any(top and float(top) != high for top in (last["high"], own and last["scale"])):
+    if any(top and float(top) != high for top in (last["high"], last["scale"] if own else "")):
         raise NoVerdict(f"its rating is on another scale than one that ends at {high:g}")
     return last["value"], f"{plain[: last.start()]} {plain[last.end() :]}".strip(" \n\"'()[]{}:.")
 

@@ -228,7 +228,7 @@ def _run_sections(part: RunPart) -> list[_Section]:
     steps, at = numbered(part), attrgetter("offset")
     if not steps:
         return []
-    ends = [0, len(steps)]
+    ends, last = [0, len(steps)], 0
     if not part.is_window and part.asked is not None:
         ends.insert(1, bisect_right(steps, part.asked, key=attrgetter("index")))
     elif part.is_window:

@@ -274,11 +274,12 @@ def read(source: Path | str | Mapping[str, Any] | list[Any], format: str | None 
     Raises:
         DefinitionError: There is no run in it, or there are several; or it cannot be read as its format has it.
     """
-    folder, document = None, source
+    folder: Path | None = None
+    document: Any = source
     if isinstance(source, Path | str):
         folder, document = Path(source).parent, _document(Path(source))
-    elif hasattr(source, "model_dump"):
-        document = source.model_dump(mode="json", exclude_none=True)
+    elif hasattr(document, "model_dump"):
+        document = document.model_dump(mode="json", exclude_none=True)
     if format is not None and format not in FORMATS:
         raise DefinitionError("format", f"expected one of {', '.join(FORMATS)}, got {format!r}")
     chosen = format_of(document) if format is None else FORMATS[format]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -121,9 +122,11 @@ def _chosen(one: Ratings, risk: float, cure: str) -> str:
         found = unpaired(a, b, *among)
         p = 1.0 if found is None else found.p
     elif one.scale.kind == "number":
-        p = float(stats.mannwhitneyu(a, b).pvalue) if np.ptp(judge[graded]) > 0 else 1.0
+        ranks: Any = stats.mannwhitneyu(a, b) if np.ptp(judge[graded]) > 0 else None
+        p = 1.0 if ranks is None else float(ranks.pvalue)
     else:
-        p = float(stats.fisher_exact([[a.sum(), len(a) - a.sum()], [b.sum(), len(b) - b.sum()]]).pvalue)
+        exact: Any = stats.fisher_exact([[a.sum(), len(a) - a.sum()], [b.sum(), len(b) - b.sum()]])
+        p = float(exact.pvalue)
     if p >= risk:
         return ""
     if one.scale.kind == "number":

@@ -9,7 +9,7 @@ are by group where there are groups.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from attrs import frozen
@@ -176,7 +176,8 @@ def kendall(a: Floats, b: Floats) -> Coefficient:
     whole = sums @ counts
     if min(whole[1:]) == 0:
         return undefined("one of them gives everything the same rating")
-    value = float(stats.kendalltau(a, b).statistic)
+    whole_tau: Any = stats.kendalltau(a, b)
+    value = float(whole_tau.statistic)
     left = whole[:, None] - 2 * sums
     with np.errstate(invalid="ignore", divide="ignore"):
         without = left[0] / np.sqrt(left[1] * left[2])

@@ -173,7 +173,7 @@ def _in_order(message: Any) -> Iterator[list[Any] | tuple[Any]]:
     """Yield the parts of *message* up to each call, then that call alone: what it said after a call stands after it."""
     said, outer = list[Any](), _outer_calls(message)
     content = at(message, "content")
-    parts = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
+    parts: list[Any] = [*content] if isinstance(content, list | tuple) else [_text_in(content)]
     first = next((n for n, part in enumerate(parts) if not isinstance(part, str) and _is_call(part)), len(parts))
     for holder in (message, at(message, "additional_kwargs")):
         for key in _KEYS if holder is not None else ():
@@ -271,14 +271,13 @@ def _keep_result(events: list[Event], calls: Mapping[str, list[int]], key: Any, 
 def _media_of(part: Any) -> list[Media]:
     """Return the picture, recording, film or document that *part* is; none if it is something else."""
     kind = str(at(part, "type"))
-    found = next((medium for name, medium in _MEDIA.items() if kind in _PARTS[name]), None)
+    found: MediaKind | None = next((medium for name, medium in _MEDIA.items() if kind in _PARTS[name]), None)
     if found is None:
         return []
     inner = [each for name in (kind, "source", "file", "image_url") if (each := at(part, name)) is not None]
     one = {key: said for key in _HELD for h in (part, *inner) if isinstance(said := at(h, key), str) and said}
-    one |= dict.fromkeys(
-        ["url"] if (said := [each for each in inner if isinstance(each, str)]) else [], "".join(said[:1])
-    )
+    addresses = [each for each in inner if isinstance(each, str)]
+    one |= {"url": addresses[0]} if addresses else {}
     mime = next((one[key] for key in ("media_type", "mime_type") if key in one), _MIMES[found] + one.get("format", ""))
     data = next((one[key] for key in ("data", "base64", "file_data") if key in one), "")
     source = at(part, "source")

@@ -139,6 +139,11 @@ class State(Shown):
     metadata: FrozenMap = _metadata
 
 
+def _is_run(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Run):
+        raise refuse(attribute.name, value, "a Run")
+
+
 @guided_class
 @frozen(repr=False)
 class SubRun(Shown):
@@ -153,15 +158,10 @@ class SubRun(Shown):
     """
 
     agent: str = field(validator=fields.text)
-    run: Run = field()
+    run: Run = field(validator=_is_run)
     task: str = field(default="", kw_only=True, validator=fields.string)
     result: str = field(default="", kw_only=True, validator=fields.string)
     metadata: FrozenMap = _metadata
-
-    @run.validator
-    def _is_run(self, attribute: Attribute[Any], value: object) -> None:
-        if not isinstance(value, Run):
-            raise refuse(attribute.name, value, "a Run")
 
 
 Event = Message | ToolCall | State | SubRun

@@ -268,7 +268,7 @@ def remarked(runs: int) -> Table:
                 drawn = chance.choice(1_000, 100, replace=False, p=weight / weight.sum())
                 shown = np.full(1_000, np.nan)
                 shown[drawn] = people[drawn]
-                told += bool(_chosen(ratings(shown, judge), 0.01))
+                told += bool(_chosen(ratings(shown, judge), 0.01, ""))
             cells.append(told / runs)
         yield (name, *(f"{cell:.1%}" for cell in cells)), 1 - max(cells) if name == "at random" else 1.0
 

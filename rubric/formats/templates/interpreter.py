@@ -259,7 +259,8 @@ class Rendering:
         if key == "length" and isinstance(holder, str | list | tuple):
             return len(holder)
         try:
-            return holder[key] if isinstance(holder, str | list | tuple | dict) else Missing(str(key))
+            items: Any = holder if isinstance(holder, str | list | tuple | dict) else {}
+            return items[key]
         except (LookupError, TypeError):
             return Missing(str(key))
 
