@@ -323,6 +323,7 @@ def intraclass(ratings: Floats) -> dict[str, Coefficient]:
             found[name] = undefined("raters contradict each other on all units")
             continue
         influence = np.full(len(ratings), np.nan)
-        influence[complete] = np.nan_to_num(own - np.nanmean(own))
+        has_value = np.isfinite(own)  # without one of three units there may be none
+        influence[complete] = np.where(has_value, own - own[has_value].mean(), 0) if has_value.any() else 0
         found[name] = Coefficient(float(value), influence=influence)
     return found

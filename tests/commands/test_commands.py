@@ -450,7 +450,7 @@ def test_a_comparison_leaves_json_what_it_is(suite: str, tmp_path: Path) -> None
     run("grade", suite, "-j", "offline", "--out", str(before))
     result = run("grade", suite, "-j", "offline", "--baseline", str(before), "--format", "json")
     assert json.loads(result.stdout)["summary"]["cases"] == 2
-    assert "no worse than the baseline" in result.stderr
+    assert "No worse than the baseline" in result.stderr
 
 
 def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rubric import Case, Criterion, Grades, Rubric, Suite, UngradedError, evaluate
+from rubric import Case, Criterion, Grades, Rubric, RubricError, Suite, UngradedError, evaluate
 from rubric.driving import Failure
+from rubric.suites.report import Report
 from rubric.suites.reporters.registry import reporter_names
 
 HOSTILE = "red\x1b[31m bell\x07 csi\x9b2J right\u202eleft nul\x00 del\x7f"
@@ -26,6 +27,14 @@ def raising(_: list[dict[str, str]]) -> str:
     raise ValueError(HOSTILE)
 
 
+def rendered(report: Report, name: str) -> str:
+    """Return *report* as the reporter *name* writes it; the error of one that writes nothing of an ungraded case."""
+    try:
+        return report.render(name)
+    except RubricError as error:
+        return str(error)
+
+
 def doors(judge: Any) -> dict[str, str]:
     """Return every text that people read of a result of *judge*, by its door."""
     result = evaluate("Hello there, you.", RUBRIC, judge)
@@ -33,7 +42,7 @@ def doors(judge: Any) -> dict[str, str]:
     report = Suite("s", [Case(id="c", output="Hello\x1b there", rubric=RUBRIC)]).run(judge)
     failed = Failure("exception", HOSTILE)
     texts = {
-        **{f"report.{name}": report.render(name) for name in reporter_names() if name not in ("json", "ndjson")},
+        **{f"report.{name}": rendered(report, name) for name in reporter_names() if name not in ("json", "ndjson")},
         "failure": str(failed),
         "error": str(UngradedError(result)) if result.score is None else "",
         "explain": result.explain(),

@@ -210,7 +210,7 @@ def test_quotes_from_elsewhere_keep_their_place() -> None:
     case = Case("a", rubric, output=GOOD, tool_calls=[ToolCall("read", result=f"x is {KEY}")])
     row = RowBuilder().row(case, result_of(case, saying(x=Says(True, evidence=(f"x is {KEY}", "not there at all")))))
     run, lost = row.entries[0].evidence
-    assert (run.where, run.text, run.verified) == ("run", f"x is {MASK}", True)
+    assert (run.where, run.text, run.verified) == ("step 1", f"x is {MASK}", True)
     assert (lost.text, lost.verified) == ("not there at all", False)
 
 

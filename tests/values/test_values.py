@@ -76,6 +76,7 @@ for module in (
     trees,
 ):
     NAMES |= {name: value for name, value in vars(module).items() if isinstance(value, type)}
+NAMES |= {"call": rubric.call, "said": rubric.said, "state": rubric.state}  # as rules over runs are typed
 
 TREE = ask("Is it so?").yes(ask("Really?").yes(1.0, "sure").no(0.5)).no(0.0)
 NOUNS: list[Any] = [

@@ -130,13 +130,12 @@ def test_a_turn_that_failed_leaves_the_later_ones_ungraded_with_the_reason() -> 
 
 
 def test_given_outputs_are_the_turns_before() -> None:
-    """The outputs of `answered` stand in the input and in the judge's prompt of later turns."""
+    """The outputs of `answered` stand in the run and in the judge's prompt of later turns."""
     suite = suite_of().answered(["one to", 'two "to"', "three to"])
     report = suite.run()
     assert [row.status for row in report] == ["passed"] * 3
-    assert report[2].input == (
-        'user: Who founded it?\nassistant: one to\nuser: Where is he?\nassistant: two "to"\nuser: Which state?'
-    )
+    assert report[2].input == "Which state?"
+    assert report[2].run[1:4] == ("[2] assistant: one to", "[3] user: Where is he?", '[4] assistant: two "to"')
     judged = suite_of(each=[{"assert": [{"type": "llm-rubric", "value": "is brief"}]}] * 3).answered(["a", "b", "c"])
     assert "assistant: b" in judged.plan("openai/gpt-5-mini")[2].plan.asks[0].chat()[-1]["content"]
 
@@ -149,7 +148,7 @@ def test_a_missing_output_is_asked_of_the_target_or_defers_the_later_turns() -> 
     target = Target(said="live to")
     report = suite.run(target=target)
     assert [row.status for row in report] == ["passed"] * 3
-    assert "assistant: live to" in report[2].input
+    assert "[4] assistant: live to" in report[2].run
 
 
 def test_an_echo_is_a_turn() -> None:
