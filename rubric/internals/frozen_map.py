@@ -18,7 +18,9 @@ V = TypeVar("V")
 class FrozenMap(Mapping[str, Any]):
     """A mapping that cannot change, and so can be hashed; what is nested in it is frozen too."""
 
-    __slots__ = ("_items",)
+    __slots__ = ("_hash", "_items")
+
+    _hash: int
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         if isinstance(items, FrozenMap):
@@ -42,7 +44,11 @@ class FrozenMap(Mapping[str, Any]):
         return self._items.get(key, default)
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+        try:
+            return self._hash
+        except AttributeError:  # kept from the first time on: rules over runs look arguments up twice a call
+            self._hash = hash(frozenset(self._items.items()))
+            return self._hash
 
     def __repr__(self) -> str:
         return repr(self._items)

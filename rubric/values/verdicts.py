@@ -123,7 +123,10 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
         return Verdict(met=None, reason=f"{rule}: unknown, since the state {unknown} was not recorded")
     if broken:
         wanted = {at for at, _ in broken}
-        steps = [step for number, step in enumerate(run.steps(before)) if number in wanted]
+        if any(type(one) is SubRun for one in run.events):
+            steps = [step for number, step in enumerate(run.steps(before)) if number in wanted]
+        else:  # most have none, and a run of 100,000 events would have as many steps made
+            steps = [(f"{before}{run.first + n}", run.events[n]) for n in sorted(wanted) if n < len(run.events)]
         found = zip(chain(steps, repeat(("", None))), sorted(broken), strict=False)
         breaches = tuple(Breach(*step, why) for step, (_, why) in found)
         more = f"; and {len(breaches) - _MOST_SAID} more" if len(breaches) > _MOST_SAID else ""
@@ -197,12 +200,13 @@ def _counted(rule: RunRule, part: _Part) -> Broken:
     """Judge `never`, `at_most` and `at_least`."""
     is_meant, key_of, most = rule.event.fits, _key_of(rule.same), {"never": 0, "at_most": rule.count}.get(rule.kind)
     counts = defaultdict[str, dict[Hashable, int]](dict)  # all arguments are the same for calls of one tool
+    is_whole = rule.same == _ALL
     for number, event, agent in part:
         if not is_meant(event, agent):
             continue
         part.seen += 1
         if most is not None and (key := key_of(event)) is not _LACKING:
-            alike = counts[event.name if rule.same == _ALL and type(event) is ToolCall else ""]
+            alike = counts[event.name if is_whole and type(event) is ToolCall else ""]
             times = alike[key] = alike.get(key, 0) + 1
             if times > most:
                 yield number, f"it is number {times}" if most else "it must not be"
@@ -247,19 +251,18 @@ def _before(rule: RunRule, part: _Part) -> Broken:
     """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
+    is_used_up = rule.kind == "needs_one"
     for number, event, agent in part:
         if is_meant(event, agent):
             part.seen += 1
             key = keys[0](event)
-            at = latest.get(key)
+            at = latest.pop(key, None) if is_used_up else latest.get(key)
             if at is None or (within is not None and acts - at > within):
                 yield number, why
-            if rule.kind == "needs_one":
-                latest.pop(key, None)
         acts += type(event) in _ACTS
         if is_other(event, agent) and (key := keys[1](event)) is not _LACKING:
             latest[key] = acts
-            part.settled = rule.kind == "needs" and not rule.same and within is None
+            part.settled = not is_used_up and not rule.same and within is None
 
 
 def _after(rule: RunRule, part: _Part) -> Broken:
