@@ -98,7 +98,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     baseline = start.mean(start.agreements(rubric))
     measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
     best = cross_fitting.constant(start.people, start.weights, of_verdicts=start.is_verdict)
-    if now is not rubric:  # whoever uses these labels again is told
+    if now is not rubric:  # a later use of these labels is remarked
         used = [*rubric.provenance.get("labels", ()), as_labels(labels).digest]
         now = evolve(now, provenance={**rubric.provenance, "labels": used})
     return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded)
