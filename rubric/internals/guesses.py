@@ -1,21 +1,45 @@
-"""What people type at the API, and the call that they mean: the rules; `rubric.internals.guess_words` has the words."""
+"""
+What people type, and what they mean: the rules. `guesses.toml` beside this file has the words.
+
+It answers for Python, for names of the package, for keys of rubric files and for the command line, and is loaded for
+errors alone.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from functools import cache
+from importlib import import_module, resources
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals import guess_words
 from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, nearest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _SHORT, _MOST_NAMED = 60, 14
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    """Return the tables of `guesses.toml`: in each, the words by the cure."""
+    return tomllib.loads(resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8"))
+
+
+def _cures(table: str, *owners: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the cures of *owners* in *table*, each with its words; a section may have several owners."""
+    for owner in owners:
+        for section, cures in _words()[table].items():
+            if owner in section.split():
+                yield from ((cure, words.split()) for cure, words in cures.items())
+
+
+def _example(owner: str, default: str) -> str:
+    return str(_words()["examples"].get(owner, default))
 
 
 # -- arguments -------------------------------------------------------------------------------------------
@@ -27,6 +51,11 @@ _FORMS = {
     "choices": "two labels at least, with a score each: {'cold': 0, 'warm': 1}",
 }
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
+_OF_CRITERIA = frozenset(
+    {"Criterion", "requires", "expects", "scores", "rates", "chooses", "forbids", "penalizes", "checks", "decides"}
+    | {"includes"}
+)
+_ALIKE = {"agrade": "grade", "evaluate": "grade", "aevaluate": "grade", "agrade_many": "grade_many", "plan": "grade"}
 
 
 def understood(
@@ -79,6 +108,7 @@ class _Call:
         named: dict[str, Any],
     ) -> None:
         self.owner = owner
+        self.alike = _ALIKE.get(owner, owner)
         self.called = called
         self.args = args
         self.named = named
@@ -110,18 +140,15 @@ class _Call:
 
     def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
-        example = guess_words.EXAMPLES.get(self.owner, f"{self.called}({', '.join(self.names)})")
+        example = _example(self.owner, f"{self.called}({', '.join(self.names)})")
         if self.unknown and set(self.unknown) <= set(self.positional_only):
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not self.names:
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
         name = self.unknown[0]
-        for table in (
-            guess_words.ALIKE.get(self.owner, self.owner),
-            "criterion" if self.owner in guess_words.OF_CRITERIA else "",
-        ):
-            if (said := guess_words.SAID.get(table, {}).get(name)) is not None:
-                raise CallError(name, said.replace("{value}", _source_of(name, self.named[name])))
+        for note, words in _cures("notes", self.alike, "criterion" if self.owner in _OF_CRITERIA else ""):
+            if name in words:
+                raise CallError(name, note.replace("{value}", _source_of(name, self.named[name])))
         meant = {each: self._meant(each) for each in self.unknown}
         if not meant[name]:
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
@@ -129,11 +156,11 @@ class _Call:
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
     def _meant(self, name: str) -> str:
-        plain, words = name.lower(), guess_words.OWN.get(guess_words.ALIKE.get(self.owner, self.owner), {})
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
-        for table in (words, guess_words.WORDS):
+        for owner in (self.alike, "every"):
+            words = dict(_cures("arguments", owner))
             for field in names:
-                if plain in table.get(field, "").split():
+                if name.lower() in words.get(field, ()):
                     return field
         return misspelt(name, self.names) or "".join(nearest(name, self.names))
 
@@ -143,7 +170,7 @@ class _Call:
         clash = next((field for field in meant.values() if field in self.given), "")
         shown = [_source_of("", value) for value in self.args]
         if clash:
-            return f"{clash!r} is given already; write {guess_words.EXAMPLES.get(self.owner, self.called + '(...)')}"
+            return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
         shown += [_source_of("", named.pop(name)) for name in self.positional_only if name in named]
         shown += [f"{name}={_source_of(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
@@ -251,6 +278,41 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
 
 # -- attributes ------------------------------------------------------------------------------------------
 
+_PARENTS = {
+    "Grade": "Result", "Ungraded": "Result",
+    "Scored": "_Finding", "NotApplicable": "_Finding", "Abstained": "_Finding", "Unjudged": "_Finding",
+}  # fmt: skip
+
+_RELATED: dict[str, tuple[tuple[str, str], ...]] = {
+    "Grading": (("rubric.results.collection:Grades", ".collect() reads the results: grade_many(...).collect().{}"),),
+    "AsyncGrading": (
+        ("rubric.results.collection:Grades", ".collect() reads the results: (await agrade_many(...).collect()).{}"),
+    ),
+    "Grades": (
+        ("rubric.results.result:Grade", "each result has its own: [g.{} for g in grades]"),
+        ("rubric.results.summary:Summary", "grades.summary().{}"),
+    ),
+    "Result": (
+        ("rubric.values.requests:Usage", "grade.usage.{}"),
+        ("rubric.results.result:Grade", "only a Grade has it: check isinstance(result, Grade), or call grade()"),
+        ("rubric.values.findings:Scored", "each finding has its own: grade['id'].{}"),
+        ("rubric.values.rubrics:Rubric", "grade.rubric.{}"),
+        ("rubric.results.collection:Grades", "that is of many results: Grades([grade]).{}"),
+    ),
+    "_Finding": (
+        ("rubric.values.findings:Scored", "only a Scored finding has it: check isinstance(finding, Scored)"),
+        ("rubric.values.criteria:Criterion", "the criterion has it: grade.rubric[finding.id].{}"),
+        ("rubric.results.result:Grade", "the grade has it: grade.{}"),
+    ),
+    "Criterion": (("rubric.values.answers:Levels", "the answer has it: criterion.answer.{}"),),
+    "Rubric": (("rubric.values.criteria:Criterion", "each criterion has its own: rubric['id'].{}"),),
+    "Candidate": (("builtins:str", "a candidate is no text; its text is candidate.output.{}"),),
+    "Leaf": (("rubric.values.trees:DecisionTree", "a leaf ends the tree; its parent has it: tree.{}"),),
+    "Question": (("rubric.values.trees:DecisionTree", "it is no tree yet; give it both .yes(...) and .no(...)"),),
+    "HalfAnswered": (("rubric.values.trees:DecisionTree", "it is no tree yet; give it the other branch as well"),),
+}
+"""Classes whose attributes are asked of another one, and the expression with which they are reached."""
+
 _PREFIXES = ("get_", "is_", "has_", "to_", "as_", "with_", "set_", "add_")
 
 
@@ -267,32 +329,27 @@ def attribute_cure(kind: type, name: str) -> str:
             return f"; did you mean .{bare}?"
         if bare != name and (meant := _expression(kind, bare)):
             return f"; {meant}"
-    guesses = {word for table in _tables(kind) for words in table.values() for word in words.split()}
+    guesses = {word for _, words in _cures("attributes", *_lineage(kind)) for word in words}
     if near := "".join(nearest(name, guesses, 0.8)):
         return f"; {_expression(kind, near)}"
     names = own[:_MOST_NAMED]
     return f"; it has {', '.join(names)}{'' if len(names) == len(own) else ', ...'}"
 
 
-def _tables(kind: type) -> Iterator[dict[str, str]]:
-    for each in _lineage(kind):
-        if each in guess_words.ATTRIBUTES:
-            yield guess_words.ATTRIBUTES[each]
-
-
 def _lineage(kind: type) -> Iterable[str]:
     names = [each.__name__ for each in kind.__mro__]
-    return dict.fromkeys([*names, *(guess_words.CHILDREN[name] for name in names if name in guess_words.CHILDREN)])
+    return dict.fromkeys([*names, *(_PARENTS[name] for name in names if name in _PARENTS)])
 
 
 def _expression(kind: type, name: str) -> str:
     """Return the expression that *name* means for *kind*; '' if it is in no table."""
-    for table in _tables(kind):
-        for expression, words in table.items():
-            if name in words.split():
-                return expression if " " in expression.split("(")[0] or ":" in expression else f"write {expression}"
+    for expression, words in _cures("attributes", *_lineage(kind)):
+        if name in words:
+            if expression.startswith("rubric = "):
+                return f"a rubric never changes, so keep what it returns: {expression}"
+            return expression if " " in expression.split("(")[0] or ":" in expression else f"write {expression}"
     for each in _lineage(kind):
-        for where, expression in guess_words.RELATED.get(each, ()):
+        for where, expression in _RELATED.get(each, ()):
             module, _, related = where.partition(":")
             of = getattr(import_module(module), related)
             if name in _public(of):
@@ -327,9 +384,9 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
     if home := homes.get(name):
         return f"; it is in {home}: from {home} import {name}"
-    for meant, words in guess_words.NAMES.items():
+    for cure, words in _words()["names"].items():
         if name in words.split():
-            return f"; use {homes.get(meant, 'rubric')}.{meant}"
+            return f"; use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else f"; {cure}"
     for known in ([each for each, home in homes.items() if home == module], homes):
         if near := misspelt(name, known) or "".join(nearest(name, known, 0.7)):
             return f"; did you mean {homes[near]}.{near}?"
