@@ -66,9 +66,9 @@ from .values.judges import Jury as Jury
 from .values.judges import Model as Model
 from .values.judges import Panel as Panel
 from .values.rubrics import Rubric as Rubric
-from .values.rules import call as call
-from .values.rules import said as said
-from .values.rules import state as state
+from .values.run_rules import call as call
+from .values.run_rules import said as said
+from .values.run_rules import state as state
 from .values.runs import Message as Message
 from .values.runs import Run as Run
 from .values.runs import ToolCall as ToolCall

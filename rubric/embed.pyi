@@ -35,15 +35,15 @@ from .values.checks import Decided as Decided
 from .values.findings import Finding as Finding
 from .grading.code_checks import decide as decide
 from .values.checks import NOTHING as NOTHING
-from .scoring.aggregation import TOLERANCE as TOLERANCE
+from .scoring.outcomes import TOLERANCE as TOLERANCE
 from .values.rubrics import describe as describe
 
 # Show: results, figures and tables.
-from .results.presenting import Presented as Presented
-from .results.row_builder import RowBuilder as RowBuilder
+from .results.presentation import Presented as Presented
+from .results.report_rows import RowBuilder as RowBuilder
 from .scoring.intervals import Statistic as Statistic
-from .results.rows import Status as Status
-from .results.presenting import Table as Table
+from .results.report_rows import Status as Status
+from .results.presentation import Table as Table
 from .internals.text import cell as cell
 from .internals.secrets import clean as clean
 from .internals.text import counted as counted
@@ -81,9 +81,9 @@ from .formats.files import write_text as write_text
 
 # Plug in: what entry points name, and how it is found.
 from .formats.registry import Format as Format
-from .formats.kinds import Key as Key
-from .formats.kinds import Kind as Kind
+from .formats.assertion_keys import Key as Key
+from .formats.assertion_keys import Kind as Kind
 from .formats.recognition import SURE as SURE
 from .formats.recognition import has as has
-from .formats.kinds import number as number
+from .formats.assertion_keys import number as number
 from .internals import plugins as plugins

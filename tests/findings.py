@@ -14,7 +14,7 @@ from rubric import Choices, Contains, Criterion, DecisionTree, Levels, Rubric, U
 from rubric.driving import Ask, Failure, Reply, Usage
 from rubric.grading.reply_parser import reach
 from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
-from rubric.scoring.aggregation import abstainable, asks_evidence, outcome
+from rubric.scoring.outcomes import abstainable, asks_evidence, outcome
 from rubric.testing.scripted_model import Line, Says, reply_to
 from rubric.values import Leaf
 from rubric.values.answers import Answer

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rubric.internals.frozen_map import FrozenMap
-from rubric.results.rows import Entry, Row, Vote
+from rubric.results.report_rows import Entry, Row, Vote
 from rubric.suites.report import Report
 from rubric.values.findings import Evidence, Step
 from rubric.values.places import Place

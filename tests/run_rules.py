@@ -1,7 +1,7 @@
 """
 Rules over runs against their definitions, quantified literally, on random runs: `python -m tests.run_rules --count 1000000`.
 
-What is here shares no code with `rubric.values.verdicts`: it asks of each place of a run whether there is another one,
+What is here shares no code with `rubric.values.run_verdicts`: it asks of each place of a run whether there is another one,
 as the patterns are written in the papers. Of runs that are cut short it tries all ways in which they may go on.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from attrs import evolve
 
 from rubric import Message, ToolCall, call, said, state
-from rubric.values.rules import CallMatcher, Matcher, MessageMatcher, RunRule, StateMatcher
+from rubric.values.run_rules import CallMatcher, Matcher, MessageMatcher, RunRule, StateMatcher
 from rubric.values.runs import Event, Run, State, SubRun
 
 # -- the oracle ----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from attrs import define, field
 
 from rubric import Judge, load_suite
 from rubric.errors import LoadError
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from tests.servers import Endpoint, Server, nonce_of, say_yes
 
 MODEL = "openai/gpt-5-mini"

@@ -22,12 +22,12 @@ from rubric.embed import counted, fields, shorten
 from rubric.engine import Plan
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
+from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.repetition import repeated
 from rubric.suites.report import Deferred
 from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
-from rubric.suites.row_builder import RowBuilder, row_id
 from rubric.suites.suite import fits
 
 _PLANNED = 200

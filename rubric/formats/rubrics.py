@@ -22,7 +22,7 @@ from rubric.formats.json import to_json
 from rubric.formats.native.answers import ANSWERS
 from rubric.formats.native.checks import check_schema
 from rubric.formats.native.rubric import as_data, read_rubric, reading_from
-from rubric.formats.native.rules import rules_schema
+from rubric.formats.native.run_rules import rules_schema
 from rubric.formats.native.suite import is_suite
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse

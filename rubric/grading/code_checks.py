@@ -17,7 +17,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.matching import matches_name, misfit
 from rubric.values.requests import Failure, FailureKind
-from rubric.values.rules import RunRule, RunRules
+from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.runs import Run, State
 
 
@@ -126,7 +126,7 @@ def _ruled(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate
 
 def _may_change(check: checks.Trajectory | checks.Within, candidate: Candidate) -> bool:
     """True if calls that the log of a run that was cut short lacks could change what *check* says."""
-    from rubric.values.verdicts import is_complete  # noqa: PLC0415 - importing the library needs none of it
+    from rubric.values.run_verdicts import is_complete  # noqa: PLC0415 - importing the library needs none of it
 
     if is_complete(candidate.run):
         return False

@@ -36,7 +36,7 @@ from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_
 from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, over_parts, placed
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
-from rubric.scoring.aggregation import outcome
+from rubric.scoring.outcomes import outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
 from rubric.values.answers import EVEN
 from rubric.values.candidates import Candidate

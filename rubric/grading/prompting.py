@@ -24,7 +24,7 @@ from rubric.grading.response_format import Form
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
-from rubric.scoring.aggregation import asks_evidence
+from rubric.scoring.outcomes import asks_evidence
 from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit
 from rubric.values.artefacts import listing, steps_of
 from rubric.values.candidates import Candidate

@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from rubric.grading.reply_parser import Shape, shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.scoring.aggregation import asks_evidence
+from rubric.scoring.outcomes import asks_evidence
 from rubric.values.answers import Choices, Unit
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge

@@ -17,7 +17,7 @@ from attrs import evolve
 from rubric.grading.segments import segments_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
-from rubric.scoring.aggregation import substantiated
+from rubric.scoring.outcomes import substantiated
 from rubric.values.answers import EVEN
 from rubric.values.artefacts import SEGMENT
 from rubric.values.candidates import Candidate
@@ -28,8 +28,8 @@ from rubric.values.judges import Judge
 from rubric.values.numbered import chosen_steps
 from rubric.values.requests import Failure
 from rubric.values.rubrics import Rubric
-from rubric.values.rules import Matcher
 from rubric.values.run_parts import RunPart
+from rubric.values.run_rules import Matcher
 from rubric.values.runs import Event, Message, Run, SubRun, ToolCall
 
 _LONGEST_REASON = 300

@@ -27,7 +27,7 @@ from attrs import evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact, redact_reply
-from rubric.models.failures import error_in, words_of
+from rubric.models.failure_kinds import error_in, words_of
 from rubric.models.http_bodies import parsed
 from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Failure, Reply, TokenLogprob, Usage
 

@@ -12,7 +12,7 @@ from rubric.internals import background_loop
 from rubric.internals.secrets import values_of
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
-from rubric.models.failures import no_vendor
+from rubric.models.failure_kinds import no_vendor
 from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
 from rubric.models.retry import persist

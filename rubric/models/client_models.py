@@ -32,7 +32,7 @@ from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, lowered, replies_for, reply_from, response_format
-from rubric.models.failures import failure_of
+from rubric.models.failure_kinds import failure_of
 from rubric.models.threads import in_thread
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, takes_limit
 from rubric.values.requests import Ask, Failure, Reply, Usage

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from rubric.errors import ModelError
-from rubric.models.failures import error_in_stream, words_of
+from rubric.models.failure_kinds import error_in_stream, words_of
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from yarl import URL
 
 from rubric.errors import ModelError
 from rubric.internals.secrets import values_of
-from rubric.models.failures import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
+from rubric.models.failure_kinds import UNSENT_USAGE, failure_of, failure_of_status, unsent, words_of
 from rubric.models.http_bodies import read
 from rubric.models.retry import persist
 from rubric.values.requests import Failure, Usage

@@ -7,7 +7,7 @@ LiteLLM itself (its import, its switches, its short way to OpenAI) is in `litell
 - here, if LiteLLM must be called differently: a form of structured output, a mark for the cache, a parameter;
 - into `api_keys`, if it is the name of a key;
 - into `chat_completions`, if it is in a response of OpenAI's protocol;
-- into `failures`, if it is in the text or the status of an error.
+- into `failure_kinds`, if it is in the text or the status of an error.
 
 All calls run on `rubric.internals.background_loop`, since LiteLLM's clients outlive the loops of callers. Its retries
 are off: `retry` does them for all models alike.

@@ -24,7 +24,7 @@ from attrs import define, field
 from yarl import URL
 
 from rubric.errors import ModelError
-from rubric.models.failures import UNSENT_USAGE, error_in, failure_of, failure_of_status, unsent, words_of
+from rubric.models.failure_kinds import UNSENT_USAGE, error_in, failure_of, failure_of_status, unsent, words_of
 from rubric.models.http_bodies import most_bytes, parsed, read, read_now
 from rubric.values.requests import Failure
 

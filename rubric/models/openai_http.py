@@ -2,7 +2,7 @@
 OpenAI, and servers of its chat completions protocol, straight over HTTP: `Judge("openai/...", via="http")`.
 
 It takes a fraction of the CPU time of a call through LiteLLM, and gives the same replies and kinds of failure. A
-vendor's quirk goes into `chat_completions` (the body of a request or a response) or `failures` (an error's text or
+vendor's quirk goes into `chat_completions` (the body of a request or a response) or `failure_kinds` (an error's text or
 status); here are the address, the key, the proxy and the wire.
 
 | the judge                                    | address                                   | key                      |

@@ -38,7 +38,7 @@ from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.internals.telemetry import TRACES, chat_span, is_traced, logger
 from rubric.models.chat_completions import with_room
-from rubric.models.failures import UNSENT_USAGE
+from rubric.models.failure_kinds import UNSENT_USAGE
 from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from attrs import frozen
 
 from rubric.errors import ModelError
 from rubric.models.chat_completions import CALL, content_of, reply_from
-from rubric.models.failures import error_in, failure_of_status, words_of
+from rubric.models.failure_kinds import error_in, failure_of_status, words_of
 from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
 from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE

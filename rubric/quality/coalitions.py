@@ -18,7 +18,7 @@ from attrs import frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric
 from rubric.embed import share_interval
-from rubric.scoring.aggregation import Extreme, Part, Rules
+from rubric.scoring.outcomes import Extreme, Part, Rules
 
 MOST_PLAYERS = 14
 """How many criteria are counted exactly: some 16,000 coalitions, in a tenth of a second."""

@@ -41,7 +41,7 @@ from rubric.quality.drafts import Sheet, Slot, sheet
 from rubric.quality.generation import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
 from rubric.quality.material import Gathered, Source, digest, gathered, seen
-from rubric.scoring.aggregation import Rules
+from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 

@@ -23,7 +23,7 @@ from rubric import DefinitionError, Rubric, YesNo
 from rubric.embed import TOLERANCE, Check, Listed, NoTruth, Presented, Table, shorten
 from rubric.quality.coalitions import part_at, shares_of
 from rubric.quality.reachable import Reach
-from rubric.scoring.aggregation import Rules
+from rubric.scoring.outcomes import Rules
 from rubric.values.rubrics import rubric_of
 
 

@@ -39,7 +39,7 @@ from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
 from rubric.quality.reachable import Reach
 from rubric.results import Scored
-from rubric.scoring.aggregation import Rules
+from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
 from rubric.values import Leaf, RunRule, RunRules, Script, Similar, Unsupported, Within
 

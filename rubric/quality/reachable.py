@@ -20,8 +20,8 @@ from attrs import define
 from rubric import Choices, Criterion, DecisionTree, Holds, Levels, Rubric, YesNo
 from rubric.embed import TOLERANCE, Check, Decided
 from rubric.quality.coalitions import Move, Steps, part_at, scores_of
-from rubric.scoring.aggregation import Part, Rules
 from rubric.scoring.combination import exact
+from rubric.scoring.outcomes import Part, Rules
 from rubric.values import Script, Similar, Unsupported, Within
 
 _MOST_VALUES = 4_000

@@ -7,10 +7,10 @@ from rubric.values.findings import Unjudged as Unjudged
 
 from .differences import RubricChange as RubricChange
 from .differences import RubricDiff as RubricDiff
-from .plain import Plain as Plain
-from .plain import Record as Record
-from .rows import Entry as Entry
-from .rows import Row as Row
+from .plain_data import Plain as Plain
+from .plain_data import Record as Record
+from .report_rows import Entry as Entry
+from .report_rows import Row as Row
 from .summary import Counts as Counts
 from .summary import CriterionSummary as CriterionSummary
 from .summary import Summary as Summary

@@ -21,10 +21,10 @@ from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, as_page, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
-from rubric.results.plain import Record
-from rubric.results.rendering import headline, verdict
+from rubric.results.plain_data import Record
 from rubric.results.restoring import restored
 from rubric.results.result import Grade, JudgeOf, Ungraded
+from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage

@@ -15,7 +15,7 @@ from attrs import asdict, fields, frozen
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
 from rubric.internals.text import as_json, shorten
-from rubric.results.presenting import Presented, Table
+from rubric.results.presentation import Presented, Table
 from rubric.values.answers import Unit
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric, describe

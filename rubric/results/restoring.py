@@ -9,7 +9,7 @@ from attrs import evolve
 
 from rubric.errors import DefinitionError
 from rubric.internals.text import shorten
-from rubric.results.plain import Record
+from rubric.results.plain_data import Record
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate
 from rubric.values.judges import NOBODY, AnyJudge, Judge, as_judge
 from rubric.values.rubrics import Rubric

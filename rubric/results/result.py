@@ -17,7 +17,7 @@ from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import counted, shorten
-from rubric.scoring.aggregation import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
+from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.candidates import UNANSWERED, Candidate
 from rubric.values.criteria import Criterion
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def _word(how: str, result: Result) -> str:
-    """Return *result* as the function *how* of `rubric.results.rendering` words it."""
-    from rubric.results import rendering  # noqa: PLC0415 - a result that nobody looks at needs no words
+    """Return *result* as the function *how* of `rubric.results.result_text` words it."""
+    from rubric.results import result_text  # noqa: PLC0415 - a result that nobody looks at needs no words
 
-    return str(getattr(rendering, how)(result))
+    return str(getattr(result_text, how)(result))
 
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
@@ -213,7 +213,7 @@ class Result(NoTruth, Listed[Finding]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON-able data; `from_dict` reads it."""
-        from rubric.results.plain import Record  # noqa: PLC0415 - most results are not written
+        from rubric.results.plain_data import Record  # noqa: PLC0415 - most results are not written
 
         return Record.of(self).to_dict()
 

@@ -17,9 +17,9 @@ from typing import Any, assert_never
 
 from attrs import evolve, frozen
 
-from rubric.scoring import aggregation
-from rubric.scoring.aggregation import TOLERANCE, Outcome
+from rubric.scoring import outcomes
 from rubric.scoring.combination import mean
+from rubric.scoring.outcomes import TOLERANCE, Outcome
 from rubric.values.answers import EVEN
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
@@ -79,7 +79,7 @@ def _pooled_scores(
 ) -> Scored:
     findings, weights = [v for v, _ in scored], [w for _, w in scored]
     unwanted = criterion.is_unwanted
-    backed = [aggregation.substantiated(rubric, criterion, v) for v in findings]
+    backed = [outcomes.substantiated(rubric, criterion, v) for v in findings]
     raw = [v.score if ok else float(unwanted) for v, ok in zip(findings, backed, strict=True)]
     score = _middle(raw, weights, how, unwanted=unwanted)
     kept = [v for v, ok in zip(findings, backed, strict=True) if ok] or findings
@@ -89,13 +89,11 @@ def _pooled_scores(
     if isinstance(criterion.answer, Rubric) and all(v.parts for v in findings):
         parts = pool(criterion.answer, [v.parts for v in findings], evolve(how, weights=tuple(weights), quorum=1))
     quotes = (
-        [e for v in kept for e in v.evidence]
-        if aggregation.asks_evidence(rubric, criterion)
-        else list(nearest.evidence)
+        [e for v in kept for e in v.evidence] if outcomes.asks_evidence(rubric, criterion) else list(nearest.evidence)
     )
     return Scored(
         criterion.id,
-        aggregation.outcome(criterion.answer, parts).score or 0.0
+        outcomes.outcome(criterion.answer, parts).score or 0.0
         if isinstance(criterion.answer, Rubric) and parts
         else score,
         value=nearest.value if nearest.score == score else None,
@@ -113,9 +111,9 @@ def _middle(raw: Sequence[float], weights: Sequence[float], how: Pooling, *, unw
     """Return the pooled score. A majority is the median that leans as the tie break says."""
     match how.aggregate:
         case "median":
-            return aggregation.median(raw, weights)
+            return outcomes.median(raw, weights)
         case "majority":
-            low, high = aggregation.medians(raw, weights)
+            low, high = outcomes.medians(raw, weights)
             return high if (how.tie_break == "pass") != unwanted else low
         case _:
             return mean(raw, weights)
@@ -180,17 +178,17 @@ def tally(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> Outco
     if failed and rule.quorum is not None and len(votes) - len(failed) >= rule.quorum:
         kept = [index for index, vote in enumerate(votes) if vote.score is not None]
         rule, votes, failed = _only(rule, kept, len(votes)), [votes[index] for index in kept], []
-    whole = [*votes, *[aggregation.unknown(rubric)] * (len(rule.members) - len(votes))]
+    whole = [*votes, *[outcomes.unknown(rubric)] * (len(rule.members) - len(votes))]
     worst, best = _combine(rule, rubric, whole, best=False), _combine(rule, rubric, whole, best=True)
     if failed or not votes or not _agree(rubric, worst, best):
         coverage = min(sum(vote.coverage for vote in votes) / len(rule.members), 1 - TOLERANCE)
         return Outcome(worst, best, None, None, coverage=coverage)
     weights = _weights(rule)[: len(votes)]
     score = mean([vote.score for vote in votes if vote.score is not None], weights)
-    known = aggregation.Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
+    known = outcomes.Extreme(score, worst.passed, gated=not _gates_hold([vote.worst for vote in votes], weights))
     counts = known.gated and known.passed == rubric.negate
     gates = tuple(dict.fromkeys(gate for vote in votes for gate in vote.gates)) if counts else ()
-    return Outcome(known, known, score, aggregation.verdict_of(rubric, known), gates)
+    return Outcome(known, known, score, outcomes.verdict_of(rubric, known), gates)
 
 
 def is_decided(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome]) -> bool:
@@ -217,14 +215,14 @@ def fewest_votes(rule: Jury | Panel, rubric: Rubric, cast: Sequence[Outcome] = (
 
 _GUESSES = tuple(
     Outcome(guess, guess, guess.score, "pass" if guess.passed else "fail")
-    for guess in starmap(aggregation.Extreme, product((0.0, 1.0), (False, True), (False, True)))
+    for guess in starmap(outcomes.Extreme, product((0.0, 1.0), (False, True), (False, True)))
 )
 """The votes that decide soonest. All combinations are monotone, so no vote in between decides with fewer."""
 
 
-def _agree(rubric: Rubric, worst: aggregation.Extreme, best: aggregation.Extreme) -> bool:
+def _agree(rubric: Rubric, worst: outcomes.Extreme, best: outcomes.Extreme) -> bool:
     """True if nothing unknown can change the verdict; whether a fail is borderline is part of it."""
-    return aggregation.verdict_of(rubric, worst) == aggregation.verdict_of(rubric, best)
+    return outcomes.verdict_of(rubric, worst) == outcomes.verdict_of(rubric, best)
 
 
 def _only(rule: Jury | Panel, kept: Sequence[int], cast: int) -> Jury | Panel:
@@ -240,34 +238,34 @@ def _weights(rule: Jury | Panel) -> Sequence[float]:
     return (isinstance(rule, Panel) and rule.weights) or (1,) * len(rule.members)
 
 
-def _gates_hold(votes: Sequence[aggregation.Extreme], weights: Sequence[float]) -> bool:
+def _gates_hold(votes: Sequence[outcomes.Extreme], weights: Sequence[float]) -> bool:
     """True if more than half of the members found no gate failed: a gate is not averaged away."""
     return mean([not v.gated for v in votes], weights) > EVEN + TOLERANCE
 
 
-def _combine(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> aggregation.Extreme:
+def _combine(rule: Jury | Panel, rubric: Rubric, votes: Sequence[Outcome], *, best: bool) -> outcomes.Extreme:
     extremes = [v.best if best else v.worst for v in votes]
     weights = _weights(rule)
     score = mean([e.score for e in extremes], weights)
     gated = not _gates_hold(extremes, weights)
     if isinstance(rule, Jury):
         passes = sum(e.passed for e in extremes)
-        return aggregation.Extreme(score, passes >= passes_needed(rule.consensus, len(extremes)), gated)
+        return outcomes.Extreme(score, passes >= passes_needed(rule.consensus, len(extremes)), gated)
     verdicts = [e.passed for e in extremes]
     match rule.aggregate:
         case "majority":
-            return aggregation.Extreme(score, _has_consensus(rule, verdicts, weights), gated)
+            return outcomes.Extreme(score, _has_consensus(rule, verdicts, weights), gated)
         case "mean":
             value = score
         case "median":
-            value = aggregation.median([e.score for e in extremes], weights)
+            value = outcomes.median([e.score for e in extremes], weights)
         case never:
             assert_never(never)
     if rubric.threshold is None and not rubric.strict:  # nothing is asked of the value, so the verdicts decide
-        return aggregation.Extreme(score, _majority(verdicts, weights, "fail"), gated)
+        return outcomes.Extreme(score, _majority(verdicts, weights, "fail"), gated)
     if rubric.negate:
-        return aggregation.Extreme(score, gated or not aggregation.meets(rubric, 1 - value), gated)
-    return aggregation.Extreme(score, aggregation.meets(rubric, value) and not gated, gated)
+        return outcomes.Extreme(score, gated or not outcomes.meets(rubric, 1 - value), gated)
+    return outcomes.Extreme(score, outcomes.meets(rubric, value) and not gated, gated)
 
 
 def _has_consensus(panel: Panel, passes: Sequence[bool], weights: Sequence[float]) -> bool:

@@ -29,10 +29,10 @@ from attrs import evolve, field, fields_dict, frozen
 from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
 from rubric.embed import Check, candidate_of, fields, is_chat, rows_in, shorten, thaw
 from rubric.errors import Problem
+from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
 from rubric.suites.providers import text_of
 from rubric.suites.repetition import RUN, run_id
-from rubric.suites.row_builder import row_id
 from rubric.values import RunMetrics
 from rubric.values.chats import candidate_of_chat
 

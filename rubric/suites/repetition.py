@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, evolve, frozen
 
 from rubric.embed import Listed, NoTruth, mean_interval, percent, table
-from rubric.suites.row_builder import row_id
+from rubric.suites.case_rows import row_id
 
 if TYPE_CHECKING:
     from rubric import Candidate

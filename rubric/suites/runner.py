@@ -25,12 +25,12 @@ from rubric.results import Row, Scored, Unjudged
 from rubric.store import StoreError
 from rubric.suites import comparisons
 from rubric.suites.assignment import Assigned, assign, graded, with_findings
+from rubric.suites.case_rows import RowBuilder
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.histories import Conversations, chains
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
-from rubric.suites.row_builder import RowBuilder
 from rubric.suites.scripts import can_be_judged, unsupported_of
 from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_comparisons, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured

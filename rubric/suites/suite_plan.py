@@ -13,10 +13,10 @@ from rubric.embed import Listed, cell, clean, counted, describe, shorten, table
 from rubric.engine import Plan
 from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
+from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
 from rubric.suites.comparisons import Comparison, SelectBest, comparisons_of, question
 from rubric.suites.repetition import RUN
-from rubric.suites.row_builder import row_id
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.models import AskedModel

@@ -20,9 +20,9 @@ from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.assumptions import of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
+from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.pairwise import CriterionAgreement, agreement_of, among_people
 from rubric.trust.ratings import Judged, Ratings, Scale, among, beside, judged, matched
 from rubric.view.plots import altair, forest, row_of
 

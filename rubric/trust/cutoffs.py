@@ -23,9 +23,9 @@ from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
+from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.pairwise import by_weight
 from rubric.trust.rates import balanced, rates_of
 from rubric.trust.ratings import judged, matched
 from rubric.view.plots import altair

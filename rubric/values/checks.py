@@ -17,7 +17,7 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
 from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern
-from rubric.values.rules import Matcher, RunRule, RunRules, call
+from rubric.values.run_rules import Matcher, RunRule, RunRules, call
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate

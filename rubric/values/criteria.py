@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from rubric.values.candidates import Candidate
     from rubric.values.rubrics import AnyAnswer
-    from rubric.values.rules import Matcher
+    from rubric.values.run_rules import Matcher
     from rubric.values.trees import DecisionTree
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
     AnyAnswer = Answer

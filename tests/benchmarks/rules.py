@@ -14,7 +14,7 @@ from random import Random
 
 from rubric import ToolCall
 from rubric.values.runs import Run
-from tests.values.test_rules import ELEVEN
+from tests.values.test_run_rules import ELEVEN
 
 
 def run_of(calls: int) -> Run:

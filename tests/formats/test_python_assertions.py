@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from rubric.formats.suites import load_suite, loads_suite
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 from rubric.values.checks import Script
 from tests.agentv import written

@@ -13,7 +13,7 @@ from rubric.formats.suites import convert, dumps_suite, load_suite
 from rubric.internals.background_loop import run
 from rubric.programs import ProgramError, allowing
 from rubric.programs.processes import PythonFunction, run_program
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 
 PROMPTS = """

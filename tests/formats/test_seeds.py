@@ -23,7 +23,7 @@ from ruamel.yaml.error import YAMLError
 from rubric import Judge, Jury, Levels, LoadError, Panel, ToolCall
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.formats.yaml import to_yaml
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.answers import Likert

@@ -25,7 +25,7 @@ from rubric import (
 )
 from rubric.values import State, SubRun, Within
 from rubric.values.findings import Evidence
-from tests.values.test_rules import agent, do, user
+from tests.values.test_run_rules import agent, do, user
 
 RUN = Run(
     [user("Go"), do("verify", order=7), do("refund", order=7), do("refund", order=8), do("delete_db"), agent("Done")]

@@ -31,7 +31,7 @@ from rubric import (
 from rubric.driving import Failure, Usage
 from rubric.formats import dumps_suite, schema
 from rubric.grading.turns import over_parts
-from rubric.scoring.aggregation import outcome
+from rubric.scoring.outcomes import outcome
 from rubric.suites.targets.base import DeferError, Response
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.chats import candidate_of_chat

@@ -179,7 +179,7 @@ def test_an_empty_text_in_json_is_graded_as_an_empty_output(tmp_path: Path) -> N
 
 
 OTHER_TABLES = {
-    "rubric/formats/assertion_types.py": "a list of values in one cell",
+    "rubric/formats/text_assertions.py": "a list of values in one cell",
     "rubric/formats/files.py": "tables of test cases, whose cells have places and limits",
     "rubric/internals/row_files.py": "the reader",
     "rubric/results/collection.py": "makes frames",

@@ -15,7 +15,7 @@ from rubric import Candidate, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.internals.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
-from rubric.models.failures import failure_of
+from rubric.models.failure_kinds import failure_of
 from rubric.models.openai_http import endpoint_of
 from rubric.store.cache_key import request_of
 from rubric.suites.targets.mcp_servers import StdioServer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Grade, Judge, Jury, Rubric, evaluate, model
-from rubric.models.failures import failure_of_status
+from rubric.models.failure_kinds import failure_of_status
 from rubric.values.requests import RETRIED, Failure
 from tests.judging import JudgeLike
 from tests.models.recorded_failures import LLAMA_CPP, RECORDED, Recorded

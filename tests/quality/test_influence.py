@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rubric import Choices, Criterion, DefinitionError, Levels, Rubric, ScoreRange, Unit, YesNo, ask, influence
 from rubric.quality import coalitions
 from rubric.results import Evidence
-from rubric.scoring.aggregation import outcome
+from rubric.scoring.outcomes import outcome
 from rubric.values.findings import Scored
 from tests.examples import examples
 

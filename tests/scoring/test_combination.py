@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric, influence
 from rubric.quality.coalitions import part_at
-from rubric.scoring.aggregation import Rules
 from rubric.scoring.combination import Combination, exact
+from rubric.scoring.outcomes import Rules
 from rubric.values.rubrics import Aggregation
 from tests.places import ROOT
 

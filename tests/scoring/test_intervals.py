@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, grade_many
 from rubric.embed import FrozenMap
 from rubric.errors import DefinitionError
-from rubric.results.rows import Row, Status
+from rubric.results.report_rows import Row, Status
 from rubric.results.summary import summarise
 from rubric.scoring.intervals import mean_interval, share_interval
 from rubric.suites.compare import drop_of

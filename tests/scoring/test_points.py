@@ -26,7 +26,7 @@ from rubric import (
 from rubric.driving import Failure
 from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.results.result import Ungraded
-from rubric.scoring.aggregation import outcome
+from rubric.scoring.outcomes import outcome
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel

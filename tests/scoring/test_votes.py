@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rubric import Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, ask
 from rubric.driving import Failure
 from rubric.results import Scored
-from rubric.scoring.aggregation import Extreme, Outcome, median, unknown
+from rubric.scoring.outcomes import Extreme, Outcome, median, unknown
 from rubric.scoring.votes import fewest_votes, is_decided, tally
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values.judges import passes_needed

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from rubric.results.rows import Row, Status
+from rubric.results.report_rows import Row, Status
 from rubric.scoring.intervals import Statistic, mean_interval
 from rubric.suites.report import Report
+from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats
-from rubric.trust.pairwise import agreement_of
 from tests.simulations import aligning, trusting
 from tests.simulations.trusting import ratings
 

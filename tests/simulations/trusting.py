@@ -10,13 +10,13 @@ from attrs import evolve
 from scipy import stats
 
 from rubric.embed import FrozenMap, mean_interval
-from rubric.results.rows import Row, Status
+from rubric.results.report_rows import Row, Status
 from rubric.suites import Report, pass_rates
 from rubric.trust.assumptions import _chosen, _useless
+from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.drift import Baseline, drift
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, paired
-from rubric.trust.pairwise import agreement_of
 from rubric.trust.ratings import VERDICT, Ratings, Scale
 from rubric.trust.selective import _tested, distance
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from hypothesis import given
 
 from rubric.errors import DefinitionError
-from rubric.results.rows import Entry, Row, Status
+from rubric.results.report_rows import Entry, Row, Status
 from rubric.suites.report import Deferred, Report
 from tests.examples import examples
 from tests.reports import FAILED, REPORT, entry, reports

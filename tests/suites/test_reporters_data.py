@@ -15,7 +15,7 @@ from rubric import Judge, Panel, Rubric, Unit
 from rubric import ask as when_asked
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.cases import Case
 from rubric.suites.report import SCHEMA, Report
 from rubric.suites.reporters.registry import REPORTERS, reporter_for

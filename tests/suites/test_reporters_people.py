@@ -11,7 +11,7 @@ from attrs import evolve
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from rubric.results.rows import Entry, Row, below
+from rubric.results.report_rows import Entry, Row, below
 from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
 from rubric.suites.reporters import terminal as pretty

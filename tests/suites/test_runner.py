@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric
 from rubric.driving import Failure, Usage
 from rubric.errors import LoadError, ModelError, Problem
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.cases import Case
 from rubric.suites.report import Report
 from rubric.suites.suite import Suite

@@ -15,7 +15,7 @@ import pytest
 from rubric import Budget, Candidate, Criterion, Holds, Jury, Rubric, Suite, ToolCall, When, evaluate, grade, grade_many
 from rubric.programs import ProgramError, allowing
 from rubric.programs.scripts import Runner
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.cases import Case
 from rubric.values import Script
 from rubric.values.places import Place

@@ -9,7 +9,7 @@ import pytest
 
 from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, Run, ToolCall, prefer, prefer_many
 from rubric.testing import ScriptedModel
-from rubric.values.rules import call
+from rubric.values.run_rules import call
 
 TASK = Message("user", "Refund order 7, please.")
 VERIFY = ToolCall("verify", arguments={"order": 7}, result="fine")

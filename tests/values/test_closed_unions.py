@@ -54,7 +54,7 @@ from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Un
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
 from rubric.values.rubrics import AnyAnswer
-from rubric.values.rules import RunRule, RunRules
+from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
 from tests import strategies
 

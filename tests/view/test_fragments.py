@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rubric import Rubric
-from rubric.results.rows import Entry, Row
+from rubric.results.report_rows import Entry, Row
 from rubric.view.fragments import fragment_of
 from rubric.view.page import _falling_short
 

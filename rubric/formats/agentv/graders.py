@@ -34,7 +34,7 @@ from rubric.embed import Answer, Check, Cursor, shorten
 from rubric.formats.agentv.checks import CHECKS, decided, unknown
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
-from rubric.formats.assertion_data import kind_called
+from rubric.formats.assertion_table import kind_called
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script

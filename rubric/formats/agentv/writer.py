@@ -19,7 +19,7 @@ from rubric.embed import Answer, Check, thaw
 from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.assertion_data import said_of
+from rubric.formats.assertion_table import said_of
 from rubric.formats.json_values import each_text
 from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS

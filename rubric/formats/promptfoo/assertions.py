@@ -19,8 +19,7 @@ from attrs import evolve, field, frozen
 
 from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
 from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
-from rubric.formats.assertion_data import kind_called
-from rubric.formats.assertion_types import KNOWN
+from rubric.formats.assertion_table import kind_called
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.javascript_modules import program_at, program_of_file
@@ -31,6 +30,7 @@ from rubric.formats.promptfoo.tests import OPTIONS, asserted
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
+from rubric.formats.text_assertions import KNOWN
 from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.suites.comparisons import Comparison, MaxScore
 from rubric.values import Script, Similar, Unsupported

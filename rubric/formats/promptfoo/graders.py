@@ -32,8 +32,7 @@ from attrs import evolve, field, frozen
 from rubric import Choice, Choices, Criterion, DefinitionError, Holds, Levels, Rubric, Unit, YesNo
 from rubric.embed import Answer, Cursor, FrozenMap, Kind, shorten
 from rubric.formats import output_checks
-from rubric.formats.assertion_data import KINDS, kind_called
-from rubric.formats.assertion_types import UnsupportedPatternError, as_schema
+from rubric.formats.assertion_table import KINDS, kind_called
 from rubric.formats.includes import followed, is_code, is_reference
 from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
@@ -41,6 +40,7 @@ from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
 from rubric.formats.promptfoo.texts import Context, OverOutputs, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
+from rubric.formats.text_assertions import UnsupportedPatternError, as_schema
 from rubric.formats.text_metrics import SEVERAL, THRESHOLDS
 from rubric.formats.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.programs.javascript import EXTRA as JS_EXTRA

@@ -17,7 +17,6 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.embed import Cursor, LackingError, shorten
-from rubric.formats.assertion_types import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
     expand_at,
@@ -38,6 +37,7 @@ from rubric.formats.promptfoo.texts import (
     values_in,
     with_environment,
 )
+from rubric.formats.text_assertions import assertion_of
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")

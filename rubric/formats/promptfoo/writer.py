@@ -15,8 +15,7 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, FitsSchema, Holds, Judge, Levels, Matches, Rubric, Unit, YesNo
 from rubric.embed import NOTHING, Answer, Check, shorten, thaw
-from rubric.formats.assertion_data import said_of, transform_said
-from rubric.formats.assertion_types import KNOWN
+from rubric.formats.assertion_table import said_of, transform_said
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.json_values import each_text
@@ -29,6 +28,7 @@ from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
+from rubric.formats.text_assertions import KNOWN
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of

@@ -9,7 +9,7 @@ import pytest
 
 from rubric import Judge, LoadError
 from rubric.formats.suites import load_suite, loads_suite
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 from rubric.suites.targets.agents import AgentTarget
 from rubric.testing.scripted_model import ScriptedModel

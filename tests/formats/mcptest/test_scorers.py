@@ -11,7 +11,7 @@ import pytest
 
 from rubric import LoadError, load_suite
 from rubric.formats.suites import loads_suite
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are a matter of POSIX")

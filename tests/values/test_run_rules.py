@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from rubric import Criterion, DefinitionError, Message, ToolCall, call, said, state
-from rubric.values.rules import Matcher, RunRule, RunRules
+from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
 from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
 

@@ -1,4 +1,4 @@
-"""What rules say of runs: each of `values.rules` reads the events once, and names those that break it."""
+"""What rules say of runs: each of `values.run_rules` reads the events once, and names those that break it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rubric.values.numbered import line_of, shown_result
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
-    from rubric.values.rules import RunRule
+    from rubric.values.run_rules import RunRule
 
 Test = Callable[[Event, str], bool]
 """Whether an event of the agent with this name is meant."""

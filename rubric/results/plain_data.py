@@ -37,7 +37,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import check_finite, rows_in
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
-from rubric.scoring.aggregation import Verdict
+from rubric.scoring.outcomes import Verdict
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage

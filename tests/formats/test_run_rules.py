@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from rubric import Criterion, LoadError, Rubric, call, dumps, loads, said, state
 from rubric.formats.rubrics import schema
 from rubric.values.checks import Check
-from rubric.values.rules import RunRule, RunRules
+from rubric.values.run_rules import RunRule, RunRules
 from tests.run_rules import random_rule
-from tests.values.test_rules import ELEVEN
+from tests.values.test_run_rules import ELEVEN
 
 VALIDATOR = Draft202012Validator(schema())
 

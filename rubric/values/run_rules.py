@@ -30,7 +30,7 @@ from rubric.values.matching import check_pattern, matches, matches_name, pattern
 from rubric.values.runs import Event, Message, Run, State, ToolCall
 
 if TYPE_CHECKING:
-    from rubric.values.verdicts import Verdict
+    from rubric.values.run_verdicts import Verdict
 
 _pattern = fields.optional(pattern)
 _agent = fields.optional(fields.string)
@@ -329,7 +329,7 @@ class RunRule(Check, Shown):
             since: The number of its first events that are not judged, so that its last turn is.
             before: What stands before its steps: of the sub-agent that step 3 started, `3.`.
         """
-        from rubric.values.verdicts import judge  # noqa: PLC0415 - building a rubric needs none
+        from rubric.values.run_verdicts import judge  # noqa: PLC0415 - building a rubric needs none
 
         return judge(self, run, since, before)
 
@@ -374,7 +374,7 @@ class RunRules(Check, Shown):
 
     def judge(self, run: Run, since: int = 0, before: str = "") -> Verdict:
         """Return what the rules say of *run*, as each alone: it breaks them if it breaks one."""
-        from rubric.values.verdicts import both  # noqa: PLC0415 - as above
+        from rubric.values.run_verdicts import both  # noqa: PLC0415 - as above
 
         return both([rule.judge(run, since, before) for rule in self.rules])
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rubric import DefinitionError, Grade, Grades, Judge, Panel, Rubric, evaluate
-from rubric.results.plain import KINDS, Record, plain, read
-from rubric.results.rows import Entry
+from rubric.results.plain_data import KINDS, Record, plain, read
+from rubric.results.report_rows import Entry
 from rubric.suites.report import Report
 from rubric.values.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure

@@ -2,7 +2,7 @@
 Checks in the files of other systems: each comes back as it was, or is told as lost.
 
 A new check, or a new function of `Holds` that comes from files, is named here until it has a row in
-`rubric.formats.assertion_data`.
+`rubric.formats.assertion_table`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from attrs import evolve
 import rubric.formats
 from rubric import Criterion, Rubric, dumps, loads
 from rubric.errors import DumpError, LoadError
-from rubric.formats.assertion_data import KINDS
-from rubric.formats.assertion_types import ContainsJSON
+from rubric.formats.assertion_table import KINDS
 from rubric.formats.field_accuracy import Field, FieldAccuracy
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
 from rubric.formats.python import python_script
 from rubric.formats.suites import convert, loads_suite
+from rubric.formats.text_assertions import ContainsJSON
 from rubric.formats.text_metrics import TextMetric
 from rubric.formats.tool_calls import (
     ArgumentsMatch,

@@ -9,7 +9,7 @@ from rubric.errors import DefinitionError
 from rubric.formats import fields
 from rubric.formats.fields import WRITERS, Data
 from rubric.formats.native.answers import TEXT, mapping_of
-from rubric.values.rules import (
+from rubric.values.run_rules import (
     COUNTS,
     KINDS,
     PAIRS,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.models.failures import failure_of, failure_of_status, words_of
+from rubric.models.failure_kinds import failure_of, failure_of_status, words_of
 from rubric.values.requests import FailureKind
 
 

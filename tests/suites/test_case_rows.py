@@ -10,9 +10,9 @@ from rubric import Candidate, Criterion, Grade, Judge, Jury, Panel, Rubric, Tool
 from rubric.driving import Failure
 from rubric.errors import UngradedError
 from rubric.internals.secrets import MASK, clean, moved, whole
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
+from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.cases import Case
-from rubric.suites.row_builder import RowBuilder, row_id
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.places import Place
 from tests.suite_help import GOOD, TWO, one, saying

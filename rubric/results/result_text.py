@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
-from rubric.results.rows import label
+from rubric.results.report_rows import label
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge

@@ -3,7 +3,7 @@ Assertions that code decides: one table of their types, from which readers, writ
 
 | check | type |
 |---|---|
-| of texts, patterns and JSON | as in `assertion_types` |
+| of texts, patterns and JSON | as in `text_assertions` |
 | limits of a run | `latency`, `cost`, `perplexity`; several in AgentV: `execution-metrics` |
 | similarity of words and letters | `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
@@ -43,11 +43,7 @@ from rubric import (
 )
 from rubric.embed import Check, FrozenMap, Key, Kind, fields, number, plugins, thaw
 from rubric.formats import tool_calls
-from rubric.formats.assertion_types import DETERMINISTIC, ContainsJSON
-from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
-from rubric.formats.fields import read_all, reader_of
-from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
-from rubric.formats.kinds import (
+from rubric.formats.assertion_keys import (
     AGENTV,
     ANY,
     BOTH,
@@ -66,8 +62,12 @@ from rubric.formats.kinds import (
     mapping_of,
     some,
 )
+from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.fields import read_all, reader_of
+from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
 from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
 from rubric.formats.python import is_python, python_data, python_script
+from rubric.formats.text_assertions import DETERMINISTIC, ContainsJSON
 from rubric.formats.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
 from rubric.formats.tool_calls import Used
 from rubric.programs.javascript import Program

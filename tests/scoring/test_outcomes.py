@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from rubric import Choices, Contains, Criterion, Levels, Rubric, Unit, YesNo, ask, grade, plan
 from rubric.errors import DefinitionError
 from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
-from rubric.scoring import aggregation
-from rubric.scoring.aggregation import Outcome, outcome
+from rubric.scoring import outcomes
 from rubric.scoring.combination import mean
+from rubric.scoring.outcomes import Outcome, outcome
 from rubric.values.findings import Finding
 from tests.findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 
@@ -337,8 +337,8 @@ def test_each_level_of_a_deep_rubric_is_worked_out_once(monkeypatch: pytest.Monk
         counted.append(rubric)
         return original(rubric, *given, **options)
 
-    original = aggregation._parts
-    monkeypatch.setattr(aggregation, "_parts", parts)
+    original = outcomes._parts
+    monkeypatch.setattr(outcomes, "_parts", parts)
     rubric = Rubric("innermost", criteria=[Criterion("b", id="b")])
     finding = Scored("b", 1.0)
     for level in range(40):

@@ -1,4 +1,4 @@
-"""From a case and its result to a row of the report, see `rubric.results.row_builder`."""
+"""From a case and its result to a row of the report, see `rubric.results.report_rows`."""
 
 from __future__ import annotations
 
