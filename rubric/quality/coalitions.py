@@ -2,7 +2,7 @@
 A rubric as a voting game: every coalition of up to 14 criteria, and orders drawn at random where there are more.
 
 A player is a criterion at its best or at its worst answer. What the criteria add is joined by the steps of
-`rubric.scoring.combination`, in floats: a sum differs by 1e-15 at most, and no score means something else within 1e-9.
+`rubric.values.aggregations`, in floats: a sum differs by 1e-15 at most, and no score means something else within 1e-9.
 """
 
 from __future__ import annotations

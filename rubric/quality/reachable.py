@@ -20,9 +20,9 @@ from attrs import define
 from rubric import Choices, Criterion, DecisionTree, Holds, Levels, Rubric, YesNo
 from rubric.embed import TOLERANCE, Check, Decided
 from rubric.quality.coalitions import Move, Steps, part_at, scores_of
-from rubric.scoring.combination import exact
 from rubric.scoring.outcomes import Part, Rules
 from rubric.values import Script, Similar, Unsupported, Within
+from rubric.values.aggregations import exact
 
 _MOST_VALUES = 4_000
 """How many sums of the others are kept to decide whether a criterion can matter; beyond it, all between two ends."""
@@ -105,7 +105,7 @@ class Reach:
 
     def _score(self, moves: Iterable[Move]) -> float:
         """Return the score of *moves*, before any negation."""
-        return float(self._combination.finish(self._steps.join(moves)[0]))
+        return float(self._combination.finish(self._steps.join(moves)[0], self.rules.whole))
 
     def vetoes(self, index: int) -> bool:
         """True if the criterion, alone at its worst, changes the verdict of a candidate that is best in all."""
@@ -149,8 +149,8 @@ class Reach:
             if self._insufficient not in ([], [index]):
                 return False
             return (self._suffices(best) or not counts) and (worst.gated or (counts and not self._suffices(worst)))
-        match self._combination.kind:
-            case "min":
+        match self._combination.state:
+            case "least":
                 # The score is one of the values, so what is best for the others lets this one decide, if anything does.
                 low, high = self._moves[index]
                 return any(
@@ -158,11 +158,11 @@ class Reach:
                     and (worst.gated or not self.rules.meets(self._score([*others[index], low])))
                     for others in (self._staying, self._at_best)
                 )
-            case "weighted_average" | "points":
+            case "sum":
                 pass
             case never:
                 assert_never(never)
-        slack = Fraction(TOLERANCE) * self._combination.whole
+        slack = Fraction(TOLERANCE) * self.rules.whole
         low_sum, high_sum = (self._value_above(part) for part in (worst, best))
         least = self._above_threshold.above(index, -slack - high_sum)
         return least is not None and (worst.gated or least + low_sum < -slack)

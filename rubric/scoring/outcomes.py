@@ -2,7 +2,7 @@
 Turn findings into a score, its bounds and a verdict: pure, exact, and the same for one judge, a jury and a panel.
 
 Everything works on *contributions*: the place of a criterion in 0..1 with 1 as good, so guards and penalties contribute
-1 - score, and `rubric.scoring.combination` makes one score of them. What is unknown is resolved twice, at its worst and
+1 - score, and `rubric.values.aggregations` makes one score of them. What is unknown is resolved twice, at its worst and
 at its best; the two extremes are the bounds. That holds because every aggregation is monotone: a better contribution
 never makes a worse score, and never fails a gate. (The one exception, points beside criteria that may leave the mean,
 is handled in `_score`.)
@@ -19,7 +19,7 @@ from attrs import define, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap, Memo
-from rubric.scoring.combination import Combination, exact, mean
+from rubric.values.aggregations import COMBINATIONS, Combination, exact, mean
 from rubric.values.answers import EVEN, JudgeAnswer, Unit, YesNo
 from rubric.values.checks import Check, Unsupported
 from rubric.values.criteria import Criterion
@@ -387,28 +387,32 @@ class Rules:
 
     def earns(self, criterion: Criterion) -> bool:
         """False if *criterion* takes points off those that others earn."""
-        if criterion.polarity != "penalty" or not Combination(self.rubric.aggregation).subtracts:
+        if criterion.polarity != "penalty" or not self.combination.subtracts:
             return True
         return not any(one.weight and one.polarity != "penalty" for one in self.rubric.judged)
 
     @property
     def combination(self) -> Combination:
-        """How the rubric combines, for its steps."""
+        """How the rubric combines."""
+        return COMBINATIONS[self.rubric.aggregation]
 
-        def make() -> Combination:
-            whole = sum((exact(c.weight) for c in self.rubric.judged if self.earns(c)), Fraction())
-            return Combination(self.rubric.aggregation, whole)
+    @property
+    def whole(self) -> Fraction:
+        """The weight of all that earns, which is the score 1."""
 
-        return self.rubric.derive(("combination",), make)
+        def add_up() -> Fraction:
+            return sum((exact(c.weight) for c in self.rubric.judged if self.earns(c)), Fraction())
+
+        return self.rubric.derive(("whole",), add_up)
 
     def value(self, part: Part) -> Fraction:
         """Return what *part* adds to the state of a combination."""
-        criterion, combination = part.rule.criterion, Combination(self.rubric.aggregation)
-        return combination.value(exact(part.contribution), exact(criterion.weight), earns=self.earns(criterion))
+        criterion = part.rule.criterion
+        return self.combination.value(exact(part.contribution), exact(criterion.weight), earns=self.earns(criterion))
 
     def finish(self, state: Fraction | float, gated: bool, fails: bool, /) -> Extreme:  # noqa: FBT001 - a state
         """Return the result of the final *state* of a combination; *fails*: whatever its score is."""
-        score = self.combination.finish(state)
+        score = self.combination.finish(state, self.whole)
         passed = not fails and meets(self.rubric, float(score))
         return (
             Extreme(float(1 - score), not passed, gated) if self.rubric.negate else Extreme(float(score), passed, gated)
@@ -436,7 +440,7 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     """Return the score of *counted*, before any negation."""
     if not counted:  # what counts does not apply
         return 1.0
-    combination = Combination(rubric.aggregation)
+    combination = COMBINATIONS[rubric.aggregation]
     score = _combined(combination, counted)
     if not combination.subtracts:
         return score

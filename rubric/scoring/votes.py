@@ -18,8 +18,8 @@ from typing import Any, assert_never
 from attrs import evolve, frozen
 
 from rubric.scoring import outcomes
-from rubric.scoring.combination import mean
 from rubric.scoring.outcomes import TOLERANCE, Outcome
+from rubric.values.aggregations import mean
 from rubric.values.answers import EVEN
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged

@@ -18,6 +18,7 @@ from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import Unchanging, guided, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
+from rubric.values.aggregations import Aggregation
 from rubric.values.answers import EVEN, Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import AnyCheck, Check
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
     from rubric.values.rubric_tests import RubricTest
 
-Aggregation = Literal["weighted_average", "min", "points"]
 Degenerate = Literal["fail", "judge", "error"]
 T = TypeVar("T")
 _FEWEST_DERIVED = 64

@@ -67,7 +67,7 @@ KEPT = {
         "rubric.scoring.outcomes",
         "Rules",
     ): "influence and `lint` follow from how answers are scored, by one arithmetic",
-    ("rubric.scoring.combination", "exact"): "sums that influence compares are those of scoring",
+    ("rubric.values.aggregations", "exact"): "sums that influence compares are those of scoring",
     ("rubric.engine.logs", "promptfoo_candidate"): "promptfoo hands its assertion what it writes into its log",
     ("rubric.models.services", "Service"): "batches go to the server that answers for a judge",
     ("rubric.store.cache_key", "check_identity"): "a judge is refused before it is sent to the workers, not there",

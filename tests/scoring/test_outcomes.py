@@ -15,8 +15,8 @@ from rubric import Choices, Contains, Criterion, Levels, Rubric, Unit, YesNo, as
 from rubric.errors import DefinitionError
 from rubric.results import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.scoring import outcomes
-from rubric.scoring.combination import mean
 from rubric.scoring.outcomes import Outcome, outcome
+from rubric.values.aggregations import mean
 from rubric.values.findings import Finding
 from tests.findings import GONE, INVENTED, QUOTED, Known, at_stage, cases
 

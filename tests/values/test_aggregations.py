@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import product
 from typing import Any, get_args
@@ -12,9 +13,8 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric, influence
 from rubric.quality.coalitions import part_at
-from rubric.scoring.combination import Combination, exact
 from rubric.scoring.outcomes import Rules
-from rubric.values.rubrics import Aggregation
+from rubric.values.aggregations import COMBINATIONS, Aggregation, exact
 from tests.places import ROOT
 
 KINDS = get_args(Aggregation)
@@ -27,11 +27,11 @@ WEIGHTED = st.lists(
 @given(counted=WEIGHTED)
 def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, bool]]) -> None:
     """Start, join and finish are the score that grading takes at once."""
-    does_earn = [not (is_penalty and Combination(kind).subtracts) for _, _, is_penalty in counted]
+    does_earn = [not (is_penalty and COMBINATIONS[kind].subtracts) for _, _, is_penalty in counted]
     if not any(does_earn):
         does_earn = [True] * len(counted)
     whole = sum((Fraction(w) for (_, w, _), earn in zip(counted, does_earn, strict=True) if earn), Fraction())
-    combination = Combination(kind, whole)
+    combination = COMBINATIONS[kind]
     values = [
         combination.value(exact(c), Fraction(w), earns=earn) for (c, w, _), earn in zip(counted, does_earn, strict=True)
     ]
@@ -40,8 +40,8 @@ def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, 
     by_steps: Fraction | float = combination.start()
     for value in values:
         by_steps = combination.join([by_steps, value])
-    assert float(combination.finish(at_once)) == pytest.approx(score, abs=1e-12)
-    assert float(combination.finish(by_steps)) == pytest.approx(score, abs=1e-12)
+    assert float(combination.finish(at_once, whole)) == pytest.approx(score, abs=1e-12)
+    assert float(combination.finish(by_steps, whole)) == pytest.approx(score, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,6 +65,13 @@ def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int
         assert found.flip == pytest.approx(flips / 2 ** (len(criteria) - 1))
 
 
+def test_each_aggregation_has_a_row_and_a_name_in_files() -> None:
+    """The names, the rows of the table and the schema of rubric files are the same; files may also say `worst`."""
+    schema = json.loads((ROOT / "rubric/formats/rubric.schema.json").read_text("utf-8"))
+    named = schema["$defs"]["rubric"]["properties"]["aggregation"]["enum"]
+    assert {*KINDS} == {*COMBINATIONS} == {*named} - {"worst"}
+
+
 def test_only_the_combination_tells_aggregations_apart() -> None:
     """In scoring and in quality no other module branches on the name of an aggregation to compute a score."""
     found = [
@@ -79,5 +86,5 @@ def test_only_the_combination_tells_aggregations_apart() -> None:
 def test_what_earns_is_counted_once() -> None:
     """A penalty beside what earns takes off, and is no part of the whole."""
     rubric = Rubric("r").expects("a", weight=3).penalizes("b", points=2).by_points()
-    assert Rules(rubric).combination.whole == 3
+    assert Rules(rubric).whole == 3
     assert [Rules(rubric).earns(criterion) for criterion in rubric.judged] == [True, False]

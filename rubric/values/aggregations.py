@@ -1,110 +1,93 @@
 """
-How contributions become one score: the aggregations of a rubric, each in all of its forms.
+The aggregations: how the contributions of a rubric's criteria become one score. Each is a row of `COMBINATIONS`.
 
 Grading, bounds and early stops combine floats at once, by `score`. Influence and reachability go through all that the
 criteria could contribute, so they combine by steps: `start`, `join` with any number of `value`s, `finish`. A property
-test holds that both agree, for each member of `Aggregation`. A further aggregation is a member of that type and a case
-in each method here, which a type checker names. It must be monotone: a better contribution never makes a worse score.
+test holds that both agree, for each row. A further aggregation is a name in `Aggregation`, a class and its row, and a
+name in `formats/rubric.schema.json`; if its state is neither a sum nor the least value, a type checker names the place
+in `quality.reachable` that has to know it. It must be monotone: a better contribution never makes a worse score.
 
 Means are exact until their last rounding, so they do not depend on the order of the criteria.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import compress
-from typing import assert_never
+from typing import ClassVar, Final, Literal
 
-from attrs import frozen
-
-from rubric.values.rubrics import Aggregation
+Aggregation = Literal["weighted_average", "min", "points"]
 
 
-@frozen
 class Combination:
-    """
-    One aggregation.
+    """An aggregation; this one is the mean of the contributions, by weight."""
 
-    Args:
-        kind: Its name.
-        whole: For the steps: the weight of all that earns, which is the score 1.
-    """
+    state: ClassVar[Literal["sum", "least"]] = "sum"
+    """What is joined: the values are added up, or the least of them is the score."""
 
-    kind: Aggregation
-    whole: Fraction = Fraction(1)
+    subtracts: ClassVar[bool] = False
+    """True if penalties take points off those that others earn; else they are averaged like all others."""
 
-    @property
-    def subtracts(self) -> bool:
-        """True if penalties take points off those that others earn; else they are averaged like all others."""
-        return self.kind == "points"
-
-    @property
-    def is_sum(self) -> bool:
-        """True if values are added up; else a single one of them is the score."""
-        match self.kind:
-            case "weighted_average" | "points":
-                return True
-            case "min":
-                return False
-            case never:
-                assert_never(never)
-
-    def score(self, values: Sequence[float], weights: Sequence[float], penalties: Sequence[bool]) -> float:
+    def score(self, values: Sequence[float], weights: Sequence[float], penalties: Sequence[bool]) -> float:  # noqa: ARG002
         """Return the score of the contributions *values*, at least one: exact until the last rounding."""
-        match self.kind:
-            case "weighted_average":
-                return mean(values, weights)
-            case "min":
-                return min(values)
-            case "points":
-                earning, lost = (
-                    [*compress(zip(values, weights, strict=True), side)]
-                    for side in (
-                        [not is_lost for is_lost in penalties],
-                        penalties,
-                    )
-                )
-                return share_of_points(earning, lost) if earning else mean(values, weights)
-            case never:
-                assert_never(never)
+        return mean(values, weights)
 
     def start(self) -> Fraction:
         """Return the state before any value is joined, and the value of what does not count."""
-        match self.kind:
-            case "weighted_average" | "points":
-                return Fraction()
-            case "min":
-                return Fraction(1)
-            case never:
-                assert_never(never)
+        return Fraction()
 
     def value(self, contribution: Fraction, weight: Fraction, *, earns: bool) -> Fraction:
         """Return what a *contribution* of *weight* is in a state; *earns*: it is no penalty that subtracts."""
-        if not weight:
-            return self.start()
-        match self.kind:
-            case "weighted_average" | "points":
-                return weight * contribution if earns else -weight * (1 - contribution)
-            case "min":
-                return contribution
-            case never:
-                assert_never(never)
+        return weight * contribution if earns else -weight * (1 - contribution)
 
     def join(self, values: Iterable[Fraction | float]) -> Fraction | float:
         """Return the state after all *values*, of which the first is the start."""
-        match self.kind:
-            case "weighted_average" | "points":
-                return sum(values)
-            case "min":
-                return min(values)
-            case never:
-                assert_never(never)
+        return sum(values)
 
-    def finish(self, state: Fraction | float) -> Fraction | float:
-        """Return the score of a final *state*."""
-        return min(max(state / self.whole, 0), 1) if self.is_sum else state
+    def finish(self, state: Fraction | float, whole: Fraction) -> Fraction | float:
+        """Return the score of a final *state*; *whole* is the weight of all that earns, which is the score 1."""
+        return min(max(state / whole, 0), 1)
+
+
+class Points(Combination):
+    """The points of what is met, less those of the penalties that are found, over all that can be met; in 0..1."""
+
+    subtracts = True
+
+    def score(self, values: Sequence[float], weights: Sequence[float], penalties: Sequence[bool]) -> float:
+        pairs = [*zip(values, weights, strict=True)]
+        earning = [*compress(pairs, [not is_lost for is_lost in penalties])]
+        return share_of_points(earning, [*compress(pairs, penalties)]) if earning else mean(values, weights)
+
+
+class Worst(Combination):
+    """The worst contribution."""
+
+    state = "least"
+
+    def score(self, values: Sequence[float], weights: Sequence[float], penalties: Sequence[bool]) -> float:  # noqa: ARG002
+        return min(values)
+
+    def start(self) -> Fraction:
+        return Fraction(1)
+
+    def value(self, contribution: Fraction, weight: Fraction, *, earns: bool) -> Fraction:  # noqa: ARG002
+        return contribution if weight else self.start()
+
+    def join(self, values: Iterable[Fraction | float]) -> Fraction | float:
+        return min(values)
+
+    def finish(self, state: Fraction | float, whole: Fraction) -> Fraction | float:  # noqa: ARG002
+        return state
+
+
+COMBINATIONS: Final[Mapping[Aggregation, Combination]] = {
+    "weighted_average": Combination(),
+    "min": Worst(),
+    "points": Points(),
+}
 
 
 @lru_cache(maxsize=4096)  # rubrics have few weights and scores, and each is asked for again and again
