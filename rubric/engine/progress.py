@@ -36,6 +36,7 @@ class Progress:
         ungraded: Of the results, those that are no grade.
         usage: Of all results.
         seconds: Since the run began.
+        ended: True of the last state: all results have been handed out, or the run was left.
     """
 
     done: int = 0
@@ -44,6 +45,7 @@ class Progress:
     ungraded: int = 0
     usage: Usage = Usage()
     seconds: float = 0.0
+    ended: bool = False
 
     @property
     def rate(self) -> float:
@@ -60,7 +62,8 @@ class Progress:
     def __str__(self) -> str:
         of = "" if self.total is None else f" of {self.total:,} ({self.done / max(1, self.total):.0%})"
         parts = [f"graded {self.done:,}{of}", *self.details()]
-        return ", ".join([*parts, *([] if self.left is None else [f"{_clock(self.left)} left"])])
+        parts += [f"in {_clock(self.seconds)}"] if self.ended else []
+        return ", ".join([*parts, *([] if self.left is None or self.ended else [f"{_clock(self.left)} left"])])
 
     def details(self) -> list[str]:
         """Return the rate, the spend and the failures, as texts."""
@@ -145,9 +148,9 @@ class _Tally:
             self._shown = now
             self.show()
 
-    def show(self) -> None:
+    def show(self, *, ended: bool = False) -> None:
         seconds = self._clock() - self._began
-        self._show(Progress(self._done, self._total, self._passed, self._ungraded, self._usage, seconds))
+        self._show(Progress(self._done, self._total, self._passed, self._ungraded, self._usage, seconds, ended))
 
 
 @contextmanager
@@ -157,7 +160,7 @@ def _announce(total: int | None, clock: Callable[[], float], show: OnProgress, e
         yield tally.tell
     finally:
         if every:
-            tally.show()
+            tally.show(ended=True)
 
 
 @contextmanager
@@ -183,7 +186,8 @@ def _on_bar(total: int | None, clock: Callable[[], float], stream: TextIO) -> It
         task = bar.add_task("grading", total=total, details="")
 
         def show(state: Progress) -> None:
-            bar.update(task, completed=state.done, details=" · ".join(state.details()))
+            total = state.done if state.ended and state.total is None else state.total
+            bar.update(task, completed=state.done, total=total, details=" · ".join(state.details()))
 
         with _announce(total, clock, show, _SECONDS_A_BAR) as tell:
             yield tell

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs.exceptions import FrozenInstanceError
 
-from rubric.errors import DefinitionError
+from rubric.errors import DefinitionError, RubricError
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -96,22 +96,34 @@ def guided(function: F) -> F:
         if not switches.isdisjoint(named):
             _check_switches(switches, named)
         try:
-            return function(*args, **named)
-        except TypeError as error:
-            _again(function, args, named, error)
-            raise
+            try:
+                return function(*args, **named)
+            except TypeError as error:
+                _again(function, args, named, error)
+                raise
+        except RubricError as error:
+            raise _without_frames(error)  # noqa: B904 - it is the same error
 
     @wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
         if not switches.isdisjoint(named):
             _check_switches(switches, named)
         try:
-            return await function(*args, **named)
-        except TypeError as error:
-            _again(function, args, named, error)
-            raise
+            try:
+                return await function(*args, **named)
+            except TypeError as error:
+                _again(function, args, named, error)
+                raise
+        except RubricError as error:
+            raise _without_frames(error)  # noqa: B904 - as above
 
     return cast("F", acall if iscoroutinefunction(function) else call)
+
+
+def _without_frames(error: RubricError) -> RubricError:
+    """Return *error* without the frames below: its message names the argument, and the caller knows the line."""
+    error.__suppress_context__ |= isinstance(error.__context__, TypeError)  # that of the call, which the error explains
+    return error.with_traceback(None)
 
 
 def _check_switches(names: frozenset[str], given: Mapping[str, Any]) -> None:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, overload
 from attrs import field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
-from rubric.internals.fields import as_path, refuse
+from rubric.internals.fields import as_path, refuse, suggest
 from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, as_page, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
+from rubric.results.groups import NO_VALUE, Groups, refuse_unknown, values_of
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restored
 from rubric.results.result import Grade, JudgeOf, Ungraded
@@ -146,9 +147,74 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """The usage of all of them."""
         return Usage.total(result.usage for result in self.results)
 
-    def filter(self, keep: Callable[[Grade | Ungraded], object], /) -> Grades:
-        """Return those that *keep* is true of."""
-        return Grades(result for result in self.results if keep(result))
+    def filter(self, keep: Callable[[Any], object], /) -> Grades:
+        """
+        Return those that *keep* is true of.
+
+        As in a data frame, a comparison with a score that is missing is not true: `lambda r: r.score < 0.5` leaves
+        ungraded results out.
+        """
+
+        def is_kept(result: Grade | Ungraded) -> object:
+            try:
+                return keep(result)
+            except TypeError:
+                if isinstance(result, Ungraded):
+                    return False
+                raise
+
+        return Grades(result for result in self.results if is_kept(result))
+
+    def sort(self, by: str | Callable[[Any], Any] = "score", /, *, descending: bool = False) -> Grades:
+        """
+        Return them in the order of *by*, the lowest first; those without a value, such as ungraded ones, stand last.
+
+        Args:
+            by: A column of `rows`, such as `score` or `cost`; the id of a criterion; or a function of a result.
+            descending: Whether the highest comes first.
+
+        Raises:
+            DefinitionError: There is no such column.
+        """
+        if callable(by):
+            values = [by(result) for result in self.results]
+        else:
+            names = [*_types(self._names(), self._ids())]
+            column = by if by in names else f"criterion.{by}"
+            if column not in names:
+                allowed = [name.removeprefix("criterion.") for name in names if not name.startswith("reason.")]
+                raise DefinitionError("by", f"expected a column or a criterion, got {by!r}{suggest(str(by), allowed)}")
+            values = [row[column] for row in self.rows()]
+        known = [n for n, value in enumerate(values) if value is not None]
+        known.sort(key=lambda n: values[n], reverse=descending)
+        missing = [n for n, value in enumerate(values) if value is None]
+        return Grades(self.results[n] for n in (*known, *missing))
+
+    def worst(self, count: int = 10, /) -> Grades:
+        """Return the *count* worst grades: those that do not pass first, then by score. Ungraded ones are no grades."""
+        if not isinstance(count, int) or count < 1:
+            raise refuse("count", count, "a number of results, from 1")
+        return Grades(sorted(self.graded, key=lambda result: (bool(result.passed), result.outcome.score))[:count])
+
+    def by(self, what: str | Callable[[Any], object], /) -> Groups:
+        """
+        Return the results by *what* they share, with the rates of each group.
+
+        Args:
+            what: `tag` (of a suite's cases), `group`, `key`, `verdict`, `rubric`, `judge`, the name of a variable of
+                the candidates, or a function of a result.
+
+        Raises:
+            DefinitionError: No result has it.
+        """
+        groups: dict[str, list[Grade | Ungraded]] = {}
+        for result in self.results:
+            for value in values_of(result, what) or [NO_VALUE]:
+                groups.setdefault(value, []).append(result)
+        if groups.keys() == {NO_VALUE}:
+            raise refuse_unknown(what, self.results)
+        name = what if isinstance(what, str) else getattr(what, "__name__", "function")
+        return Groups(name, {value: Grades(results) for value, results in groups.items()})
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any
@@ -246,6 +312,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
         - `index`: the place of the candidate, from 0;
         - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
+        - `input`, `output`: the candidate's; None if it has none, or was not kept;
         - `score`: in 0..1; None if ungraded;
         - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
         - `verdict`: `pass`, `borderline`, `fail` or `ungraded`;
@@ -408,7 +475,7 @@ def _why(result: Ungraded) -> str:
 def _types(names: Iterable[str], ids: Iterable[str]) -> dict[str, type]:
     """Return what a row holds under each key; any of it but the counts may be None."""
     ids = [*ids]
-    named = {"index": int, **dict.fromkeys(names, str)}
+    named = {"index": int, **dict.fromkeys((*names, "input", "output"), str)}
     before = {"score": float, "passed": bool, "verdict": str, "low": float, "high": float}
     counts = dict.fromkeys(("calls", "prompt_tokens", "cached_tokens", "completion_tokens"), int)
     contributions = {f"criterion.{id_}": float for id_ in ids}
@@ -423,6 +490,7 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
     return {
         "index": _place(result, n),
         **{name: getattr(result, name) or None for name in names},
+        **{name: getattr(result.candidate, name, "") or None for name in ("input", "output")},
         "score": result.outcome.score,
         "passed": result.passed,
         "verdict": verdict(result),

@@ -94,6 +94,7 @@ class Result(NoTruth, Listed[Finding]):
         index: The place of the candidate among those of `grade_many`, from 0; None for one that was graded alone.
         key: The candidate's, see `Candidate`; empty if it has none.
         group: The candidate's.
+        tags: The labels of its case, in a suite; they are not written to files.
         candidate: What was graded; None where that is not kept.
         exchanges: The transcript: every request with its messages, raw reply and usage, in the order of the replies;
             empty unless it was kept (`keep=True`, or a store).
@@ -116,6 +117,7 @@ class Result(NoTruth, Listed[Finding]):
     index: int | None = field(default=None, eq=False, kw_only=True)
     key: str = field(default="", eq=False, kw_only=True)
     group: str = field(default="", eq=False, kw_only=True)
+    tags: tuple[str, ...] = field(default=(), eq=False, kw_only=True)
     candidate: Candidate | None = field(default=None, eq=False, kw_only=True)
     exchanges: tuple[Exchange, ...] = field(default=(), eq=False, kw_only=True)
     calibrated: FrozenMap = field(default=FrozenMap(), eq=False, kw_only=True)

@@ -54,7 +54,8 @@ def _plan(plan: Plan) -> str:
 
 
 def _progress(state: Progress) -> str:
-    share = {"value": state.done, "max": state.total} if state.total else {}
+    total = state.total or (state.done if state.ended else 0)  # without one, a bar is drawn as if the run went on
+    share = {"value": state.done, "max": total} if total else {}
     return str(html.tag("div", html.tag("progress", **share), f" {state}"))
 
 

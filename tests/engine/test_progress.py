@@ -11,6 +11,7 @@ from rubric.engine.bulk import grade_many
 from rubric.engine.progress import Progress
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Usage
+from rubric.view.fragments import fragment_of
 
 POLITE = Rubric().expects("Is polite", id="polite")
 
@@ -38,7 +39,7 @@ def test_lines_where_there_is_no_terminal() -> None:
     """Asked for, it is a line now and then, and one at the end."""
     lines = shown(True, io.StringIO()).splitlines()
     assert lines[0] == "graded 2 of 3 (67%), 0.1/s, $0.0000, 1 ungraded, 0:09 left"
-    assert lines[-1].startswith("graded 3 of 3 (100%), ")
+    assert lines[-1] == "graded 3 of 3 (100%), 0.1/s, $0.0000, 1 ungraded, in 0:36"
 
 
 def test_nothing_where_nobody_looks() -> None:
@@ -55,6 +56,18 @@ def test_a_bar_on_a_terminal(wanted: bool | None, monkeypatch: pytest.MonkeyPatc
     assert "grading" in text
     assert "3/3" in text
     assert "$0.0000 · 1 ungraded" in text
+
+
+def test_a_bar_of_unknown_length_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the number of candidates is not known, the last bar is full, on a terminal and in a notebook."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    stream = Terminal()
+    with Progress.reporting(True, None, stream=stream) as tell:
+        tell(next(iter(grade_many(["x"], POLITE, instant()))))
+    assert "1/1" in stream.getvalue()
+    assert '<progress value="1" max="1">' in fragment_of(Progress(1, ended=True))
+    assert "left" not in fragment_of(Progress(1, 3, seconds=1.0, ended=True))
 
 
 def test_what_is_no_way_to_show_progress_is_refused() -> None:

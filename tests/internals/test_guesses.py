@@ -14,6 +14,7 @@ import pytest
 
 import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
+from tests.places import ROOT
 
 R = Rubric("r").expects("Thanks the customer", id="clarity").expects("Is polite", id="polite")
 ONE = Criterion("Is warm")
@@ -284,6 +285,16 @@ def test_an_error_within_a_property_is_not_hidden() -> None:
 
     with pytest.raises(AttributeError, match="'list' object has no attribute 'missing'"):
         _ = Broken("x").faulty
+
+
+@pytest.mark.parametrize("typed", ["grade('x', 'Is good', 'offline', temperature=3)", "grade('x', 3, 'offline')"])
+def test_an_error_shows_one_frame_of_the_library(typed: str) -> None:
+    """The traceback ends one frame below the caller's line, and names no other error."""
+    with pytest.raises(RubricError) as caught:
+        eval(typed, {"grade": grade})  # noqa: S307
+    frames = [frame for frame in caught.traceback if "/rubric/" in str(frame.path).replace(str(ROOT), "")]
+    assert len(frames) == 1
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_an_error_within_a_call_is_not_taken_for_a_guess() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, grade
+from rubric import Candidate, Case, DefinitionError, Grade, Judge, Jury, Rubric, Suite, Ungraded, grade
 from rubric.driving import Failure
 from rubric.engine.bulk import grade_many
 from rubric.results.collection import Grades
@@ -154,6 +154,7 @@ def test_they_become_frames(grades: Grades) -> None:
     pandas, polars = grades.to_pandas(), grades.to_polars()
     assert list(pandas.columns) == polars.columns
     assert polars["index"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert polars["output"].to_list()[:1] == ["kind"]
     assert polars["criterion.warm"].to_list() == [1.0, 0.0, 0.5, None, None, 1.0]
     assert polars["failures"].to_list() == [None, None, None, "refusal", "bad_request", None]
     assert list(pandas["passed"])[:3] == [True, False, False]
@@ -180,6 +181,59 @@ def test_a_frame_without_its_library_says_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=rf"pip install rubric-grade\[{library}\]"):
         getattr(grades, f"to_{library}")()
+
+
+def test_they_are_sorted_by_any_column_with_ungraded_ones_last(grades: Grades) -> None:
+    """By the score, a criterion or a function, either way; what has no value stands last and keeps its order."""
+    order = [result.index for result in grades.sort("score")]
+    scores = [result.outcome.best.score for result in grades.sort("score")][:4]
+    assert scores == sorted(scores)
+    assert order[4:] == [3, 4] == [result.index for result in grades.sort(descending=True)][4:]
+    assert [result.index for result in grades.sort("warm")] == [1, 2, 0, 5, 3, 4]
+    assert [result.index for result in grades.sort(lambda result: -result.index)] == [5, 4, 3, 2, 1, 0]
+    with pytest.raises(DefinitionError, match="did you mean 'warm'"):
+        grades.sort("wamr")
+
+
+def test_the_worst_are_those_that_do_not_pass_then_the_lowest(grades: Grades) -> None:
+    """A grade that a gate failed is worse than any pass; ungraded ones are no grades."""
+    assert [result.index for result in grades.worst(3)] == [2, 1, 0]
+    assert len(grades.worst()) == 4
+    with pytest.raises(DefinitionError, match="from 1"):
+        grades.worst(0)
+
+
+def test_a_comparison_with_a_missing_score_keeps_nothing(grades: Grades) -> None:
+    """An ungraded result has no score to compare, as a missing cell of a frame; the error of a grade is raised."""
+    assert {result.index for result in grades.filter(lambda r: r.score < 2)} == {0, 1, 2, 5}
+    with pytest.raises(TypeError):
+        grades.filter(lambda r: r.score < "1")
+
+
+def test_they_are_grouped_by_what_they_share() -> None:
+    """By the group, a variable or a function, with the rates of each; what no result has is refused."""
+    candidates = [Candidate(str(n), group="ab"[n % 2], variables={"lang": "en"}) for n in range(3)]
+    grades = grade_many([*candidates, Candidate("3")], "Says a number", "offline").collect()
+    found = grades.by("group")
+    assert {name: [r.index for r in results] for name, results in found.items()} == {
+        "a": [0, 2],
+        "b": [1],
+        "(none)": [3],
+    }
+    assert "3 groups by group" in str(found)
+    assert "pass rate" in found._repr_markdown_()
+    assert found._repr_html_()
+    assert list(grades.by("lang")) == ["en", "(none)"]
+    assert list(grades.by(lambda r: r.index > 1)) == ["False", "True"]
+    with pytest.raises(DefinitionError, match="lang, or a function of a result; no result here has it"):
+        grades.by("tag")
+
+
+def test_the_cases_of_a_suite_are_grouped_by_tag() -> None:
+    """A case with two tags is in both groups."""
+    cases = [Case("a", RUBRIC, output="A", tags=["x", "y"]), Case("b", RUBRIC, output="B", tags=["y"])]
+    grades = Suite("s", cases=cases).run("offline").grades
+    assert {tag: len(results) for tag, results in grades.by("tag").items()} == {"x": 1, "y": 2}
 
 
 def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:
