@@ -9,7 +9,7 @@ from attrs import frozen
 
 from rubric.internals.fields import refuse
 from rubric.internals.text import counted, visible
-from rubric.results.presenting import Presented, Table
+from rubric.results.presentation import Presented, Table
 from rubric.results.summary import with_interval
 
 if TYPE_CHECKING:
