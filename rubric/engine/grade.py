@@ -28,6 +28,7 @@ from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
+from rubric.values.runs import Run
 
 if TYPE_CHECKING:
     from rubric.engine.sources import Candidates
@@ -294,7 +295,9 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
     if isinstance(value, Mapping):
         columns.OWN_NAMES.check(value)
         return sources.as_candidate(value)
-    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
+    if isinstance(value, Run):
+        cure = "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"
+    elif isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
         cure = "many candidates are for grade_many(candidates, rubric, judge)"
     else:
         cure = "give the text that is graded, Candidate(text), or the Path of its file"

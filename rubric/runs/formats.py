@@ -163,20 +163,43 @@ def _kind_of_item(row: Mapping[str, Any]) -> str:
     return kind if any(key in row for key in wanted) else ""
 
 
+_REFUSED = frozenset({
+    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+})  # fmt: skip
+"""Gemini's words for a response that a filter held back."""
+
+
 def _gemini(document: Any, _: Path | None) -> Found:
-    contents = document
+    contents, finish, refusal = document, "", ""
     if isinstance(document, Mapping):
         system = either(document, "system_instruction")
-        contents = [{**system, "role": "system"}] if isinstance(system, Mapping) else []
-        contents += document.get("contents") or ()
-        contents += [each["content"] for each in (document.get("candidates") or ())[:1]]
-    yield candidate_of_run(run_of(of_gemini(contents)))
+        contents, first = _exchange(document)
+        contents = [*([{**system, "role": "system"}] if isinstance(system, Mapping) else ()), *contents]
+        finish = str(either(first, "finish_reason") or "").rpartition(".")[2]
+        refusal = str(_blocked(document) or (finish if finish in _REFUSED else ""))
+    messages = of_gemini(contents)
+    messages += [{"role": "assistant", "content": None, "refusal": refusal}] if refusal else []
+    is_whole = bool(refusal) or finish in ("", "STOP", "FINISH_REASON_UNSPECIFIED")
+    yield candidate_of_run(run_of(messages, complete=is_whole))
+
+
+def _exchange(document: Mapping[str, Any]) -> tuple[list[Any], Mapping[str, Any]]:
+    """Return the contents of a request and its response, and the first candidate, which may have none."""
+    first = next(iter(_rows(document.get("candidates") or ())), {})
+    said = first.get("content") or {}
+    return [*(document.get("contents") or ()), *([said] if said.get("parts") else ())], first
+
+
+def _blocked(document: Mapping[str, Any]) -> Any:
+    """Return why the prompt in *document* was refused; None if it was not."""
+    return either(either(document, "prompt_feedback") or {}, "block_reason")
 
 
 def _is_gemini(document: Any) -> bool:
     if isinstance(document, Mapping):
-        rows = [*(document.get("contents") or ()), *(c.get("content") for c in _rows(document.get("candidates") or ()))]
-        return _is_gemini(rows)
+        contents, first = _exchange(document)
+        return _is_gemini(contents) or bool(not contents and (either(first, "finish_reason") or _blocked(document)))
     rows = _rows(document)
     return bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
 
@@ -219,7 +242,7 @@ FORMATS: Final = {
 
 _MARKS: Final = {
     *("schema_version", "samples", "epoch", "events", "conversation", "eval_cases", "evalCases", "resourceSpans"),
-    *("resource_spans", "object", "contents", "candidates", "messages"),
+    *("resource_spans", "object", "contents", "candidates", "promptFeedback", "prompt_feedback", "messages"),
 }
 """A mapping without any of these keys is no run: rows are many, and each of them is asked."""
 

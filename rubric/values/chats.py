@@ -77,17 +77,20 @@ def why_unanswered(messages: Sequence[Any]) -> str:
     """
     Return why the last of *messages* is no answer that can be graded; '' if it is one.
 
-    Only words of the assistant are an answer, and only those of its last message: what others said, or what it said
-    before it called a tool, never stands in for them.
+    Only words of the assistant are an answer, and only those with which its last message ends: what others said, or
+    what it said before it called a tool, never stands in for them.
     """
     last = _bare(messages[-1]) if messages else None
     if (role := _role(last)) != "assistant":
         return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
-    if _text_in(at(last, "content")).strip():
+    *_, end = [each for each in chat_of([last]) if getattr(each, "role", "") != "refusal"] or [None]
+    if isinstance(end, Message) and end.content.strip():
         return ""
-    held = ", ".join(_parts_of(last)) or ("a call of a tool" if _has_calls(last) else "nothing")
+    has_words = isinstance(end, ToolCall) and _text_in(at(last, "content")).strip()
+    held = ", ".join(_parts_of(last)) or ("a call of a tool" if isinstance(end, ToolCall) else "nothing")
+    what = "ends with a call of a tool" if has_words else f"has no text, but {held}"
     return (
-        f"is not there: the last answer of the chat has no text, but {held}; "
+        f"is not there: the last answer of the chat {what}; "
         'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
     )
 
@@ -305,11 +308,6 @@ def _outer_calls(message: Any) -> list[Any]:
         *(at(message, "invalid_tool_calls") or ()),
         *([{"function": legacy}] if isinstance(legacy, Mapping) else ()),
     ]
-
-
-def _has_calls(message: Any) -> bool:
-    content = at(message, "content")
-    return bool(_outer_calls(message)) or any(map(_is_call, content if isinstance(content, list | tuple) else ()))
 
 
 _PARTS = {

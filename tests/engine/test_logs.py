@@ -175,7 +175,10 @@ def test_calls_of_models_of_langsmith(tmp_path: Path) -> None:
     """An export of nothing but calls of models has each of them, with LangChain's serialised messages."""
     message = {
         **LANGCHAIN,
-        "kwargs": {"content": "On Friday.", "tool_calls": [{"id": "1", "name": "orders", "args": {}}]},
+        # The words stand after the call: before it they were no answer.
+        "kwargs": {
+            "content": [{"type": "tool_use", "id": "1", "name": "orders"}, {"type": "text", "text": "On Friday."}]
+        },
     }
     row = {"id": "r", "parent_run_id": "p", "run_type": "llm", "inputs": {"messages": [CHAT]}}
     (candidate,) = read(

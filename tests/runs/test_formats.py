@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import DefinitionError, Grade, Run, grade, grade_many, runs
+from rubric import Candidate, DefinitionError, Grade, Run, grade, grade_many, runs
 from rubric.engine.sources import as_candidate, source_of
 from rubric.integrations.mapping import default_candidate
 from rubric.integrations.promptfoo import default_candidate as of_promptfoo
 from rubric.integrations.trl import default_candidate as of_trl
-from rubric.runs.formats import FORMATS, format_of
+from rubric.runs.formats import FORMATS, candidates_in, format_of
 from rubric.values.runs import Message, State, SubRun, ToolCall
 
 if TYPE_CHECKING:
@@ -396,3 +397,61 @@ def test_adapters_take_runs(name: str) -> None:
 
 def runs_answer(name: str) -> str:
     return next(line for line in reversed(SAID[name]) if line.startswith("assistant")).partition(": ")[2]
+
+
+ASKED = {"contents": [{"role": "user", "parts": [{"text": "Where is A1?"}]}]}
+CUT = {"content": {"role": "model", "parts": [{"text": "It has"}]}, "finishReason": "MAX_TOKENS"}
+
+
+@pytest.mark.parametrize("asked", [ASKED, {}], ids=["with its request", "alone"])
+@pytest.mark.parametrize(
+    ("response", "output", "events", "is_whole"),
+    [
+        ({"candidates": [CUT]}, "It has", ["assistant: It has"], False),
+        ({"candidates": [{**CUT, "finishReason": "FinishReason.STOP"}]}, "It has", ["assistant: It has"], True),
+        ({"candidates": [{**CUT, "finishReason": "SAFETY"}]}, "It has", ["assistant: It has", "refusal: SAFETY"], True),
+        ({"candidates": [{"finishReason": "SAFETY"}]}, "", ["refusal: SAFETY"], True),
+        ({"candidates": [{"content": {"role": "model"}, "finish_reason": "SPII"}]}, "", ["refusal: SPII"], True),
+        ({"promptFeedback": {"blockReason": "OTHER"}}, "", ["refusal: OTHER"], True),
+    ],
+    ids=["cut", "whole", "held back", "refused", "without parts", "prompt refused"],
+)
+def test_gemini_says_how_its_response_ended(
+    asked: dict[str, Any], response: dict[str, Any], output: str, events: list[str], is_whole: bool
+) -> None:
+    """A response that was cut is a run that is not complete; one that a filter held back ends with a refusal."""
+    found = candidates_in(asked | response)
+    assert found is not None
+    (candidate,) = found
+    assert isinstance(candidate, Candidate)
+    assert (candidate.output, candidate.run.complete) == (output, is_whole)
+    assert events_of(candidate.run) == [*(["user: Where is A1?"] if asked else []), *events]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"content": "Let me look.", "tool_calls": [{"id": "1", "function": {"name": "look_up", "arguments": "{}"}}]},
+        {"content": [{"type": "text", "text": "Let me look."}, {"type": "tool_use", "id": "1", "name": "look_up"}]},
+    ],
+    ids=["beside its content", "a block of it"],
+)
+def test_words_before_a_call_are_no_answer_at_any_door(tmp_path: Path, last: dict[str, Any]) -> None:
+    """What the assistant said before it called a tool is not its answer, neither of a file of a run nor of a row."""
+    chat = [{"role": "user", "content": "Where is A1?"}, {"role": "assistant", **last}]
+    (tmp_path / "run.json").write_text(json.dumps(chat))
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"messages": chat}) + "\n")
+    assert as_candidate(tmp_path / "run.json").output == ""
+    with pytest.raises(DefinitionError, match="ends with a call of a tool"):
+        as_candidate({"messages": chat})
+    (row,) = grade_many(tmp_path / "rows.jsonl", "x", "offline")
+    assert "ends with a call of a tool" in row.explain()
+    assert as_candidate({"output": "", "messages": chat}).output == ""  # the cure
+
+
+def test_a_run_is_graded_as_a_candidate() -> None:
+    """A run in the place of a candidate is refused with the line that grades it."""
+    run = runs.read([{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "It has shipped."}])
+    with pytest.raises(DefinitionError, match=re.escape("grade(Candidate(run=run), rubric, judge)")):
+        grade(run, "It has shipped", "offline")  # type: ignore[arg-type]
+    assert grade(Candidate(run=run), "It has shipped", "offline").passed

@@ -196,7 +196,8 @@ KINDS: dict[str, tuple[list[Any], str]] = {
     "reasoning of LangChain's": (_answer(additional_kwargs={"reasoning_content": "Hm."}), "thoughts"),
     "a name": (_answer(name="Dana"), "names of speakers"),
     "a broken call": (
-        _answer(invalid_tool_calls=[{"name": "find", "args": "{", "type": "invalid_tool_call"}]),
+        # Words before a call are no answer, so the answer follows it.
+        [*_answer(invalid_tool_calls=[{"name": "find", "args": "{", "type": "invalid_tool_call"}]), _answer()[-1]],
         "calls of tools that are no JSON",
     ),
     "a kind of tomorrow": (_answer({"type": "hologram", "data": "AA=="}), "parts of the type 'hologram'"),
