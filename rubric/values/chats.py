@@ -83,7 +83,7 @@ def why_unanswered(messages: Sequence[Any]) -> str:
     last = _bare(messages[-1]) if messages else None
     if (role := _role(last)) != "assistant":
         return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
-    *_, end = [each for each in chat_of([last]) if getattr(each, "role", "") != "refusal"] or [None]
+    end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)
     if isinstance(end, Message) and end.content.strip():
         return ""
     has_words = isinstance(end, ToolCall) and _text_in(at(last, "content")).strip()
