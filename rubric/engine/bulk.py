@@ -12,14 +12,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, as_rubric, check_loop, judge_or_default, remarked, traced
+from rubric.engine.grade import (
+    JudgeLike,
+    RubricOrEach,
+    as_rubric,
+    check_loop,
+    checked_rubrics,
+    judge_or_default,
+    remarked,
+    traced,
+)
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, located, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
-from rubric.grading.flow import check
 from rubric.internals import background_loop
 from rubric.internals.containers import NoTruth
 from rubric.internals.guided import guided
@@ -37,7 +45,7 @@ T = TypeVar("T")
 @guided
 def grade_many(
     candidates: Candidates,
-    rubric: Rubric | str | Path,
+    rubric: RubricOrEach,
     judge: JudgeLike | None = None,
     *,
     concurrency: int = CONCURRENCY,
@@ -63,7 +71,7 @@ def grade_many(
         candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s of
             texts, a column or a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see
             `rubric.engine.sources`. An iterable that is no list is read in a thread of its own.
-        rubric: As for `grade`.
+        rubric: As for `grade`; or a list of rubrics, one for each candidate, in their order.
         judge: As for `grade`.
         concurrency: How many candidates are graded at once, and how many requests are in flight.
         ordered: Whether results come in the order of the candidates, or as they are completed; `index` is the place.
@@ -98,7 +106,7 @@ def grade_many(
 @guided
 def agrade_many(
     candidates: Candidates,
-    rubric: Rubric | str | Path,
+    rubric: RubricOrEach,
     judge: JudgeLike | None = None,
     *,
     concurrency: int = CONCURRENCY,
@@ -122,23 +130,31 @@ def agrade_many(
 
 def _job(
     candidates: Candidates,
-    rubric: Rubric | str | Path,
+    rubric: RubricOrEach,
     judge: JudgeLike | None,
     columns: Mapping[str, str | None] | None,
     options: Options,
     *,
     is_async: bool,
 ) -> _Job:
-    checked = as_rubric(rubric)
-    check(checked)
+    checked = checked_rubrics(rubric)
     judges = judge_or_default(judge)
     if options.store is not None:
         from rubric.store.cache_key import check_identity  # noqa: PLC0415 - most runs keep no replies
 
         check_identity(judges)
     source = source_of(candidates, columns)
+    if isinstance(checked, tuple):
+        source.check_rubrics(len(checked))
     # On an event loop the budget is checked later, in a thread: it may load LiteLLM, which takes seconds.
     return _Job(source, checked, judges, options.pipeline(None if is_async else judges), options)
+
+
+def rubric_at(rubrics: Sequence[Rubric], index: int) -> Rubric:
+    """Return the rubric of the candidate at *index*; without one nothing more can be graded."""
+    if index >= len(rubrics):
+        raise DefinitionError(f"candidates[{index}]", f"has no rubric: {len(rubrics)} rubrics were given; add its own")
+    return rubrics[index]
 
 
 @frozen
@@ -146,7 +162,7 @@ class _Job:
     """A data set to grade, and how each item of it is graded."""
 
     source: Source
-    rubric: Rubric
+    rubric: Rubric | tuple[Rubric, ...]
     judge: AnyJudge
     pipeline: Pipeline
     options: Options
@@ -164,16 +180,17 @@ class _Job:
         candidate: Candidate | None = None
         if isinstance(item, Placed):
             index, given, columns = item.index, item.item, item.columns
+        rubric = self.rubric if isinstance(self.rubric, Rubric) else rubric_at(self.rubric, index)
         try:
             if isinstance(given, Path):  # a file may be on a slow disk
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
-            result = await traced(candidate, self.rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
+            result = await traced(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            result = self._as_ungraded(index, error, candidate)
+            result = self._as_ungraded(index, error, candidate, rubric)
             return result if candidate is not None else evolve(result, key=key_of(given, columns))
         result = remarked(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
@@ -181,11 +198,11 @@ class _Job:
         object.__setattr__(result, "index", index)
         return result
 
-    def _as_ungraded(self, index: int, error: Exception, candidate: Candidate | None) -> Ungraded:
+    def _as_ungraded(self, index: int, error: Exception, candidate: Candidate | None, rubric: Rubric) -> Ungraded:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(located(index, error)))
-        result = Ungraded.of(self.rubric, NOBODY, failure, index=index)
+        result = Ungraded.of(rubric, NOBODY, failure, index=index)
         if candidate is None:
             return result
         return evolve(result, key=candidate.key, group=candidate.group, candidate=candidate)

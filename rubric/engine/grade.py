@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import warnings
-from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,9 @@ CandidateLike = Candidate | str | Path | Mapping[str, Any]
 
 JudgeLike = Judge | Jury | Panel | Cascade | Model | Function | str | Iterable[Any]
 """Anything that can serve as a judge: one, a jury, a panel, a cascade, a model name, a function, a list (a panel)."""
+
+RubricOrEach = Rubric | str | Path | Sequence[Rubric | str | Path]
+"""One rubric for all candidates, or a list of them: one for each."""
 
 
 @guided
@@ -248,6 +251,15 @@ def as_rubric(rubric: Rubric | str | Path) -> Rubric:
     return given
 
 
+def checked_rubrics(rubric: RubricOrEach, read: Callable[[Any], Rubric] = as_rubric) -> Rubric | tuple[Rubric, ...]:
+    """Return the rubric, or those of all candidates; raise for one that has nothing to grade by."""
+    is_each = isinstance(rubric, list | tuple)
+    rubrics = tuple(map(read, rubric)) if is_each else (read(rubric),)  # type: ignore[arg-type]
+    for each in {id(one): one for one in rubrics}.values():
+        check(each)
+    return rubrics if is_each else rubrics[0]
+
+
 def given_rubric(rubric: Rubric | str | Path) -> Rubric:
     """Return *rubric*; a text is a free-form one, a `Path` is loaded."""
     if isinstance(rubric, Path):
@@ -307,7 +319,7 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
 @guided
 def plan(
     candidates: Candidate | str | Candidates,
-    rubric: Rubric | str | Path,
+    rubric: RubricOrEach,
     judge: JudgeLike | None = None,
     *,
     columns: Mapping[str, str | None] | None = None,
@@ -318,7 +330,7 @@ def plan(
     Args:
         candidates: One candidate, or several as for `grade_many`: an iterable (not an async one), a column or a frame,
             or the `Path` of such a file. A text is one candidate, and so is any other `Path`.
-        rubric: As for `grade`.
+        rubric: As for `grade`; or a list of rubrics, one for each candidate.
         judge: As for `grade`.
         columns: Of several, as for `grade_many`.
 
@@ -328,8 +340,7 @@ def plan(
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
     from rubric.grading.planning import Plan, plan_one, without_question  # noqa: PLC0415 - as above
 
-    judges, checked = judge_or_default(judge), given_rubric(rubric)
-    check(checked)
+    judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
         candidates = [one_candidate(candidates)]
     source = source_of(candidates, columns)
@@ -338,12 +349,13 @@ def plan(
         raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
 
     several = [source.at(index, item).candidate for index, item in enumerate(items)]
-    plan_each = partial(
-        plan_one, rubric=checked, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of
-    )
-    planned = Plan.total(map(plan_each, several))
+    if isinstance(checked, tuple):
+        source.check_rubrics(len(checked))
+    rubrics = checked if isinstance(checked, tuple) else [checked] * len(several)
+    plan_each = partial(plan_one, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of)
+    planned = Plan.total(plan_each(one, by) for one, by in zip(several, rubrics, strict=True))
     unasked = several and not any(candidate.input or candidate.messages for candidate in several)
-    remarks = source.remark(), without_question(checked) if unasked else ""
+    remarks = source.remark(), without_question(rubrics[0]) if unasked else ""
     return evolve(planned, remarks=tuple(filter(None, remarks)))
 
 

@@ -108,7 +108,7 @@ class Shard:
         return Shard.holding(index, item, self.count) == self
 
     @staticmethod
-    def end_mark(items: object, results: int, rubric: Rubric, judge: AnyJudge) -> str:
+    def end_mark(items: object, results: int, rubric: Rubric | tuple[Rubric, ...], judge: AnyJudge) -> str:
         """Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded."""
         if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
             return ""

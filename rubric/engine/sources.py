@@ -129,6 +129,12 @@ class Source:
         """How many there are; None where that is not known beforehand. It may have to look into a file."""
         return None if self.count is None else self.count()
 
+    def check_rubrics(self, rubrics: int) -> None:
+        """Refuse *rubrics* of another number than the candidates; a shard's list is that of the whole data set."""
+        if (count := self.total) not in (None, rubrics):
+            cure = "give one for each candidate, or one rubric for all"
+            raise DefinitionError("rubric", f"there are {rubrics} rubrics for {count} candidates; {cure}")
+
 
 def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None = None, /) -> Source:
     """

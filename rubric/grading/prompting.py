@@ -466,6 +466,13 @@ class CriterionPrompt:
     quoted: frozenset[str]
 
 
+@lru_cache(maxsize=256)  # as many as there are kinds of criteria, whatever their texts
+def _words_of(form: Form) -> tuple[str, str, str]:
+    """Return the words for *form* without a nonce, and those before and after a nonce."""
+    before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
+    return form.words(""), before, after
+
+
 def _criterion_prompt(
     rubric: Rubric,
     judge: Judge,
@@ -481,8 +488,8 @@ def _criterion_prompt(
     def worded() -> CriterionPrompt:
         form = Form.of(rubric, judge, criteria, sealed=sealed)
         tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
-        unsealed = f"{tail}\n\n{form.words('')}"
-        before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
+        words, before, after = _words_of(form)
+        unsealed = f"{tail}\n\n{words}"
         named = [f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria]
         return CriterionPrompt(
             form=form,
@@ -534,9 +541,7 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
             advice += level_lines(levels)
         case Choices(choices=choices):
             advice += [f"- {c.label}: {c.text}" for c in choices if c.text]
-    graded = " ".join(output.split()).casefold()  # as an example it would carry its own verdict
-    anchors = [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
-    if anchors:
+    if anchors := _anchors_beside(criterion, output):
         advice += ["Calibration examples:", *(_anchor(criterion, anchor) for anchor in anchors)]
     if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
         advice.append(render.text("guard" if criterion.is_unwanted else criterion.polarity))
@@ -547,6 +552,14 @@ def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> li
     if form.many:
         advice.append(f'"verdict" is {shape_of(criterion.answer).values}.')
     return advice
+
+
+def _anchors_beside(criterion: Criterion, output: str) -> list[Anchor]:
+    """Return the anchors but *output* itself, which would carry its own verdict."""
+    if not criterion.anchors:
+        return []
+    graded = " ".join(output.split()).casefold()
+    return [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
 
 
 def level_lines(levels: Levels) -> list[str]:

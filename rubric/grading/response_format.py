@@ -120,18 +120,26 @@ class Form:
         """Return the JSON Schema of the reply to *criteria* alone, as text: `Ask.exact_schema` fills in the nonce."""
         if self.text:
             return ""
+        if not self.many:
+            criterion = criteria[0]
+            quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
+            return _exact_of_one(self, criterion.answer, quoted=quoted, nullable=policy != "forbid")
         verdicts = [self._exact(rubric, criterion) for criterion in criteria]
         size = len(verdicts)
         # A place for each criterion, in order: a list of any length is one that a small model never ends.
         listed = {"type": "array", "prefixItems": verdicts, "minItems": size, "maxItems": size}
-        schema = _strict({"verdicts": listed}) if self.many else verdicts[0]
-        return dumps(schema, separators=(",", ":"))
+        return dumps(_strict({"verdicts": listed}), separators=(",", ":"))
 
     def _exact(self, rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
-        quotes = QUOTES if asks_evidence(rubric, criterion) else 0
-        values, types = shape_of(criterion.answer).each, ["null"] if rubric.policy(criterion) != "forbid" else []
+        quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
+        return self.exact_verdict(criterion.answer, criterion.id, quoted=quoted, nullable=policy != "forbid")
+
+    def exact_verdict(self, answer: Any, id_: str = "", *, quoted: bool, nullable: bool) -> dict[str, Any]:
+        """Return the schema of the verdict on a criterion with *answer*."""
+        quotes = QUOTES if quoted else 0
+        values, types = shape_of(answer).each, ["null"] if nullable else []
         known: dict[str, Any] = {
-            "id": {"const": criterion.id},
+            "id": {"const": id_},
             "reason": {"type": "string", "pattern": _REASON},
             "evidence": {"type": "array", "items": {"type": "string", "maxLength": QUOTE}, "maxItems": quotes},
             "pass": {"type": "boolean"},
@@ -150,6 +158,11 @@ class Form:
         texts = (REASON if self.reasoning != "none" else 0) + (QUOTES * QUOTE if self.quoted else 0)
         labels = [len(c.label) for each in criteria if isinstance(each.answer, Choices) for c in each.answer.choices]
         return min(MOST_TOKENS, _FRAME + len(criteria) * (_EACH + texts // 2 + max(labels, default=0)))
+
+
+@lru_cache(maxsize=256)  # a rubric for each prompt has thousands of criteria, and few kinds of answers
+def _exact_of_one(form: Form, answer: Any, *, quoted: bool, nullable: bool) -> str:
+    return dumps(form.exact_verdict(answer, quoted=quoted, nullable=nullable), separators=(",", ":"))
 
 
 @lru_cache(maxsize=256)

@@ -26,7 +26,7 @@ from rubric.results.plain_data import Record
 from rubric.results.restoring import restored
 from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.result_text import headline, verdict
-from rubric.results.summary import Summary, failures_of, kinds_of, summarise
+from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
 from rubric.values.judges import Cascade, Judge, Jury, Panel
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric
@@ -312,6 +312,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
         - `index`: the place of the candidate, from 0;
         - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
+        - `rubric`: the digest of its rubric; left out where all have one;
         - `input`, `output`: the candidate's; None if it has none, or was not kept;
         - `score`: in 0..1; None if ungraded;
         - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
@@ -351,7 +352,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return pl.DataFrame(self.rows(), {name: named[kind] for name, kind in types.items()})
 
     def _names(self) -> list[str]:
-        return [name for name in ("key", "group") if any(getattr(result, name) for result in self.results)]
+        named = [name for name in ("key", "group") if any(getattr(result, name) for result in self.results)]
+        return [*named, "rubric"] if len(digests_of(self.results)) > 1 else named
 
     def _ids(self) -> list[str]:
         return list(dict.fromkeys(finding.id for result in self.results for finding in result.findings))
@@ -489,7 +491,7 @@ def _row(result: Grade | Ungraded, n: int, names: Sequence[str], ids: Sequence[s
     reasons = {finding.id: finding.reason for finding in result.findings}
     return {
         "index": _place(result, n),
-        **{name: getattr(result, name) or None for name in names},
+        **{name: result.rubric.digest if name == "rubric" else getattr(result, name) or None for name in names},
         **{name: getattr(result.candidate, name, "") or None for name in ("input", "output")},
         "score": result.outcome.score,
         "passed": result.passed,

@@ -80,6 +80,7 @@ class Summary(NoTruth):
         warnings: The number of results with each warning, likewise.
         groups: The number of groups, where candidates have groups or share keys: intervals are by group then. None
             where each result is by itself.
+        rubrics: The number of rubrics, versions of one included: a mean over several is of different questions.
     """
 
     _truth = ".pass_rate"
@@ -100,6 +101,7 @@ class Summary(NoTruth):
     reasons: dict[str, int] = field(factory=dict, hash=False)
     warnings: dict[str, int] = field(factory=dict, hash=False)
     groups: int | None = None
+    rubrics: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON-able data."""
@@ -146,6 +148,8 @@ class Summary(NoTruth):
             facts["ungraded"] = f"{self.ungraded:,} ({kinds}), left out of the rates: {of_all}"
         if self.groups is not None:
             facts["groups"] = f"{self.groups:,}, and intervals are by group"
+        if self.rubrics > 1:
+            facts["of"] = f"{self.rubrics:,} rubrics; criteria are matched by their ids"
         return {name: said for name, said in facts.items() if said} | {"used": _usage_line(self.usage)}
 
     def _remarks(self) -> list[str]:
@@ -270,7 +274,14 @@ def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] 
         reasons.most_common(),
         warnings.most_common(),
         distinct if distinct < count else None,
+        max(1, len(digests_of(results))),
     )
+
+
+def digests_of(results: Iterable[Grade | Ungraded]) -> set[str]:
+    """Return the digests of the rubrics of *results*."""
+    rubrics = {id(result.rubric): result.rubric for result in results}  # most share one object: its digest is slow
+    return {rubric.digest for rubric in rubrics.values()}
 
 
 def _groups(clusters: Sequence[Hashable]) -> list[Hashable]:
@@ -344,7 +355,7 @@ class Counts:
         """Count *result*."""
         findings = tuple(map(_short, result.findings))
         failures = tuple(Failure(failure.kind, "") for failure in result.failures)
-        key = (type(result), result.outcome, findings, failures)
+        key = (type(result), id(result.rubric), result.outcome, findings, failures)
         if key not in self._known:
             unnamed = {"index": None, "key": "", "group": "", "candidate": None, "exchanges": ()}
             bare: dict[str, Any] = {"usage": Usage(), "votes": (), "warnings": (), **unnamed}
