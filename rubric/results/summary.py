@@ -30,9 +30,9 @@ class CriterionSummary(NoTruth):
         id: The criterion's.
         scored: The number of results with a score for it.
         mean: The mean contribution, in 0..1 with 1 as good; None if there is no score.
-        interval: Where the true mean lies, with 95 % confidence: Wilson's where each contribution is 0 or 1, as of yes
-            and no, else Student's, within 0..1; by group where candidates have groups. None if there is no score, or
-            for Student's fewer than two.
+        interval: Where the true mean lies, with 95 % confidence: that of a share where each contribution is 0 or 1, as
+            of yes and no, else Student's, within 0..1; by group where candidates have groups. None without a score,
+            and for Student's fewer than two.
         bounds: The mean over all results to which it applies, at least and at most, whatever those that have no score
             for it would say.
         not_applicable: The number of results to which it does not apply.
@@ -67,7 +67,7 @@ class Summary(NoTruth):
         failed: The number of grades that do not, borderline ones included.
         ungraded: The number of results that are no grade; they count in none of the rates.
         pass_rate: The share of the grades that pass; None if there is no grade.
-        pass_interval: Where the true share lies, with 95 % confidence (Wilson).
+        pass_interval: Where the true share lies, with 95 % confidence (Agresti and Coull).
         pass_bounds: The share of all results that pass, at least and at most, whatever the missing verdicts are.
         mean: The mean score of the grades; None if there is no grade.
         mean_interval: Where the true mean lies, with 95 % confidence (Student's t, within 0..1); None below two grades.

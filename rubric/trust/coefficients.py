@@ -76,7 +76,7 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None) -> Statisti
     if error is None or n < 4:
         return Statistic(name, found.value, reason="too few ratings for an interval")
     q = quantile(groups, n)
-    if error < 1e-9:  # all units are alike: as many may differ as Wilson's interval leaves open
+    if error < 1e-9:  # all units are alike: as many may differ as a share of none leaves open
         half = 2 * q * q / (n + q * q)
         return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))
     value = float(np.clip(found.value, -0.999, 0.999))

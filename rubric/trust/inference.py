@@ -41,7 +41,7 @@ def folds_of(groups: Codes, count: int) -> Codes:
 
 
 def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
-    """Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, Wilson's interval."""
+    """Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, that of a share."""
     if len(values) == 1 and values[0] in (0, 1):
         return share_interval(int(values[0]), 1)
     return mean_interval(values.tolist(), None if groups is None else groups.tolist())

@@ -1,9 +1,9 @@
 """
 Plan labels before anybody labels: how many, for an interval so wide, at the price of a label and of a call.
 
-A share of `n` labels has Wilson's interval. A corrected rate has the variance s^2 ((1 - r^2) / n + r^2 / N) of `n`
-labels among `N` graded candidates, where `r` is the correlation of the judge's verdicts with those of people (PPI++:
-A. Angelopoulos, J. Duchi and T. Zrnic, arXiv 2311.01453); the cheapest n and N for it follow from the prices.
+A share of `n` labels has the interval of a summary. A corrected rate has the variance s^2 ((1 - r^2) / n + r^2 / N) of
+`n` labels among `N` graded candidates, where `r` is the correlation of the judge's verdicts with those of people
+(PPI++: A. Angelopoulos, J. Duchi and T. Zrnic, arXiv 2311.01453); the cheapest n and N for it follow from the prices.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def plan_labels(
         return Need(id, labels, max(graded, there), cost if label_price or call_price else None, why)
 
     of_class = _least(agreement, width)
-    needs = [need("agreement", of_class, of_class, "a share, by Wilson's interval")]
+    needs = [need("agreement", of_class, of_class, "a share")]
     for name, part, what in (("TPR", share, "pass"), ("TNR", 1 - share, "fail")):
         whole = math.ceil(of_class / part)
         needs.append(need(name, whole, whole, f"{of_class:,} that people {what}, {part:.0%} of a random sample"))

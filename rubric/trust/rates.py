@@ -1,13 +1,11 @@
 """
 Rates per class: how often the judge finds what people call so, and how often it is right where it says so.
 
-A recall, a specificity and a precision are shares, with Wilson's interval, below 10 the exact one (C. J. Clopper and E.
-S. Pearson, 1934), or that of a mean by group. F1 is
+A recall, a specificity and a precision are shares, with the interval of a share, or that of a mean by group. F1 is
 2J / (1 + J) of the share J that both call so among those that either does; its interval is that of J on this scale. The
 balanced accuracy is the mean of the recalls, from different candidates: their distances to their ends add up as squares
 (MOVER: R. G. Newcombe, Statistics in Medicine 17, 1998; G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008). With
-groups the recalls are not independent: then it is at least as wide as by the linearised
-error by group of a coefficient.
+groups the recalls are not independent: then it is at least as wide as by the linearised error by group.
 """
 
 from __future__ import annotations
@@ -18,13 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy import stats
 
 from rubric.embed import NoTruth, Statistic
 from rubric.trust.coefficients import Coefficient, coefficient, share
 from rubric.trust.inference import Codes, Floats, compact
-
-_FEW = 10
 
 
 @frozen
@@ -60,12 +55,7 @@ def rates_of(judge: Floats, people: Floats, names: Sequence[str], groups: Codes 
     def part(name: str, right: NDArray[np.bool_], among: NDArray[np.bool_], why: str) -> Statistic:
         if not among.any():
             return Statistic(name, None, reason=why)
-        found = share(name, right[among].astype(float), None if groups is None else compact(groups[among]))
-        hits, n = int((right & among).sum()), int(among.sum())
-        if groups is not None or n >= _FEW:
-            return found
-        low, high = stats.binomtest(hits, n).proportion_ci()  # exact
-        return evolve(found, interval=(float(low), float(high)))
+        return share(name, right[among].astype(float), None if groups is None else compact(groups[among]))
 
     found = []
     for code, name in enumerate(names):

@@ -100,7 +100,7 @@ def test_the_summary_of_nothing() -> None:
 
 def test_they_show_themselves(grades: Grades) -> None:
     """The repr is one line, the Markdown a table a criterion and a row a result, which says why there is no grade."""
-    line = "6 results: 2 of 4 grades pass; pass rate 50.0% (15.0% to 85.0%); mean 0.688 (0.053 to 1.000); ungraded 2"
+    line = "6 results: 2 of 4 grades pass; pass rate 50.0% (6.8% to 93.2%); mean 0.688 (0.053 to 1.000); ungraded 2"
     assert repr(grades).startswith(
         f"<Grades: {line} (1 refusal, 1 bad_request), left out of the rates: 33.3% to 66.7% of all pass, mean 0.542 to 0.792; "
     )
@@ -117,13 +117,13 @@ def test_printed_they_are_a_table(grades: Grades) -> None:
     assert str(grades) == str(grades.summary())
     assert str(grades).splitlines() == [
         "6 results: 2 of 4 grades pass",
-        "  pass rate  50.0% (15.0% to 85.0%)",
+        "  pass rate  50.0% (6.8% to 93.2%)",
         "  mean       0.688 (0.053 to 1.000)",
         "  ungraded   2 (1 refusal, 1 bad_request), left out of the rates: 33.3% to 66.7% of all pass, mean 0.542 to 0.792",
         "  used       10 calls, 0 in, 0 out tokens, cost unknown",
         "",
         "  criterion  scored                                           mean  not applicable  abstained  unjudged  gate failed",
-        "  polite          5  0.800 (0.376 to 0.964); of all 0.667 to 0.833               0          0         1            1",
+        "  polite          5  0.800 (0.284 to 0.995); of all 0.667 to 0.833               0          0         1            1",
         "  warm            4  0.625 (0.000 to 1.000); of all 0.417 to 0.750               0          0         2            0",
         "",
         (
@@ -142,7 +142,7 @@ def test_what_is_missing_counts_where_it_could_change_the_verdict() -> None:
 
 
 def test_criteria_have_intervals(grades: Grades) -> None:
-    """Wilson's for yes and no, Student's for all else; none where there is nothing to go by."""
+    """That of a share for yes and no, Student's for all else; none where there is nothing to go by."""
     polite, warm = grades.summary().criteria
     assert polite.interval == share_interval(4, 5)
     assert warm.interval == mean_interval([1.0, 0.0, 0.5, 1.0])
@@ -299,10 +299,11 @@ def test_quantiles_meet_where_the_methods_change() -> None:
     assert expanded - t_quantile(202) == pytest.approx(exact - expanded, rel=0.02)
 
 
-def test_shares_are_those_of_wilson() -> None:
+def test_shares_are_those_of_agresti_and_coull() -> None:
     """8 of 10: as statsmodels and the literature have it; and the ends are never left."""
-    assert share_interval(8, 10) == pytest.approx((0.490162, 0.943318), abs=1e-6)
-    assert share_interval(0, 10) == pytest.approx((0.0, 0.277533), abs=1e-6)
+    assert share_interval(4, 5) == pytest.approx((0.283582, 0.994949), abs=1e-6)  # exact below ten
+    assert share_interval(8, 10) == pytest.approx((0.479368, 0.954113), abs=1e-6)
+    assert share_interval(0, 10) == pytest.approx((0.0, 0.320887), abs=1e-6)
     assert share_interval(0, 0) is None
 
 
