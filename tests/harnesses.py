@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Candidate, Judge, Rubric
-from tests.servers import Server, nonce_of, prompt_of
+from tests.servers import Endpoint, Server, nonce_of, prompt_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GOOD, BAD, ODD = "A good reply: Friday.", "A bad reply.", "An odd reply."
+REFUSED, DOWN = "A reply that the judge refuses.", "A reply on which the server is down."
 POLITE = Rubric("polite").expects("Is polite", id="polite").expects("Names a day", id="day", weight=3).passing_at(0.5)
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be kind."},
@@ -57,6 +58,28 @@ def seen(candidate: Candidate) -> tuple[Any, ...]:
 @contextmanager
 def judging() -> Iterator[Judge]:
     """Yield a judge at a local server, for OpenAI's protocol."""
+    with judging_at() as (judge, _):
+        yield judge
+
+
+@contextmanager
+def judging_at() -> Iterator[tuple[Judge, Endpoint]]:
+    """Yield a judge at a local server, and the server's endpoint: it refuses one text, and is down for another."""
     with Server(respond=respond) as server:
-        base = server.at("ok").openai
-        yield Judge("openai/gpt-4o-mini", repairs=0, via="http", params={"api_base": base, "api_key": KEY})
+        server.refuse = _refuse
+        endpoint = server.at("ok")
+        params = {"api_base": endpoint.openai, "api_key": KEY}
+        yield Judge("openai/gpt-4o-mini", repairs=0, retries=0, via="http", params=params), endpoint
+
+
+def _refuse(body: dict[str, Any]) -> tuple[int, bytes] | None:
+    prompt = prompt_of(body)
+    if DOWN in prompt:
+        return 503, b'{"error": {"message": "overloaded", "type": "server_error"}}'
+    if REFUSED not in prompt:
+        return None
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 150, "completion_tokens": 50, "total_tokens": 200}
+    reply = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body.get("model")}
+    return 200, json.dumps({**reply, "choices": [choice], "usage": usage}).encode()

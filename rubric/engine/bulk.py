@@ -16,13 +16,12 @@ from rubric.engine.grade import (
     JudgeLike,
     RubricOrEach,
     as_rubric,
-    check_loop,
     checked_rubrics,
     judge_or_default,
     remarked,
     traced,
 )
-from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike
+from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
 from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, located, source_of

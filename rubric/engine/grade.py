@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from rubric.engine.budget import Budget
-from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive
-from rubric.errors import DefinitionError, RubricError, UngradedError, UnreviewedWarning
+from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
+from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
 from rubric.internals import background_loop
 from rubric.internals.fields import refuse
@@ -185,23 +185,6 @@ async def _run(
         return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
         return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
-
-
-def check_loop() -> None:
-    """
-    Raise where no asyncio loop runs: under trio, LiteLLM's and aiohttp's clients cannot work.
-
-    Raises:
-        RubricError: It names what works there.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        message = (
-            "this needs asyncio; under trio, drive the flow yourself: adrive(flow(candidate, rubric, "
-            "judge), transport, together=...) of rubric.driving, or call rubric.grade in a thread"
-        )
-        raise RubricError(message) from None
 
 
 def traced(

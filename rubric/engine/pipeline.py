@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Self, Union
 from attrs import define, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.errors import ModelError
+from rubric.errors import ModelError, RubricError
 from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
 from rubric.grading.steps import Batch, Got, Steps, T
@@ -110,9 +110,10 @@ async def adrive(
         together: Sends a batch, with the outcomes in the order of the asks. None sends all asks of it at once, as tasks
             of asyncio; a function of yours may send them otherwise, or on another event loop such as Trio's.
     """
-    send = transport or Dispatcher().send
-    send_all = together or _side_by_side
     try:
+        if together is None:
+            check_loop()
+        send, send_all = transport or Dispatcher().send, together or _side_by_side
         batch = next(steps)
         while True:
             batch = steps.send(tuple(await send_all(send, batch)))
@@ -121,6 +122,23 @@ async def adrive(
         return result
     finally:
         steps.close()
+
+
+def check_loop() -> None:
+    """
+    Raise where no asyncio loop runs: under trio, LiteLLM's and aiohttp's clients cannot work.
+
+    Raises:
+        RubricError: It names what works there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        message = (
+            "this needs asyncio; under trio, drive the flow yourself: adrive(flow(candidate, rubric, "
+            "judge), transport, together=...) of rubric.driving, or call rubric.grade in a thread"
+        )
+        raise RubricError(message) from None
 
 
 async def _side_by_side(transport: Transport, batch: Batch) -> Got:

@@ -10,11 +10,11 @@ from __future__ import annotations
 # The harness is not a dependency.
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rubric import Candidate, Rubric
 from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
-from rubric.integrations.mapping import default_candidate, missing
+from rubric.integrations.mapping import GradeOptions, default_candidate, missing
 
 try:  # one protocol, which each of the two packages defines
     from autoevals import Score, Scorer
@@ -36,6 +36,7 @@ class RubricScorer(Scorer):  # type: ignore[misc]  # autoevals may not be instal
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         name: The name of the score; None takes the rubric's name, or `rubric`.
         candidate: Makes the candidate of input, output and expected output.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class RubricScorer(Scorer):  # type: ignore[misc]  # autoevals may not be instal
         *,
         name: str | None = None,
         candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+        **options: Unpack[GradeOptions],
     ) -> None:
-        self._grader = Grader(rubric, judge)
+        self._grader = Grader(rubric, judge, options)
         self._called = name or self._grader.rubric.name or "rubric"
         self._candidate = candidate
 

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, agrade_many, grade_many
 from rubric.embed import JudgeLike, Mapped, is_chat
-from rubric.integrations.mapping import mapped, missing, rubric_of
+from rubric.integrations.mapping import checked_options, mapped, missing, rubric_of
 
 try:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class _Map:
     judge: JudgeLike | None
     columns: Mapping[str, str | None] | None
     prefix: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = field(converter=checked_options)
 
     def __call__(self, data: Mapping[str, Any]) -> Columns:
         rows, is_batch = self._rows(data)

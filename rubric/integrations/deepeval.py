@@ -9,12 +9,13 @@ from __future__ import annotations
 
 # pyright: reportMissingImports=false
 # The harness is not a dependency.
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rubric import Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
-from rubric.embed import Grader, JudgeLike, checked_candidate
+from rubric import Budget, Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
+from rubric.embed import Grader, JudgeLike, Limiter, StoreLike, checked_candidate
 from rubric.integrations.mapping import mapped, missing, output_text
 
 try:
@@ -58,6 +59,9 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         candidate: Makes the candidate of a test case.
         name: The name in deepeval's reports; None takes the rubric's.
+        store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
+        budget: What may be spent.
+        limits: How fast models may be asked.
     """
 
     def __init__(
@@ -67,10 +71,14 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         *,
         candidate: Callable[[LLMTestCase], Candidate] = default_candidate,
         name: str | None = None,
+        store: StoreLike | None = None,
+        budget: Budget | None = None,
+        limits: Limiter | None = None,
     ) -> None:
         # deepeval copies a metric by its arguments, which it looks up under their names.
         self.rubric, self.judge, self.candidate, self.name = rubric, judge, candidate, name
-        self._grader = Grader(rubric, judge)
+        self.store, self.budget, self.limits = store, budget, limits
+        self._grader = Grader(rubric, judge, {"store": store, "budget": budget, "limits": limits})
         # deepeval shows it and, where a metric does not say itself whether it succeeded, compares with it.
         self.threshold = 0.5 if self._grader.rubric.threshold is None else self._grader.rubric.threshold
         self.evaluation_model = str(getattr(self._grader.judge, "name", self._grader.judge or "default judge"))
@@ -80,13 +88,13 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         """Grade *test_case* and return its score in 0..1."""
         self._reset()
         made = checked_candidate(self.candidate(test_case), "candidate")
-        return self._take(evaluate(made, self._grader.rubric, self._grader.judge))
+        return self._take(evaluate(made, self._grader.rubric, self._grader.judge, **self._grader.options))
 
     async def a_measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """Grade *test_case* like `measure`, without holding up the event loop."""
         self._reset()
         made = checked_candidate(self.candidate(test_case), "candidate")
-        return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge))
+        return self._take(await aevaluate(made, self._grader.rubric, self._grader.judge, **self._grader.options))
 
     def _reset(self) -> None:
         self.score: float | None = None
@@ -101,6 +109,7 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         said = mapped(result)
         self.result = result
         self.evaluation_cost, self.reason = said.cost, said.reason
+        self.verbose_logs = json.dumps(said.metadata["rubric"])  # deepeval's results have no other place for the digest
         self.input_tokens, self.output_tokens = said.prompt_tokens, said.completion_tokens
         if not isinstance(result, Grade):
             self.error = said.reason

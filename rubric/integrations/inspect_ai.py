@@ -1,8 +1,10 @@
 """
 A scorer for Inspect: `rubric_scorer(rubric)`.
 
-The judge is asked with Inspect's own `get_model().generate`, so its cache, limits, retries, roles and logs apply, under
-asyncio and under trio. An ungraded sample is `Score.unscored`, which Inspect's metrics leave out.
+A judge with a name is a model of Inspect's, asked with its `generate`, so that Inspect's cache, limits, retries, roles
+and logs apply, under asyncio and under trio. Other judges (a function, a client, `via="http"`), and all judges with
+`store=`, `budget=` or `limits=`, are asked through the library's own pipeline, which needs asyncio. An ungraded sample
+is `Score.unscored`, which Inspect's metrics leave out.
 """
 
 from __future__ import annotations
@@ -11,17 +13,16 @@ from __future__ import annotations
 # The harness is not a dependency.
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from attrs import evolve
 
-from rubric import Candidate, Cascade, Judge, Jury, ModelError, Panel, Rubric, dumps
-from rubric import Model as HasAnswer
+from rubric import Candidate, Cascade, DefinitionError, Judge, Jury, ModelError, Panel, Rubric, aevaluate, dumps
 from rubric import model as held
 from rubric.driving import Ask, Failure, Reply, adrive, flow
-from rubric.embed import candidate_of_conversation, checked_candidate
+from rubric.embed import Grader, JudgeLike, candidate_of_conversation, checked_candidate
 from rubric.formats import DumpError
-from rubric.integrations.mapping import mapped, missing, rubric_of
+from rubric.integrations.mapping import GradeOptions, mapped, missing
 from rubric.values import AnyJudge
 
 try:
@@ -47,8 +48,9 @@ def rubric_scorer(
     *,
     model: str | Model | None = None,
     model_role: str = GRADER,
-    judge: AnyJudge | None = None,
+    judge: JudgeLike | None = None,
     candidate: Callable[[TaskState, Target], Candidate] = default_candidate,
+    **options: Unpack[GradeOptions],
 ) -> Scorer:
     """
     Score samples against a rubric.
@@ -61,17 +63,27 @@ def rubric_scorer(
         model: The model that judges. None takes the model of *model_role*, or the evaluated model where that role has
             none; a role of several models is a panel that decides by their mean.
         model_role: The role whose model judges.
-        judge: The settings of the judge: `Judge("grader", reasoning="none")`, a `Jury`, a `Panel`. The name `grader`,
-            or that of another role, means its model; another name is a model of Inspect's.
+        judge: The judge, instead of *model*: a name, or with settings `Judge("grader", reasoning="none")`, a `Jury`, a
+            `Panel`. The name `grader`, or that of another role, means its model; another name is a model of Inspect's.
+            Judges without a name, and those with `via="http"` or an address, are asked as anywhere else.
         candidate: Makes the candidate of a sample.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with.
     """
-    given = rubric_of(rubric)
-    text = _as_yaml(given)
+    grader = Grader(rubric, judge, options)
+    if judge is not None and model is not None:
+        raise DefinitionError("model", "has no effect beside judge=; leave one of them out")
+    given, text = grader.rubric, _as_yaml(grader.rubric)
 
     async def score(state: TaskState, target: Target) -> Score:
-        by = _judge(judge, model, model_role)
+        by = _judge(grader.judge, model, model_role)
         made = checked_candidate(candidate(state, target), "candidate")
-        result = mapped(await adrive(flow(made, given, by), _send, together=_together))
+        if options or not all(getattr(each.model, "kind", "") == "inspect" for each in by.single_judges()):
+            result = mapped(await aevaluate(made, given, by, **options))
+        else:
+            result = mapped(await adrive(flow(made, given, by), _send, together=_together))
         metadata = {**result.metadata, "rubric_yaml": text}
         if result.score is None:
             return Score.unscored(
@@ -105,7 +117,7 @@ def _of_role(role: str) -> list[Model]:
 def _with_models(judge: AnyJudge) -> AnyJudge:
     """Return *judge* with Inspect's models in place of names."""
     match judge:
-        case Judge(model=str(name)) if name != "offline":
+        case Judge(model=str(name)) if name != "offline" and judge.via != "http" and "api_base" not in judge.params:
             models = _of_role(name) if name == GRADER or name in model_roles() else [get_model(name)]
             several = [evolve(judge, model=held(each)) for each in models]
             return several[0] if len(several) == 1 else Panel(several)
@@ -127,12 +139,8 @@ async def _together(send: Callable[[Ask], Awaitable[Reply | Failure]], batch: Se
 async def _send(ask: Ask) -> Reply | Failure:
     """Return the reply of Inspect's model to *ask*; Inspect sees to retries, so a failure is final."""
     model: Any = ask.judge.model
-    if getattr(model, "kind", "") == "inspect":
-        model = evolve(model, own_retries=True)
     try:
-        if isinstance(model, HasAnswer):
-            return await model.answer(ask)
-        return Failure("bad_request", f"{ask.judge.name} is no model of Inspect's: give model=, or a model's name")
+        return await evolve(model, own_retries=True).answer(ask)  # type: ignore[no-any-return]
     except ModelError as error:
         cause = error.__cause__
         if cause is not None and type(cause).__module__.startswith("inspect_ai"):  # a limit, which ends the sample

@@ -1,22 +1,23 @@
 """
 Evaluators for LangSmith and openevals: `rubric_evaluator(rubric)`, `arubric_evaluator(rubric)`.
 
-An ungraded example has the score None and the label `ungraded`, which LangSmith's averages leave out.
+They return the feedback on the rubric and on each criterion. An ungraded example has the score None and the label
+`ungraded`, which LangSmith's averages leave out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rubric import Candidate, Rubric
 from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
-from rubric.integrations.mapping import default_candidate
+from rubric.integrations.mapping import GradeOptions, default_candidate
 
 __all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
 
-Result = dict[str, Any]
+Feedback = list[dict[str, Any]]
 
 
 def rubric_evaluator(
@@ -25,19 +26,21 @@ def rubric_evaluator(
     *,
     key: str | None = None,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
-) -> Callable[..., Result]:
+    **options: Unpack[GradeOptions],
+) -> Callable[..., Feedback]:
     """
     Return an evaluator for `langsmith.evaluate`, with the signature that openevals' evaluators have.
 
     Args:
         rubric: A rubric, a free-form text, or the path of a file.
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
-        key: The name of the feedback; None takes the rubric's name, or `rubric`.
+        key: The name of the feedback; None takes the rubric's name, or `rubric`. That on a criterion is `<key>.<id>`.
         candidate: Makes the candidate of inputs, outputs and reference outputs.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge)
+    grader = Grader(rubric, judge, options)
 
-    def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Result:
+    def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
         made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
         return _feedback(key or grader.rubric.name or "rubric", grader.evaluate(made))
 
@@ -50,22 +53,24 @@ def arubric_evaluator(
     *,
     key: str | None = None,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
-) -> Callable[..., Coroutine[Any, Any, Result]]:
+    **options: Unpack[GradeOptions],
+) -> Callable[..., Coroutine[Any, Any, Feedback]]:
     """Return an evaluator like that of `rubric_evaluator` for `langsmith.aevaluate`."""
-    grader = Grader(rubric, judge)
+    grader = Grader(rubric, judge, options)
 
-    async def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Result:
+    async def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
         made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
         return _feedback(key or grader.rubric.name or "rubric", await grader.aevaluate(made))
 
     return evaluate
 
 
-def _feedback(key: str, result: Mapped) -> Result:
-    return {
+def _feedback(key: str, result: Mapped) -> Feedback:
+    whole = {
         "key": key,
         "score": result.score,
         "value": result.label,
         "comment": result.reason,
         "metadata": {**result.metadata, "passed": result.passed, "cost": result.cost},
     }
+    return [whole, *({"key": f"{key}.{id}", "score": share} for id, share in result.parts.items())]

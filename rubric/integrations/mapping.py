@@ -18,12 +18,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from attrs import field, frozen
+from attrs import field, fields_dict, frozen
 
-from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
-from rubric.embed import as_rubric, candidate_of, is_chat
+from rubric import Budget, Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
+from rubric.embed import Limiter, Options, StoreLike, as_rubric, candidate_of, fields, is_chat
 from rubric.runs import is_run
 from rubric.values import AnyJudge, as_judge
 from rubric.values.chats import text_of
@@ -96,6 +96,30 @@ def rubric_of(value: Rubric | str | Path) -> Rubric:
     return as_rubric(value)
 
 
+class GradeOptions(TypedDict, total=False):
+    """The options that every adapter takes besides its own; `evaluate` says what they mean."""
+
+    store: StoreLike | None
+    budget: Budget | None
+    limits: Limiter | None
+    concurrency: int
+    keep: bool | None
+
+
+def checked_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """
+    Return *options* if `evaluate` takes them, so that a wrong one is an error where the adapter is made.
+
+    Raises:
+        DefinitionError: An option is unknown, or its value is not one that it takes.
+    """
+    allowed = fields_dict(Options)
+    if unknown := [name for name in options if name not in allowed]:
+        raise DefinitionError(unknown[0], f"unknown option{fields.suggest(unknown[0], allowed)}")
+    Options(**options)
+    return options
+
+
 @frozen
 class Grader:
     """
@@ -105,11 +129,14 @@ class Grader:
         rubric: A rubric, a free-form text, or the path of a file.
         judge: A judge or the name of a model; None takes the default judge when it is first needed.
         options: What `evaluate` takes besides: `store`, `limits`, `budget`.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with.
     """
 
     rubric: Rubric = field(converter=rubric_of)
     judge: AnyJudge | None = field(default=None, converter=_as_judge)
-    options: Mapping[str, Any] = field(factory=dict)
+    options: Mapping[str, Any] = field(factory=dict, converter=checked_options)
 
     def evaluate(self, candidate: Candidate | str) -> Mapped:
         """Return the mapped result for *candidate*."""

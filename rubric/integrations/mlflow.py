@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rubric import Candidate, Rubric, RubricError
 from rubric.embed import Grader, JudgeLike, checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import missing
+from rubric.integrations.mapping import GradeOptions, missing
 
 try:
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
@@ -38,6 +38,7 @@ def rubric_scorer(
     *,
     name: str | None = None,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+    **options: Unpack[GradeOptions],
 ) -> Any:
     """
     Return a scorer for `mlflow.genai.evaluate`.
@@ -47,8 +48,9 @@ def rubric_scorer(
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         name: The name of the feedback; None takes the rubric's name, or `rubric`.
         candidate: Makes the candidate of inputs, outputs and expectations.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge)
+    grader = Grader(rubric, judge, options)
     called = name or grader.rubric.name or "rubric"
 
     @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 # pyright: reportMissingImports=false
 # The harness is not a dependency.
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from attrs import evolve
 
-from rubric import Candidate, Rubric
+from rubric import Candidate, Rubric, RubricError
 from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import beside, missing
+from rubric.integrations.mapping import UNGRADED, GradeOptions, beside, missing
 
 try:
     from phoenix.evals import Evaluator, Score
+    from phoenix.evals.exceptions import PhoenixException
     from pydantic import BaseModel, ConfigDict
 except ImportError as error:
     raise missing("phoenix", "arize-phoenix-evals") from error
@@ -55,6 +57,15 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and isnan(value))  # pandas has NaN for it
 
 
+@contextmanager
+def _tried_once() -> Iterator[None]:
+    """Raise an error of ours as one of Phoenix's, which it does not try ten times more."""
+    try:
+        yield
+    except RubricError as problem:
+        raise PhoenixException(str(problem)) from problem
+
+
 class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be installed
     """
     Evaluate the column `output` against a rubric.
@@ -63,7 +74,8 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         rubric: A rubric, a free-form text, or the path of a file.
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         name: The name of the score; None takes the rubric's name, or `rubric`.
-        candidate: Makes the candidate of a row.
+        candidate: Makes the candidate of a row. A row whose output is missing is ungraded without it.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
 
     def __init__(
@@ -73,8 +85,9 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         *,
         name: str | None = None,
         candidate: Callable[[Mapping[str, Any]], Candidate] = default_candidate,
+        **options: Unpack[GradeOptions],
     ) -> None:
-        self._grader, self._candidate = Grader(rubric, judge), candidate
+        self._grader, self._candidate = Grader(rubric, judge, options), candidate
         super().__init__(name=name or self._grader.rubric.name or "rubric", kind="llm", input_schema=Fields)
 
     def evaluate(self, eval_input: dict[str, Any], input_mapping: Any = None) -> list[Score]:
@@ -93,11 +106,21 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         return {**named, **(given or self._input_mapping or {})}
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        return self._scores(self._grader.evaluate(checked_candidate(self._candidate(eval_input), "candidate")))
+        if _is_missing(eval_input["output"]):
+            return [self._without_output()]
+        with _tried_once():
+            return self._scores(self._grader.evaluate(checked_candidate(self._candidate(eval_input), "candidate")))
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
-        made = checked_candidate(self._candidate(eval_input), "candidate")
-        return self._scores(await self._grader.aevaluate(made))
+        if _is_missing(eval_input["output"]):
+            return [self._without_output()]
+        with _tried_once():
+            made = checked_candidate(self._candidate(eval_input), "candidate")
+            return self._scores(await self._grader.aevaluate(made))
+
+    def _without_output(self) -> Score:
+        why = "there is no output, as of a task that failed; nothing was graded"
+        return Score(name=self.name, label=UNGRADED, explanation=why, kind="llm")
 
     def _scores(self, result: Mapped) -> list[Score]:
         metadata = {"passed": result.passed, "cost": result.cost, **result.metadata}

@@ -2,18 +2,20 @@
 A Python assertion for promptfoo: `get_assert`, or one of your own by `rubric_assert(rubric)`.
 
 promptfoo has no "no score". An ungraded output fails with the score 0 and a reason that begins with `UNGRADED:`, and
-has no named score. So the named score of the rubric has the mean of the graded outputs.
+has no named score. So the named score of the rubric has the mean of the graded outputs. `extension_hook` makes one
+error of a rubric file that cannot be loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from rubric import Candidate, DefinitionError, NoJudgeError, Rubric
+from rubric import Candidate, DefinitionError, LoadError, NoJudgeError, Rubric
 from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, fields
 from rubric.engine.logs import promptfoo_candidate
+from rubric.integrations.mapping import GradeOptions, rubric_of
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 _CONFIG = ("rubric", "judge", "reference")
@@ -38,6 +40,7 @@ def rubric_assert(
     *,
     reference: str | None = None,
     candidate: Callable[[Any, Mapping[str, Any]], Candidate] | None = None,
+    **options: Unpack[GradeOptions],
 ) -> Assertion:
     """
     Return a function for `type: python` assertions: name it `get_assert`.
@@ -47,8 +50,9 @@ def rubric_assert(
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         reference: The variable of the test with the reference answer; None: there is none.
         candidate: Makes the candidate of the output and the context of the assertion.
+        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge)
+    grader = Grader(rubric, judge, options)
     if candidate is not None and reference is not None:
         raise DefinitionError("reference", "has no effect, since candidate= makes the candidate; leave one of them out")
 
@@ -74,7 +78,28 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{fields.suggest(unknown[0], _CONFIG)}")
     if "rubric" not in config:
         raise DefinitionError("config.rubric", "is not there; give the path of a rubric file, or a text")
-    return rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))(output, context)
+    try:
+        assertion = rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))
+    except LoadError as problem:  # promptfoo would show the last line alone
+        return _ungraded(str(problem), context)
+    return assertion(output, context)
+
+
+def extension_hook(hook: str, context: Mapping[str, Any]) -> None:
+    """
+    Load the rubrics of all assertions before promptfoo begins, so that a broken file is one error.
+
+    promptfoo counts whatever an assertion raises as a failure of each test. With `extensions:
+    [file://grade.py:extension_hook]` it calls this first, and an error here ends the evaluation.
+
+    Raises:
+        RubricError: A rubric cannot be loaded.
+    """
+    suite = context.get("suite") or {}
+    for test in (suite.get("defaultTest"), *(suite.get("tests") or ())) if hook == "beforeAll" else ():
+        for each in (test.get("assert") or ()) if isinstance(test, Mapping) else ():
+            if isinstance(each, Mapping) and each.get("type") == "python" and "rubric" in (each.get("config") or {}):
+                rubric_of(each["config"]["rubric"])
 
 
 def _result(grader: Grader, result: Mapped, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 from rubric import Candidate, Grade, Rubric, UngradedError, aevaluate, dumps, loads
 from rubric.embed import checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import mapped, missing, rubric_of
+from rubric.integrations.mapping import checked_options, mapped, missing, rubric_of
 
 try:
     from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
@@ -43,15 +43,26 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
         judge: The name of a model, or a judge, which no file can hold; None takes the model that the environment has a
             key for.
         prefix: What the names of the results begin with.
+        store: Keeps every reply, and serves those that it has: the path of one, or a `Store`, which no file can hold.
+        budget: What may be spent; no file can hold it.
+        limits: How fast models may be asked; no file can hold them.
     """
 
     rubric: str | dict[str, Any]
     judge: Any = None
     prefix: str = "rubric"
+    store: Any = None
+    budget: Any = None
+    limits: Any = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rubric, Rubric):
             self.rubric = json.loads(dumps(self.rubric, format="json"))
+        checked_options(self._options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"store": self.store, "budget": self.budget, "limits": self.limits}
 
     @property
     def value(self) -> Rubric:
@@ -76,12 +87,12 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
             UngradedError: The output could not be graded.
         """
         made = checked_candidate(self.candidate(ctx), "candidate")
-        result = await aevaluate(made, self.value, self.judge)
-        if not isinstance(result, Grade):
-            raise UngradedError(result)
+        result = await aevaluate(made, self.value, self.judge, **self._options)
         said, name = mapped(result), self.prefix
         ctx.metrics.update(_metrics(name, said.cost, said.prompt_tokens, said.completion_tokens))
         ctx.attributes[name] = said.metadata["rubric"]
+        if not isinstance(result, Grade):
+            raise UngradedError(result)
         return {
             f"{name}.passed": EvaluationReason(value=bool(said.passed), reason=said.reason),
             f"{name}.score": EvaluationReason(value=result.score, reason=said.reason),

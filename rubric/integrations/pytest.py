@@ -10,15 +10,18 @@ pytest loads it with every run, so it imports nothing of the engine before the f
 | `--rubric-replay FILE` | grade from this file alone, without a request |
 | `--rubric-budget USD` | the most that the run may spend, in each process |
 
-A failing grade fails its test with a line a criterion. An ungraded one has a category of its own, `U`, and the exit
-status 1, since nothing is known of the candidate.
+A failing grade fails its test with a line a criterion. An ungraded one has a category of its own, `U`, an `<error>` in
+JUnit's XML, and the exit status 1, since nothing is known of the candidate.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -188,6 +191,30 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, An
     if call.excinfo is not None and call.excinfo.errisinstance(UngradedTest):
         report.rubric_ungraded = True
     return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Make an `<error>` of each ungraded test in JUnit's XML, once pytest has written it."""
+    result = yield
+    path = session.config.getoption("xmlpath", None)
+    if path and not hasattr(session.config, "workerinput"):  # the workers of xdist write none
+        _mark_errors(Path(os.path.expandvars(path)).expanduser())
+    return result
+
+
+def _mark_errors(path: Path) -> None:
+    content = path.read_text("utf-8") if path.is_file() else ""
+    if UngradedTest.__name__ not in content:
+        return
+    tree = ET.fromstring(content)  # noqa: S314 - it is pytest's
+    for suite in tree.iter("testsuite"):
+        ungraded = [each for each in suite.iter("failure") if UngradedTest.__name__ in each.get("message", "")]
+        for each in ungraded:
+            each.tag = "error"
+        for name, more in (("failures", -len(ungraded)), ("errors", len(ungraded))):
+            suite.set(name, str(int(suite.get(name, "0")) + more))
+    ET.ElementTree(tree).write(path, "utf-8", xml_declaration=True)
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:

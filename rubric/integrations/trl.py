@@ -13,7 +13,7 @@ from typing import Any
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, agrade_many
 from rubric.embed import JudgeLike, candidate_of
-from rubric.integrations.mapping import beside, rubric_of
+from rubric.integrations.mapping import beside, checked_options, rubric_of
 from rubric.values import as_judge
 
 Reward = Callable[..., Coroutine[Any, Any, list[float | None]]]
@@ -51,6 +51,7 @@ def rubric_reward(
     """
     given, by = rubric_of(rubric), None if judge is None else as_judge(judge)
     called = name or given.name or "rubric"
+    checked_options(options)
 
     async def reward(
         prompts: Sequence[Any],

@@ -22,6 +22,7 @@ from rubric import (
     Limits,
     Panel,
     Rubric,
+    RubricError,
     Store,
     Suite,
     Ungraded,
@@ -32,6 +33,7 @@ from rubric import (
     grade_many,
     plan,
 )
+from rubric.driving import adrive, flow
 from rubric.engine.pipeline import Leads
 from rubric.store import StoreError
 from rubric.testing.scripted_model import reply_to
@@ -314,3 +316,11 @@ def test_models_are_named_where_one_of_them_failed() -> None:
     assert result.to_dict()["models"] == ["m-1"]
     assert grade(TEXTS[0], POLITE, Judge(Counted())).models == ()
     assert grade(TEXTS[0], POLITE, "offline").to_dict()["models"] == []
+
+
+def test_adrive_says_what_it_needs_where_no_asyncio_loop_runs() -> None:
+    """Under trio, it names `together=`; the steps are closed, and nothing is sent."""
+    steps = flow(Candidate("Fine."), Rubric("r", ["Is kind", "Is short"]), Judge(lambda _: "", sealed=False))
+    driven = adrive(steps)
+    with pytest.raises(RubricError, match="together="):
+        driven.send(None)

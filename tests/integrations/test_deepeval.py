@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,7 +37,7 @@ def case_of(text: str) -> Any:
 
 
 def test_one_run_has_a_pass_a_fail_and_an_error(metric: Any) -> None:
-    """deepeval's own results: score, success, reason; the ungraded case has an error and no score."""
+    """deepeval's own results: score, success, reason, digest; the ungraded case has an error and no score."""
     from deepeval import evaluate
     from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
 
@@ -54,6 +55,7 @@ def test_one_run_has_a_pass_a_fail_and_an_error(metric: Any) -> None:
     assert "✗ Names a day" in bad.reason
     assert odd.score is None
     assert "not graded" in odd.error
+    assert all(json.loads(each.verbose_logs)["digest"] == POLITE.digest for each in (good, bad, odd))
 
 
 @pytest.mark.parametrize("text", [GOOD, BAD])

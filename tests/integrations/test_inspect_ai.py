@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from openai import AsyncOpenAI
 
-from rubric import Jury
+from rubric import Budget, DefinitionError, Judge, Jury, judge_function, model
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
-from tests.servers import Endpoint, Server
+from tests.servers import Endpoint, Server, prompt_of
 
 inspect_ai = harness("inspect_ai", "inspect-ai")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and its clients'
@@ -89,6 +90,41 @@ def test_a_judge_brings_its_settings(tmp_path: Path, endpoint: Endpoint) -> None
     """The name of a role stands for its model, in a jury as well."""
     log = run(tmp_path, endpoint, judge=Jury("grader", 3))
     assert len(log.samples[0].scores["rubric_scorer"].metadata["rubric"]["votes"]) == 3
+
+
+def test_a_judge_may_be_a_function_or_an_address(tmp_path: Path, endpoint: Endpoint) -> None:
+    """What is no model of Inspect's is asked as anywhere else; each sample has its result."""
+    by_code = judge_function(lambda candidate, criterion: criterion.id == "polite" or GOOD in candidate.output)
+    by_http = Judge("openai/gpt-4o-mini", via=endpoint.openai, params={"api_key": KEY}, repairs=0)
+    by_client = model(AsyncOpenAI(base_url=endpoint.openai, api_key=KEY), "gpt-4o-mini")
+    for judge, odd in ((by_code, 0.25), (by_http, None), (Judge(by_client, repairs=0), None)):
+        log = run(tmp_path, endpoint, judge=judge)
+        values = [sample.scores["rubric_scorer"].value for sample in log.samples]
+        assert values[:2] == [1, 0.25]
+        assert odd is None or values[2] == odd
+        assert log.results.scores[0].unscored_samples == (odd is None)
+
+
+def test_a_judge_may_be_the_name_of_a_model(tmp_path: Path, endpoint: Endpoint) -> None:
+    """A text is a model of Inspect's, or a role's; beside `model=` it is refused."""
+    from rubric.integrations.inspect_ai import rubric_scorer
+
+    assert run(tmp_path, endpoint, judge="grader").results.scores[0].metrics["mean"].value == (1 + 0.25) / 2
+    with pytest.raises(DefinitionError, match="model: has no effect beside judge="):
+        rubric_scorer(POLITE, model="openai/gpt-4o-mini", judge="grader")
+    with pytest.raises(DefinitionError, match="expected a LiteLLM model name"):
+        rubric_scorer(POLITE, judge=7)
+
+
+def test_a_store_answers_the_second_run(tmp_path: Path, endpoint: Endpoint) -> None:
+    """With a store of ours the graded samples cost nothing again; a spent budget leaves them unscored."""
+    run(tmp_path, endpoint, store=tmp_path / "replies.db")
+    first = sum(ODD not in prompt_of(each.body) for each in endpoint.requests)
+    log = run(tmp_path, endpoint, store=tmp_path / "replies.db")
+    assert sum(ODD not in prompt_of(each.body) for each in endpoint.requests) == first > 0
+    assert log.results.scores[0].metrics["mean"].value == (1 + 0.25) / 2
+    spent = run(tmp_path, endpoint, budget=Budget(calls=0))
+    assert spent.results.scores[0].unscored_samples == 3
 
 
 def test_it_works_under_trio(tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

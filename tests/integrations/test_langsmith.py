@@ -19,9 +19,11 @@ def feedback(judge: Any, text: str) -> Any:
     from rubric.integrations.langsmith import arubric_evaluator, rubric_evaluator
 
     given: dict[str, Any] = {"inputs": {"q": "When?"}, "outputs": {"a": text}, "reference_outputs": {"a": "Friday"}}
-    said = rubric_evaluator(POLITE, judge)(**given)
-    again = asyncio.run(arubric_evaluator(POLITE, judge)(**given))
-    assert {**again, "metadata": None} == {**said, "metadata": None}
+    said, *parts = rubric_evaluator(POLITE, judge)(**given)
+    again, *further = asyncio.run(arubric_evaluator(POLITE, judge)(**given))
+    assert ({**again, "metadata": None}, further) == ({**said, "metadata": None}, parts)
+    scores = {each["key"]: each["score"] for each in parts}
+    assert scores == ({} if text == ODD else {"polite.polite": 1, "polite.day": float(text == GOOD)})
     return said
 
 

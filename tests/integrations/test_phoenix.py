@@ -78,3 +78,33 @@ def test_a_chat_is_not_flattened() -> None:
 
     candidate = default_candidate({"output": {"messages": CHAT}})
     assert seen(candidate) == SEEN
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_row_without_an_output_is_ungraded_at_once(later: bool) -> None:
+    """It is no text and no score of 0, and Phoenix does not try it ten times more."""
+    import pandas as pd
+    from phoenix.evals import async_evaluate_dataframe, evaluate_dataframe
+
+    from rubric.integrations.phoenix import RubricEvaluator
+
+    frame = pd.DataFrame({"output": [None, float("nan"), GOOD]})
+    with judging() as judge:
+        given: dict[str, Any] = {"dataframe": frame, "evaluators": [RubricEvaluator(POLITE, judge)]}
+        found = asyncio.run(async_evaluate_dataframe(**given)) if later else evaluate_dataframe(**given)
+    assert [each["label"] for each in found["polite_score"]] == ["ungraded", "ungraded", "pass"]
+    assert [each.get("score") for each in found["polite_score"]] == [None, None, 1]
+    assert all(not each["exceptions"] for each in found["polite_execution_details"])
+
+
+def test_a_mistake_of_the_candidate_function_is_tried_once() -> None:
+    """An error of ours is one that Phoenix does not try again."""
+    import pandas as pd
+    from phoenix.evals import evaluate_dataframe
+
+    from rubric.integrations.phoenix import RubricEvaluator
+
+    evaluator = RubricEvaluator(POLITE, "offline", candidate=lambda row: 7)  # type: ignore[arg-type,return-value]
+    found = evaluate_dataframe(dataframe=pd.DataFrame({"output": [GOOD]}), evaluators=[evaluator])
+    (details,) = found["polite_execution_details"]
+    assert (len(details["exceptions"]), "candidate returned int" in details["exceptions"][0]) == (1, True)

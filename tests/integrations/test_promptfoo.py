@@ -85,10 +85,36 @@ def test_chats_and_tool_calls_are_kept() -> None:
         default_candidate("x", context, "anwser")
 
 
+def evaluated(folder: Path, script: str, **config: Any) -> subprocess.CompletedProcess[str]:
+    """Run promptfoo over a good, a bad and an odd output, with *script* as `grade.py`; it writes `out.json`."""
+    assert PROMPTFOO is not None
+    (folder / "grade.py").write_text(script)
+    whole = {"prompts": ["{{reply}}"], "providers": ["echo"], **config}
+    whole["tests"] = [{"vars": {"reply": text}} for text in (GOOD, BAD, ODD)]
+    (folder / "promptfooconfig.json").write_text(json.dumps(whole))
+    quiet = ("DISABLE_TELEMETRY", "DISABLE_UPDATE", "DISABLE_REMOTE_GENERATION", "SELF_HOSTED")
+    env = {
+        **os.environ,
+        **{f"PROMPTFOO_{name}": "true" for name in quiet},
+        "PROMPTFOO_CONFIG_DIR": str(folder / "home"),
+        "PROMPTFOO_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [*(["node"] if PROMPTFOO.endswith(".js") else []), PROMPTFOO, "eval", "--no-cache", "--no-write"]
+    return subprocess.run(
+        [*command, "-c", "promptfooconfig.json", "-o", "out.json"],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 @pytest.mark.skipif(PROMPTFOO is None, reason="promptfoo is not installed; `nox -s integrations` has it")
 def test_a_real_evaluation(tmp_path: Path) -> None:
     """promptfoo's report has the reasons and the digest, and its metric is the mean of the graded outputs."""
-    assert PROMPTFOO is not None
     dump(POLITE, tmp_path / "polite.yaml")
     with judging() as judge:
         script = (
@@ -96,32 +122,7 @@ def test_a_real_evaluation(tmp_path: Path) -> None:
             f"judge = Judge({judge.model!r}, repairs=0, via='http', params={dict(judge.params)!r})\n"
             "get_assert = rubric_assert('polite.yaml', judge)\n"
         )
-        (tmp_path / "grade.py").write_text(script)
-        config = {
-            "prompts": ["{{reply}}"],
-            "providers": ["echo"],
-            "defaultTest": {"assert": [{"type": "python", "value": "file://grade.py"}]},
-            "tests": [{"vars": {"reply": text}} for text in (GOOD, BAD, ODD)],
-        }
-        (tmp_path / "promptfooconfig.json").write_text(json.dumps(config))
-        quiet = ("DISABLE_TELEMETRY", "DISABLE_UPDATE", "DISABLE_REMOTE_GENERATION", "SELF_HOSTED")
-        env = {
-            **os.environ,
-            **{f"PROMPTFOO_{name}": "true" for name in quiet},
-            "PROMPTFOO_CONFIG_DIR": str(tmp_path / "home"),
-            "PROMPTFOO_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT),
-        }
-        command = [*(["node"] if PROMPTFOO.endswith(".js") else []), PROMPTFOO, "eval", "--no-cache", "--no-write"]
-        done = subprocess.run(
-            [*command, "-c", "promptfooconfig.json", "-o", "out.json"],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = evaluated(tmp_path, script, defaultTest={"assert": [{"type": "python", "value": "file://grade.py"}]})
         again = {result.outcome.score for result in grade_many(tmp_path / "out.json", POLITE, judge)}
     assert again == {1, 0.25, None}  # its report is a source of candidates, in the order in which they ended
     assert (tmp_path / "out.json").exists(), done.stdout + done.stderr
@@ -135,3 +136,22 @@ def test_a_real_evaluation(tmp_path: Path) -> None:
     said = found[BAD]["componentResults"][0]
     assert "✗ Names a day" in said["reason"]
     assert said["metadata"]["rubric"]["digest"] == POLITE.digest
+
+
+@pytest.mark.skipif(PROMPTFOO is None, reason="promptfoo is not installed; `nox -s integrations` has it")
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_broken_rubric_file_is_one_error_with_the_hook(tmp_path: Path, hooked: bool) -> None:
+    """With `extension_hook` the evaluation does not begin; without it each reason has the place in the file."""
+    (tmp_path / "polite.yaml").write_text("rubric: polite\ncriteria:\n  - {text: Is polite, wieght: 2}\n")
+    asserted = {"type": "python", "value": "file://grade.py", "config": {"rubric": "polite.yaml", "judge": "offline"}}
+    script = "from rubric.integrations.promptfoo import extension_hook, get_assert\n"
+    hooks = {"extensions": ["file://grade.py:extension_hook"]} if hooked else {}
+    done = evaluated(tmp_path, script, defaultTest={"assert": [asserted]}, **hooks)
+    assert done.returncode != 0
+    if hooked:
+        assert not (tmp_path / "out.json").exists()
+        assert "polite.yaml:3:" in done.stdout + done.stderr
+        return
+    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    reasons = [row["gradingResult"]["componentResults"][0]["reason"] for row in rows]
+    assert all(each.startswith("UNGRADED: polite.yaml:3:") for each in reasons)

@@ -115,6 +115,18 @@ def test_junit_holds_the_grade(tmp_path: Path, endpoint: Endpoint) -> None:
     assert said["cost"] > 0
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_junit_tells_failed_from_ungraded(tmp_path: Path, endpoint: Endpoint, workers: tuple[str, ...]) -> None:
+    """An ungraded test is an `<error>`, as in the XML of a suite, and the counts say so."""
+    run(tmp_path, endpoint, "--junitxml", "out.xml", *workers)
+    (suite,) = ET.parse(tmp_path / "out.xml").getroot().iter("testsuite")  # noqa: S314 - it is pytest's
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
+    (error,) = suite.iter("error")
+    (failure,) = suite.iter("failure")
+    assert "not graded" in error.get("message", "")
+    assert "Names a day" in (failure.text or "")
+
+
 def test_a_store_answers_the_second_run_and_a_replay_asks_nobody(tmp_path: Path, endpoint: Endpoint) -> None:
     """`--rubric-store` caches, `--rubric-replay` grades from the cache alone."""
     run(tmp_path, endpoint, "-k", "good or bad", "--rubric-store", "replies.db")
