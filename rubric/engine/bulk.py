@@ -276,11 +276,7 @@ class _Stream(NoTruth):
 
     @property
     def end_mark(self) -> str:
-        """
-        The last line of a shard's file of results, once all of them have been read, else ''.
-
-        `Grades.to_jsonl` writes it. If you write the lines yourself, write it after them, for `merge_results`.
-        """
+        """The last line of a shard's file, for `merge_results`, once all results were read; else ''."""
         job = self._job
         return Shard.end_mark(job.source.given, self._read, job.rubric, job.judge)
 

@@ -100,12 +100,7 @@ class Columns:
     named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
 
     def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
-        """
-        Return the fields of a candidate that *row* has.
-
-        Raises:
-            DefinitionError: A column looks like a field and is not used.
-        """
+        """Return the fields of a candidate that *row* has; a column that looks like one and is not used is refused."""
         for name, means in self._unused(row):
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
             cure = self._cure(" Name it, ", means[0], name) if known else ""

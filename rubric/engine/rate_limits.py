@@ -134,13 +134,7 @@ class Limits:
 
 
 def of_one_process(name: str, example: str) -> DefinitionError:
-    """
-    Return (not raise) the error for a limiter that is pickled or copied: it would count twice what is to count once.
-
-    Args:
-        name: The argument, `budget` or `limits`.
-        example: How one is made, such as `Budget(cost=1.00)`.
-    """
+    """Return the error for a limiter, made as in *example*, that is copied: it would count twice."""
     message = (
         "it counts in one process, and can be neither pickled nor copied; give it to "
         f"rubric.dask.grade_on_cluster(..., {name}={name}), where it holds for all workers together, or make one "
@@ -385,12 +379,7 @@ class ModelLimiter:
 
     @asynccontextmanager
     async def place(self, tokens: int) -> AsyncIterator[Commit]:
-        """
-        Wait for a place for a request of at most *tokens*, and give it up afterwards.
-
-        Raises:
-            ModelError: It will not get one within two minutes, or ever.
-        """
+        """Hold a place for a request of at most *tokens*; raise if none comes within two minutes."""
         if self.tokens is not None and tokens > self.tokens.limit:
             raise ModelError(Failure("bad_request", _TOO_LARGE.format(tokens, self.tokens.limit)))
         admitted: list[_Held] = []

@@ -172,12 +172,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
 
 
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
-    """
-    Return *item* as a candidate; *columns* are those of a row.
-
-    Raises:
-        DefinitionError: It can be none; the field is within the item, such as `output`.
-    """
+    """Return *item* as a candidate; *columns* are those of a row. The field of an error is within the item."""
     if isinstance(item, str):
         return of_text("", item)
     if isinstance(item, Candidate):
@@ -329,11 +324,7 @@ class _AsyncChecked:
 
 
 def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
-    """
-    Return the rows of a frame and the names of its columns; None if *candidates* are no frame.
-
-    No library is loaded to find out. There are no names where only reading it can tell what is wrong with it.
-    """
+    """Return the rows of a frame and its columns, none if unreadable; None if *candidates* are no frame."""
     match type(candidates).__module__.partition(".")[0], type(candidates).__name__:
         case "pandas", "DataFrame":
             names = [str(name) for name in candidates.columns]
@@ -392,12 +383,7 @@ def holds_many(path: Path, /) -> bool:
 
 
 def text_of(path: Path) -> str:
-    """
-    Return the text in the file at *path*, which is one candidate.
-
-    Raises:
-        DefinitionError: There is no such file, or no text in UTF-8 in it.
-    """
+    """Return the text in the file at *path*, which is one candidate."""
     if not path.is_file():  # nor a pipe, which would never end
         raise DefinitionError("", f"there is no file {str(path)!r}")
     try:

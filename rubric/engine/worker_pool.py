@@ -202,12 +202,7 @@ class WorkerPool(Generic[R]):
     _has_news: asyncio.Event = field(factory=asyncio.Event)
 
     async def take(self) -> list[R]:
-        """
-        Return the next results, at least one; none at the end. The results that it returned last count as read.
-
-        Raises:
-            BaseException: An error of the source or of the work, once all earlier results have been handed out.
-        """
+        """Return the next results, none at the end; the last ones count as read. Errors come after earlier results."""
         self._held -= self._lent
         self._lent = 0
         self._has_space.set()

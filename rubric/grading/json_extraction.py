@@ -55,15 +55,7 @@ class Piece:
 
 
 def pieces(text: str, *, strict: bool) -> list[Piece]:
-    """
-    Return the outermost objects of *text*, in order.
-
-    Args:
-        strict: Read JSON alone; an object in near-JSON has no content.
-
-    Raises:
-        Ambiguous: There are more than a thousand.
-    """
+    """Return the outermost objects of *text*, in order, at most a thousand; *strict*: near-JSON has no content."""
     whole = _strict(text) if text.startswith("{") and text.endswith("}") else None
     if whole and not isinstance(whole, _Doubled) and not any(isinstance(item, dict | list) for item in whole.values()):
         return [Piece(0, len(text), text, whole)]  # flat, as most replies are
@@ -84,23 +76,13 @@ def pieces(text: str, *, strict: bool) -> list[Piece]:
 
 
 def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> list[tuple[Mapping[str, Any], str]]:
-    """
-    Return the outermost objects in *text* that *accept* takes, in order, each with its source.
-
-    Raises:
-        Ambiguous: *accept* takes an object with a key twice, with a value that is a guess, or without an end.
-    """
+    """Return the outermost objects in *text* that *accept* takes, each with its source, if each has one meaning."""
     found = [p for p in pieces(text, strict=False) if p.value is not None and accept(p.value, p.source)]
     return [(checked(piece), piece.source) for piece in found]
 
 
 def find_object(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> Mapping[str, Any] | None:
-    """
-    Return the only object in *text* that *accept* takes; None if there is none.
-
-    Raises:
-        Ambiguous: As `find_objects`; also if two objects differ: which of them is a quotation cannot be known.
-    """
+    """Return the only object in *text* that *accept* takes; None if there is none. Two that differ are `Ambiguous`."""
     values = [value for value, _ in find_objects(text, accept)]
     if any(value != values[0] for value in values):
         raise Ambiguous("expected one JSON object with the keys that were asked for, got several that differ")
@@ -108,12 +90,7 @@ def find_object(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> 
 
 
 def checked(piece: Piece) -> Mapping[str, Any]:
-    """
-    Return the content of *piece*, if it has one meaning.
-
-    Raises:
-        Ambiguous: It has a key twice, a value that is a guess, or no end.
-    """
+    """Return the content of *piece*; `Ambiguous` with a key twice, a value that is a guess, or no end."""
     value = piece.value or {}
     if piece.end is None:
         raise Ambiguous("expected a whole JSON object, got one that is cut")

@@ -27,12 +27,7 @@ _FULL = f"error: the results of one turn have at most {MOST_SHOWN:,} bytes; call
 
 
 def offering(ask: Ask, rubric: Rubric, *, steps: bool = False) -> Ask:
-    """
-    Return *ask* with the tools and the turns that *rubric* allows, if there is anything to read.
-
-    Args:
-        steps: Whether the run is to be read by its steps, since the prompt does not have it.
-    """
+    """Return *ask* with the tools and turns that *rubric* allows; *steps*: the run is read by its steps."""
     if not rubric.max_steps or ask.about is None:
         return ask
     files = bool(ask.about.files or ask.about.file_changes) if steps else bool(ask.about.artefacts)

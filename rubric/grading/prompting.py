@@ -48,11 +48,7 @@ APART = (DecisionTree, Rubric, Similar, Script, Holds)
 
 
 def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
-    """
-    Return which of *criteria* one call asks about: those with an answer of `APART` alone, others together.
-
-    Criteria that ask for the judge's own pass flag are kept apart: a flag beside a yes or no could contradict it.
-    """
+    """Return which of *criteria* a call asks about: `APART` answers and pass flags alone, others together."""
     size = len(criteria) if judge.per_call == "all" else judge.per_call
     groups: list[list[Criterion]] = []
     filling: dict[bool, list[Criterion]] = {}
@@ -70,11 +66,7 @@ def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]
 
 
 def as_question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
-    """
-    Return the question at *node* as a criterion that the judge scores: how surely the answer is yes.
-
-    It is the same object for each candidate, so that its prompt is kept.
-    """
+    """Return the question at *node* as a criterion, scored by how sure the yes is; each time the same object."""
     ask = partial(Criterion, node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
     return rubric.derive(("question", criterion.id, node.question), ask)
 

@@ -182,11 +182,7 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
 
 
 def held(schema: FrozenMap, fewest: int, most: int, known: dict[str, Any], *, inner: int = 0) -> str:
-    """
-    Return *schema* with bounds, as text: *fewest* to *most* items, short texts, and keys as *known* has them.
-
-    Lists within an item have at most *inner* items; if it is 0, *most*.
-    """
+    """Return *schema* as text with *fewest* to *most* items (*inner* within an item), short texts, *known* keys."""
 
     def bounded(part: dict[str, Any], limit: int) -> dict[str, Any]:
         match part.get("type"):

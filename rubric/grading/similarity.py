@@ -31,11 +31,7 @@ Vector = Sequence[float]
 
 
 def embedding_ask(criterion: Criterion, check: Similar, output: str, judge: Judge) -> Ask | Failure:
-    """
-    Return the ask for the vectors of *output* and of the texts of *check*, in this order.
-
-    It is a failure where neither the check has a function nor *judge* an embedder.
-    """
+    """Return the ask for vectors of *output* and the texts of *check*; a failure where nothing embeds them."""
     model = check.model if callable(check.model) else judge.embedder
     if model is None:
         cure = f"Judge(..., embedder={check.model!r}), at a terminal --judge MODEL --embedder {check.model}"

@@ -55,12 +55,7 @@ def answering(steps: Steps[T], answer: Callable[[Batch], Steps[Got]]) -> Steps[T
 
 
 def as_one(steps: Steps[T], notes: list[str]) -> Steps[T]:
-    """
-    Run *steps*, with asks that differ in their vote alone merged into one request.
-
-    Args:
-        notes: Gets a line for each model that gave fewer choices than it was asked for.
-    """
+    """Run *steps* with asks that differ in their vote alone as one request; *notes* name models that gave fewer."""
     unable: set[int] = set()  # the judges of these models, by identity
     return answering(steps, lambda batch: _send_merged(batch, notes, unable))
 

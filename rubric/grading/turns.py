@@ -205,11 +205,7 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
 
 
 def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:
-    """
-    Return the pass flag of several parts: one that fails fails the whole; None if some have none, and none fails.
-
-    The flag of a check says that it holds, which fails a criterion that should not hold.
-    """
+    """Return the pass flag of several parts: False if one fails, None if some have none; a check's: it holds."""
     flags = [one.flag for one in found]
     failing = isinstance(criterion.answer, Check) and criterion.is_unwanted
     if failing in flags:

@@ -61,12 +61,7 @@ _ALIKE = {"agrade": "grade", "evaluate": "grade", "aevaluate": "grade", "agrade_
 def understood(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> Arguments:
-    """
-    Return the arguments of `Rubric([...])`, which is documented; all other calls that raised *error* are refused.
-
-    Raises:
-        DefinitionError: The message has the call that works.
-    """
+    """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args[1:] if "." in function.__qualname__ else args
     call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named))

@@ -23,11 +23,7 @@ K = TypeVar("K", bound=type)
 
 
 class UnknownAttributeError(AttributeError):
-    """
-    An attribute that a class of ours lacks.
-
-    The message is made when it is read: `hasattr` and `getattr` with a default, which drop it, stay quick.
-    """
+    """An attribute that a class of ours lacks; the message is made when it is read, so `hasattr` stays quick."""
 
     def __init__(self, kind: type, attribute: str) -> None:
         super().__init__(kind, attribute)

@@ -306,12 +306,7 @@ def _parquet(path: Path) -> Numbered:
 
 
 def polars() -> Any:
-    """
-    Return polars.
-
-    Raises:
-        ImportError: It is not installed; with the command that installs it.
-    """
+    """Return polars; the `ImportError` without it has the command that installs it."""
     try:
         import polars as pl  # noqa: PLC0415 - an extra
     except ImportError as error:

@@ -114,12 +114,7 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
-    """
-    Return the judge of the first vendor that *environ* has a key for, in promptfoo's order of vendors.
-
-    Raises:
-        NoJudgeError: There is none; the message names the variables.
-    """
+    """Return the judge of the first vendor that *environ* has a key for, in promptfoo's order of vendors."""
     for vendor in VENDORS:
         if model := vendor.model_in(environ):
             return Judge(model)

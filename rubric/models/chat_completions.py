@@ -444,11 +444,7 @@ def at(value: Any, name: str) -> Any:
 
 
 def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list[Any]:
-    """
-    Return the choices of *response*; raise `ModelError` if there are none, or an error, or the reply was broken off.
-
-    The failure keeps the *usage*.
-    """
+    """Return the choices of *response*; without any, raise `ModelError` with the *usage*."""
     choices = at(response, "choices")
     messages = [at(choice, "message") for choice in choices] if isinstance(choices, list) else []
     good = bool(messages) and all(isinstance(each, dict) or hasattr(each, "content") for each in messages)
@@ -467,11 +463,7 @@ def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list
 
 
 def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
-    """
-    Return the text of *choice*, None if it has none, and the model's words of refusal.
-
-    It raises `ModelError` with the *usage* if the content is neither text nor parts with some.
-    """
+    """Return the text of *choice*, None if it has none, and the model's words of refusal; raise with the *usage*."""
     message = at(choice, "message")
     content, refusals = at(message, "content"), [_further(message, "refusal")]
     if isinstance(content, list):

@@ -43,12 +43,7 @@ class ToolRequest:
     arguments: str = ""
 
     def parsed(self) -> dict[str, Any]:
-        """
-        Return the arguments; no text is an empty object.
-
-        Raises:
-            ValueError: They are not a JSON object, or have text that cannot be sent.
-        """
+        """Return the arguments, {} for no text; raise `ValueError` if they are no JSON object that can be sent."""
         try:
             value = json.loads(self.arguments) if self.arguments.strip() else {}
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -160,16 +155,7 @@ class ChatModel:
         return self.why_not()
 
     async def say(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
-        """
-        Return the model's next turn, with the usage of all attempts that it took.
-
-        Args:
-            messages: In the form of OpenAI's chat API.
-            tools: Functions that the model may want called, in the same form.
-
-        Raises:
-            ModelError: All attempts failed, or the text was cut at `max_tokens`; the message has no secrets in it.
-        """
+        """Return the model's next turn, with the usage of all attempts; *tools* are functions it may want called."""
 
         judge = self.judge
 

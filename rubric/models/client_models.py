@@ -105,12 +105,7 @@ class ClientModel:
         return client_identity(self.client, self.name)
 
     async def answer(self, ask: Ask, /) -> Reply:
-        """
-        Return the reply to *ask*: one attempt.
-
-        Raises:
-            ModelError: The client raised, or its response holds no reply.
-        """
+        """Return the reply to *ask*: one attempt."""
         sent = replies_for(ask), _form_of(self, ask)
         try:
             return await _ANSWERS[self.kind](self, ask)

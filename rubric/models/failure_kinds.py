@@ -196,12 +196,7 @@ def no_vendor(model: str) -> str:
 def failure_of(
     error: BaseException, secrets: Iterable[str] = (), answer: tuple[int, Mapping[str, Any], str] | None = None
 ) -> Failure:
-    """
-    Map *error*, raised by a client library, to a failure without *secrets*.
-
-    Args:
-        answer: Status, headers and body of the response that it was raised over, if they are known.
-    """
+    """Map *error* of a client library to a failure without *secrets*; *answer* is its response, if known."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

@@ -202,12 +202,7 @@ class _Call:
 
 
 async def post(server: Server, content: bytes, seconds: float, limit: int) -> bytes:
-    """
-    Send *content*, and return the body of the response: *limit* bytes at most, the last within so many *seconds*.
-
-    Raises:
-        ModelError: It failed, the response has an error status, or its body is too long.
-    """
+    """Send *content*; return the body of the response, at most *limit* bytes within *seconds*."""
     return await _attempt(server, seconds, partial(_post if _IS_WHOLE else _post_by_session, server, content, limit))
 
 

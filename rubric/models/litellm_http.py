@@ -94,12 +94,7 @@ class Call:
         return not self.has_left and (self.is_watched or bool(self._sent))
 
     def takes(self, request: httpx.Request) -> bool:
-        """
-        Return whether *request*, which leaves now, is one of ours.
-
-        Raises:
-            httpx.TransportError: It was sent before: each request that leaves is counted; or it fetches an image.
-        """
+        """True if *request*, which leaves now, is ours; raise if it was sent before, or fetches an image."""
         if not self._is_over and request.method in _FETCHING and request.url.raw_path in self.images:
             self._failure = Failure("bad_request", _NO_ADDRESSES)
             raise httpx.TransportError(_NO_ADDRESSES)

@@ -148,12 +148,7 @@ _LACKING = frozenset({"aiml", "xinference"})
 
 
 def take_short_way(provider: str) -> None:
-    """
-    Have LiteLLM take its short way from the first call to OpenAI on, unless the environment says otherwise.
-
-    Raises:
-        ModelError: The short way is on and does not lead to *provider*; the message says how to turn it off.
-    """
+    """Have LiteLLM take its short way from the first call to OpenAI on; refuse a *provider* it does not reach."""
     if provider == "openai" and _may_shorten():
         os.environ.setdefault(_SHORT, "True")
     if not _is_short() or not _is_passed(provider):

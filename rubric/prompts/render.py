@@ -28,12 +28,7 @@ def text(name: str) -> str:
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:
-    """
-    Return *template* with each slot replaced by its value.
-
-    Raises:
-        DefinitionError: A slot without a value.
-    """
+    """Return *template* with each slot replaced by its value; a slot without one is refused."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
@@ -59,12 +54,7 @@ _OTHER_SLOT = re.compile(
 
 @lru_cache(maxsize=256)
 def check_slots(template: str) -> None:
-    """
-    Refuse a *template* with a slot in another form, such as `{candidate}`: the judge would not be shown it.
-
-    Raises:
-        DefinitionError: It has the slot as it is written here.
-    """
+    """Refuse a *template* with a slot in another form, such as `{candidate}`: the judge would not be shown it."""
     if found := _OTHER_SLOT.search(template):
         name = next(filter(None, found.groups()))
         raise DefinitionError("prompt", f"{found[0]} would be sent as it is; a slot is written {{{{ {name} }}}}")

@@ -39,11 +39,7 @@ def _word(how: str, result: Result) -> str:
 
 
 def goes_on(rule: Cascade, first: Grade | Ungraded) -> bool:
-    """
-    True if *rule* asks its second judge after the result of the *first*.
-
-    An ungraded first always leaves a doubt; a function of the user's decides by itself.
-    """
+    """True if *rule* asks its second judge after the *first* result: an ungraded one always leaves a doubt."""
     when = rule.when
     if not isinstance(when, str | tuple):
         return bool(when(first))
@@ -362,11 +358,7 @@ def conclude(
 
 
 def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence[Grade | Ungraded]) -> Grade | Ungraded:
-    """
-    Return the result of the *votes* of a jury or a panel; votes missing at the end were not cast.
-
-    The result of a cascade is that of the last judge that was asked.
-    """
+    """Return the result of *votes*; those missing at the end were not cast. A cascade's is that of its last judge."""
     failures = [failure for vote in votes for failure in vote.failures]
     if isinstance(rule, Cascade):
         findings, combined = votes[-1].findings, votes[-1].outcome
@@ -392,12 +384,7 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
 
 
 def merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
-    """
-    Return *own*, of *judge*, with the findings *others*, by id, in their places: scored anew, and in every vote.
-
-    Args:
-        rubric: It may have criteria that the rubric of *own* lacks.
-    """
+    """Return *own*, of *judge*, scored anew with the findings *others*, by id, in their places, and in every vote."""
     if not isinstance(judge, Judge):
         pairs = zip(judge.members, own.votes, strict=False)  # a cascade may not have asked its second judge
         return conclude_votes(rubric, judge, [merged(rubric, member, vote, others) for member, vote in pairs])

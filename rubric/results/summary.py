@@ -236,13 +236,7 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
 
 
 def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None) -> Summary:
-    """
-    Return the summary of *results*.
-
-    Args:
-        results: The results.
-        clusters: The `cluster` of each, where the results do not name it themselves.
-    """
+    """Return the summary of *results*; *clusters* are theirs, where the results do not name them."""
     groups = _groups(clusters or [result.cluster for result in results])
     reasons, warnings = Frequencies(), Frequencies()
     for result in results:

@@ -43,15 +43,7 @@ Fetch = Callable[[str], Run | None]
 
 
 def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run:
-    """
-    Return the run in an ATIF *document*.
-
-    Args:
-        fetch: Reads the sub-agents' runs in other files.
-
-    Raises:
-        DefinitionError: A part that ATIF requires is not there, or is of another type.
-    """
+    """Return the run in an ATIF *document*; *fetch* reads the sub-agents' runs in other files."""
     held = dict(document)
     agent = dict(_a(Mapping, "agent", held.pop("agent", {})))
     steps = _a(list | tuple, "steps", held.pop("steps", None))

@@ -248,12 +248,7 @@ _MARKS: Final = {
 
 
 def format_of(document: Any) -> RunFormat | None:
-    """
-    Return the format of *document*, as JSON has it; None if it is of none.
-
-    Raises:
-        DefinitionError: It is of two.
-    """
+    """Return the format of *document*, as JSON has it; None if it is of none. One of two formats is refused."""
     if isinstance(document, Mapping) and _MARKS.isdisjoint(document):
         return None
     found = [each for each in FORMATS.values() if each.is_of(document)]
@@ -345,12 +340,7 @@ def write(run: Run, path: Path | str) -> None:
 
 
 def inspect_samples(path: Path) -> Found:
-    """
-    Return the samples of a log of Inspect's, which are read one at a time.
-
-    Raises:
-        ImportError: inspect-ai is not installed.
-    """
+    """Return the samples of a log of Inspect's, which inspect-ai reads one at a time."""
     try:
         from inspect_ai.log import read_eval_log_samples  # noqa: PLC0415 - Inspect reads its own archives
     except ImportError as error:

@@ -297,11 +297,7 @@ def _judged_part(rule: _Rule, score: float, *, flag: bool | None) -> Part:
 
 
 def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
-    """
-    True if a weighted yes or no, or each vote in a pool with such, speaks for the candidate.
-
-    Without a threshold the yes itself decides, and no weighted one is certain.
-    """
+    """True if a weighted yes or no, or each vote in a pool of them, speaks for the candidate."""
     if not (finding.weighted or finding.votes) or not isinstance(rule.criterion.answer, YesNo):
         return False
     votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]

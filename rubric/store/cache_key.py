@@ -46,12 +46,7 @@ def digest(text: str) -> str:
 
 
 def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return a digest of the address that *judge* sends to; empty for the vendor's own.
-
-    The address is the judge's, or else the vendor's from the environment (`OPENAI_API_BASE` and the like), without
-    user and password.
-    """
+    """Return a digest of the address that *judge* sends to, without its login; empty for the vendor's own."""
     address = next((str(judge.params[name]) for name in ADDRESSES if judge.params.get(name)), "")
     if not address:
         vendor, _, model = judge.name.partition("/")
@@ -69,12 +64,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def check_identity(judge: AnyJudge) -> None:
-    """
-    Refuse a judge with a function whose replies a store could not tell from those of an older version of it.
-
-    Raises:
-        DefinitionError: It has the line that works.
-    """
+    """Refuse a judge with a function whose replies could not be told from those of an older version of it."""
     for each in judge.single_judges():
         if each.identified_by is None:
             by_criterion = isinstance(each.model, FunctionJudge)
@@ -89,11 +79,7 @@ def check_identity(judge: AnyJudge) -> None:
 
 
 def fingerprint(value: object) -> str:
-    """
-    Return a short digest of a rubric or a judge, the same in every process, to mark results with.
-
-    Addresses, secrets, timeouts and retries of judges do not count: each machine may have its own.
-    """
+    """Return a short digest of a rubric or a judge, the same on every machine: without addresses, keys, timeouts."""
     return digest(json.dumps(_parts(value), sort_keys=True))[:16]
 
 
@@ -167,12 +153,7 @@ class Request:
 
 
 def request_of(ask: Ask) -> Request:
-    """
-    Return the request of *ask*: the model and its address, the messages, the schema and all settings.
-
-    Raises:
-        DefinitionError: See `check_identity`.
-    """
+    """Return the request of *ask*: the model and its address, the messages, the schema and all settings."""
     if ask.judge.identified_by is None:
         check_identity(ask.judge)
     before, after = _frame(ask)

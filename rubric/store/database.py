@@ -110,11 +110,7 @@ def never_left(result: Reply | Failure) -> bool:
 
 
 def kind_of(ask: Ask, result: Reply | Failure) -> FailureKind | None:
-    """
-    Return why *result* says nothing about any criterion of *ask*; None for an answer.
-
-    Reading is pure: a reply that is unreadable today is unreadable whenever it is read.
-    """
+    """Return why *result* says nothing about any criterion of *ask*; None for an answer. It will always say that."""
     if isinstance(result, Failure):
         return result.kind
     if result.wanted:  # a call of tools
@@ -431,12 +427,7 @@ class Database:
         return evolve(claim, is_resent=is_resent)
 
     def leave(self, call: int) -> bool:
-        """
-        Record that *call* is sent, for the first time or again after it was turned away.
-
-        Returns:
-            Whether it may be sent: not if another session took this one for dead, and has taken the call over.
-        """
+        """Record that *call* is sent, and return whether it may be: not if another session has taken it over."""
         sent = "UPDATE calls SET state = 'sent', sent_at = ? WHERE id = ? AND state IN ('claimed', 'sent')"
         return self.connection.execute(sent, (time.time(), call)).rowcount > 0
 
@@ -445,12 +436,7 @@ class Database:
         self.connection.execute("UPDATE calls SET state = 'claimed' WHERE id = ? AND state = 'sent'", (call,))
 
     def finish(self, call: int, request: Request, result: Reply | Failure, kind: FailureKind | None) -> None:
-        """
-        Store the *result* of *call*.
-
-        Args:
-            kind: Why it says nothing; None for an answer.
-        """
+        """Store the *result* of *call*; *kind* is why it says nothing, None for an answer."""
         state = "done" if kind is None else "unreadable"
         if kind is not None and isinstance(result, Failure):
             state = "in_doubt" if result.in_doubt else "failed"

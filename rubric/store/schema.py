@@ -89,15 +89,7 @@ DROP TABLE requests;
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """
-    Return a connection to the store at *path*; make it if there is none.
-
-    Args:
-        patience: Seconds to wait for another process that writes.
-
-    Raises:
-        StoreError: It cannot be opened, or is something else.
-    """
+    """Return a connection to the store at *path*, made if it is not there; wait *patience* seconds for a writer."""
     if path.is_dir():
         raise StoreError(f"{path}: this is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -121,12 +113,7 @@ def connect_beside(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
-    """
-    Return a connection to the store at *path* that changes nothing; the folder may be one that cannot be written to.
-
-    Raises:
-        StoreError: There is none, or it is something else.
-    """
+    """Return a connection to the store at *path*, whose folder may be read-only, that changes nothing."""
     if not path.is_file():
         raise StoreError(f"{path}: there is no such file")
     with explained(path):

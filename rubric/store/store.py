@@ -259,13 +259,7 @@ class SharedRequest:
 
 @define(eq=False)
 class OpenFile:
-    """
-    The file as one process has it open.
-
-    Args:
-        writer: None for a store that replays: it sends nothing, and changes nothing.
-        shared: Requests in flight, by the id of their loop and their key.
-    """
+    """The file as one process has it open, without a writer for a replay; requests in flight by loop and key."""
 
     path: Path
     database: Database

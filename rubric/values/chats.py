@@ -96,14 +96,7 @@ def why_unanswered(messages: Sequence[Any]) -> str:
 
 
 def fields_with_chats(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the *fields* of a candidate, with the chats of other tools read.
-
-    The output may be a message or a chat. Where it is missing and `messages` end with an answer, that is the output.
-
-    Raises:
-        DefinitionError: There is no output, and the last message is no answer with a text.
-    """
+    """Return the *fields* of a candidate, with chats of other tools read; an answer at their end is the output."""
     given = dict(fields)
     for name in ("messages", "tool_calls"):
         value: Any = given.get(name)

@@ -462,12 +462,7 @@ _LONGEST_WORDING = 3
 
 
 def as_check(value: object, field: str = "check") -> Check:
-    """
-    Return *value* as a check: a short text is looked for, a function decides, `call(...)` must occur in the run.
-
-    Raises:
-        DefinitionError: It is none, or a sentence, which a judge may have to decide.
-    """
+    """Return *value* as a check: a short text occurs, a function decides, `call(...)` is in the run."""
     if isinstance(value, Check):
         return value
     if isinstance(value, Matcher):

@@ -88,11 +88,7 @@ def client_model_name(value: object) -> str:
 
 
 def client_identity(value: object, name: str) -> str:
-    """
-    Return what tells the replies of client *value* to the model *name* from those of others.
-
-    That is its kind, the model, the address, and of a client that holds settings (a temperature) all that are plain.
-    """
+    """Return what tells replies of client *value* to *name* from others: kind, model, address, plain settings."""
     kind = client_kind(value)
     named = f"{kind} {name} {getattr(value, 'base_url', '')}".rstrip()
     if kind in ("openai", "anthropic"):  # all settings of a request are the judge's

@@ -211,12 +211,7 @@ def abstention(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 
 def only_answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return *given*, fields of a criterion, with its answer under `answer`, also where that is called as in files.
-
-    Raises:
-        DefinitionError: There are two answers, or it is none.
-    """
+    """Return *given*, fields of a criterion, with its only answer under `answer`; two answers are refused."""
     rest = {name: value for name, value in given.items() if name not in _ANSWERS}
     names = [name for name in _ANSWERS if given.get(name) is not None]
     if len(names) > 1:

@@ -23,11 +23,7 @@ def is_address(image: str) -> bool:
 
 
 def part_of(media: Media) -> dict[str, Any] | None:
-    """
-    Return *media* as a part of a message, as OpenAI's protocol has it, and LiteLLM for videos; None if it is elsewhere.
-
-    A recording is sent with its content alone, since no vendor fetches one.
-    """
+    """Return *media* as a part of a message, as OpenAI's protocol and LiteLLM have it; None if it is elsewhere."""
     address, is_data = media.address, media.address.startswith("data:")
     head, _, data = address.partition(",")
     if not (is_data and data) and not (_ADDRESS.match(address) and media.kind != "audio"):

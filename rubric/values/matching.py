@@ -40,11 +40,7 @@ _COUNT = r"(?<!\\)\{\d+(?:,\d*)?\}"
 
 
 def check_pattern(field: str, pattern: object) -> str:
-    """
-    Return *pattern*, given as *field*; refuse all but regular expressions in RE2 syntax.
-
-    That has no look-around, no back-references, no far counts.
-    """
+    """Return *pattern*; refuse all but RE2 syntax, which has no look-around, back-references or far counts."""
     if not isinstance(pattern, str) or not pattern:
         raise DefinitionError(field, f"expected a regular expression, got {pattern!r}")
     if len(pattern) > LONGEST_PATTERN:

@@ -97,12 +97,7 @@ def placed(
     messages: Sequence[Event] | None,
     calls: Sequence[ToolCall] | None,
 ) -> tuple[str, str, str, RunPart | None]:
-    """
-    Return the output, the input and the reference of a candidate, and its part of a run; None for a mere answer.
-
-    Raises:
-        DefinitionError: There is no output; it is not the answer of the run; or the order of all is not plain.
-    """
+    """Return the output, the input and the reference of a candidate, and its part of a run; None for a mere answer."""
     if isinstance(run, RunPart) and messages is None and calls is None and run.says(output, asked, reference):
         return str(output), asked, reference, run
     part = _part(output, asked, run, messages, calls)
