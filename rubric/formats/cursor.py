@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -556,14 +557,23 @@ class Cursor:
 
     def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
         """Return what *make* gives; None if it refuses the arguments, which is noted here, or at the path it names."""
+        return self._made(partial(make, *args, **options), Cursor.error)
+
+    def spared(self, make: Callable[..., T], *args: Any) -> T | None:
+        """Return what *make* gives; None, with a warning in the place of an error, where its case will be ungraded."""
+        return self._made(partial(make, *args), lambda at, problem: at.warn(f"{problem}; the case is ungraded"))
+
+    def _made(self, make: Callable[[], T], note: Callable[[Cursor, Any], None]) -> T | None:
         try:
-            return make(*args, **options)
+            return make()
         except (DefinitionError, SeveralError) as error:
             for path, problem in problems_of(error):
-                if path and path[0] in self and not isinstance(problem, LackingError):
-                    self.below(path).error(worded(problem))
-                else:
+                if isinstance(problem, LackingError):
                     self.error(problem)
+                elif path and path[0] in self:
+                    note(self.below(path), worded(problem))
+                else:
+                    note(self, problem)
             return None
 
     def passes(self, check: Callable[[str, Any], object] = check_text) -> bool:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from attrs import define, field, frozen
-from ruamel.yaml.nodes import ScalarNode
-from ruamel.yaml.resolver import Resolver
 
 from rubric.errors import LoadError, Problem
 from rubric.internals.text import shorten
@@ -211,44 +209,43 @@ MERGING = "merge keys (<<) are not read; write out what they stand for"
 LONGEST_NUMBER = 400
 """Characters. The largest finite float has 309 digits before its point."""
 
-_RESOLVER = Resolver()
-_BASED = re.compile(r"[-+]?0[box]", re.ASCII)
-_TELLING = frozenset("tTfFnN~-+.0123456789<=!&*")
+_WORDS: dict[str, bool | None] = {"": None, "~": None}
+_WORDS |= {spelled: value for word, value in (("null", None), ("true", True), ("false", False))
+           for spelled in (word, word.capitalize(), word.upper())}  # fmt: skip
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?(?:[Tt]|[ \t]+)[0-9][0-9]?:[0-9]{2}.*")
+_TELLING = frozenset("tTfFnN~-+.0123456789<")
 """The first characters of the unquoted scalars that may be something other than text."""
-
-_LONGEST_KEPT = 32
-"""Characters of scalars whose kind is cached; keys and small numbers come again and again."""
 
 
 def kind_of(scalar: str) -> str:
-    """Return the kind of the unquoted *scalar* in YAML 1.2: `str`, `int`, `float`, `bool`, `null`, `timestamp` ..."""
+    """
+    Return the kind of the unquoted *scalar* in YAML 1.2: `str`, `int`, `float`, `bool`, `null`, `merge` or `date`.
+
+    `1_000` and `0b11`, numbers in YAML 1.1, are texts. So are dates, which the parsers of most languages still read.
+    """
     if scalar and scalar[0] not in _TELLING:
         return "str"
-    return _kept_kind(scalar) if len(scalar) <= _LONGEST_KEPT else _resolved(scalar)
+    if scalar in _WORDS:
+        return "null" if _WORDS[scalar] is None else "bool"
+    if _INTEGER.fullmatch(scalar):
+        return "int"
+    if _FLOAT.fullmatch(scalar):
+        return "float"
+    return "merge" if scalar == "<<" else "date" if _DATE.fullmatch(scalar) else "str"
 
 
-def _resolved(scalar: str) -> str:
-    return str(_RESOLVER.resolve(ScalarNode, scalar, (True, False))).rpartition(":")[2]
-
-
-_kept_kind = lru_cache(maxsize=1024)(_resolved)
-
-
-def is_text(scalar: str) -> bool:
-    """True if *scalar* is a text also without quotes."""
-    return kind_of(scalar) in ("str", "value")
-
-
-def read_scalar(scalar: str) -> tuple[Any, str]:
-    """Return the value of the unquoted *scalar*, and its flaw ('' as a rule)."""
+def read_scalar(scalar: str, *, dates: bool = False) -> tuple[Any, str]:
+    """Return the value of the unquoted *scalar*, and its flaw ('' as a rule); *dates* are texts, or flaws."""
     match kind_of(scalar):
-        case "null":
-            return None, ""
-        case "bool":
-            return scalar.lower() == "true", ""
+        case "null" | "bool":
+            return _WORDS[scalar], ""
         case "int" | "float" as kind:
             return _read_number(scalar, kind)
-        case "timestamp":
+        case "date" if not dates:
             return scalar, f'expected text, a number or a boolean, got the date {scalar}; quote it: "{scalar}"'
         case "merge":
             return scalar, MERGING
@@ -259,16 +256,10 @@ def read_scalar(scalar: str) -> tuple[Any, str]:
 def _read_number(scalar: str, kind: str) -> tuple[Any, str]:
     if len(scalar) > LONGEST_NUMBER:
         return None, f"expected a number of at most {LONGEST_NUMBER} digits, got {len(scalar)}; quote it if it is text"
-    digits = scalar.replace("_", "")
-    value: int | float
-    try:
-        if kind == "float":
-            value = float(digits.lower().replace(".inf", "inf").replace(".nan", "nan"))
-        else:
-            value = int(digits, 0 if _BASED.match(digits) else 10)
-    except ValueError:
-        return None, f'{shorten(scalar)!r} looks like a number and is none; quote it: "{scalar}"'
-    if isinstance(value, float) and not math.isfinite(value):
+    if kind == "int":
+        return int(scalar, 0 if scalar[:2] in ("0o", "0x") else 10), ""
+    value = float(scalar.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(value):
         return None, f"expected a finite number, got {scalar}; quote it if it is text"
     return value, ""
 

@@ -5,7 +5,7 @@ AgentV's `field-accuracy`: the fields of an output that is JSON, compared with t
 |---|---|
 | `exact` | the values are equal, lists and mappings as wholes |
 | `numeric_tolerance` | they differ by at most `tolerance`, of the expected one where it is `relative` |
-| `date` | they are the same day, in ISO format or one of `formats` |
+| `date` | they are the same day: in ISO format, in one of `formats`, or as JavaScript reads dates |
 
 A field that the expected output lacks holds. One that the output lacks fails if it is `required`, and else does not
 count. The score is the weighted mean, or with `aggregation: all_or_nothing` 1 if all hold. The rules are those of
@@ -15,6 +15,8 @@ AgentV's `graders/field-accuracy.ts`; an expected output that is no JSON leaves 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -116,17 +118,54 @@ def _number(value: Any) -> float | None:
 
 
 def _day(value: Any, formats: tuple[str, ...]) -> date | None:
-    """Return the day that *value* is, in ISO format or by the first of *formats* that it has."""
+    """Return the day that *value* is: ISO, by the first of *formats* that it has, or as JavaScript reads it."""
     text = str(value).strip()
-    try:
+    with suppress(ValueError):
         return datetime.fromisoformat(text).date()
-    except ValueError:
-        pass
     for format_ in formats:
         written = _TOKEN.sub(lambda token: _TOKENS[token[0]], format_.replace("%", "%%").replace("Z", "%z"))
         for attempt in (written, written.replace("%b", "%B")):
-            try:
+            with suppress(ValueError):
                 return datetime.strptime(text, attempt).date()  # noqa: DTZ007 - days are compared, as they are written
-            except ValueError:
-                continue
+    with suppress(ValueError, OverflowError):
+        return _loose_day(text)
     return None
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_BESIDE_DAYS = re.compile(
+    r"\([^()]*\)|(?:\b\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[ap]m\b)?|\b(?:gmt|utc|z)\b)(?:\s*[+-]\d{1,4})?",
+    re.IGNORECASE,
+)
+"""What stands beside the day: remarks in brackets, a time, a zone."""
+
+_PART = re.compile(r"(\d{1,6})|([^\W\d_]+)|[\s,./-]+")
+
+
+def _loose_day(text: str) -> date | None:
+    """Return the day of *text* as V8's `Date` reads it: `Jan 2, 2024`, `2 January 2024`, `Tue 1/2/2024`; else None."""
+    numbers: list[int] = []
+    month, end, text = 0, 0, _BESIDE_DAYS.sub(" ", text).strip()
+    while end < len(text):
+        part = _PART.match(text, end)
+        if part is None:
+            return None
+        end = part.end()
+        if part[1]:
+            numbers.append(int(part[1]))
+        elif part[2] and part[2][:3].lower() in _MONTHS:
+            month = _MONTHS.index(part[2][:3].lower()) + 1
+        elif part[2] and numbers:  # a word may stand before the first number, such as the day of the week
+            return None
+    return _ordered(numbers, month) if numbers else None
+
+
+def _ordered(numbers: Sequence[int], month: int) -> date:
+    """Return the day of *numbers*: the year stands first if it cannot be a day; what is left out is 1, as in V8."""
+    first, second, third = [*numbers, 1, 1][:3]
+    is_day = 1 <= first <= 31  # noqa: PLR2004
+    if month:
+        year, day = (second, first) if is_day else (first, second)
+    else:
+        month, day, year = (first, second, third) if is_day else (second, third, first)
+    return date(year + (2000 if year < 50 else 1900 if year < 100 else 0), month, day)  # noqa: PLR2004

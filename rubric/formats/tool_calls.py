@@ -323,7 +323,7 @@ def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Hold
             raise fields.refuse("minimums", least, "a whole number from 0 for each tool")
         return Holds(ToolTrajectory(mode, minimums=FrozenMap({str(name): count for name, count in least.items()})))
     expected, match = given.get("expected"), _match(given, usual)
-    if not isinstance(expected, list | tuple) or not (expected or mode == "subset"):
+    if not isinstance(expected, list | tuple):
         raise fields.refuse("expected", expected, "a list of calls, each with `tool`")
     return Holds(ToolTrajectory(mode, tuple(_expected(call, match) for call in expected)))
 

@@ -31,7 +31,7 @@ from rubric.formats.document import (
     Mapping,
     Node,
     Scalar,
-    is_text,
+    kind_of,
     read_scalar,
     refused,
 )
@@ -125,7 +125,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
     for event in events:
         kind = type(event).__name__
         if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
-            scalar = _scalar(event) if event.value or event.style else _nothing(event, before, text, builder)
+            scalar = _scalar(event, builder) if event.value or event.style else _nothing(event, before, text, builder)
             builder.add(_marked(scalar, event, text))
         elif kind in _NODES:
             place = _place(event.start_mark)
@@ -134,7 +134,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
             if kind != "ScalarEvent":
                 node = (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
             else:
-                node = Scalar(*place, value=None, flaw=flaw) if flaw else _marked(_scalar(event), event, text)
+                node = Scalar(*place, value=None, flaw=flaw) if flaw else _marked(_scalar(event, builder), event, text)
             if event.anchor is not None and not flaw:
                 named[str(event.anchor)] = node
             builder.add(node)
@@ -153,11 +153,11 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
 _NODES = ("ScalarEvent", "MappingStartEvent", "SequenceStartEvent")
 
 
-def _scalar(event: Any) -> Scalar:
+def _scalar(event: Any, builder: Builder) -> Scalar:
     mark, text = event.start_mark, event.value
     if event.style or not event.implicit[0]:
         return Scalar(mark.line + 1, mark.column + 1, value=text)
-    value, flaw = read_scalar(text)
+    value, flaw = read_scalar(text, dates=builder.limits.aliases)
     return Scalar(mark.line + 1, mark.column + 1, value=value, flaw=flaw)
 
 
@@ -359,7 +359,10 @@ def _is_simple(data: Any) -> bool:
             return "\n" not in str(data)
 
 
-_OLD_WORDS = re.compile(r"y|n|yes|no|on|off|\d[\d_]*(:[0-5]?\d)+(\.\d*)?|\d+-\d+", re.IGNORECASE | re.ASCII)
+_OLD_WORDS = re.compile(
+    r"y|n|yes|no|on|off|\d[\d_]*(:[0-5]?\d)+(\.\d*)?|\d+-\d+|\d[\d.]*_[\d_.]*(e[-+]?\d+)?|0[box][\da-f_]+",
+    re.IGNORECASE | re.ASCII,
+)
 """The booleans and numbers of YAML 1.1, and ranges, which look like a number."""
 
 _MARKED = re.compile(r":(?=\s|$)|\s#")
@@ -370,7 +373,7 @@ def style_of(text: str, *, inline: bool) -> str:
     """Return how *text* is written: bare (''), within `'` or `"`, or as a block of lines (`|`)."""
     marks = _MARKED_INLINE if inline else _MARKED
     bare = text[:1].isalnum() and text.isprintable() and not text.endswith(" ") and not marks.search(text)
-    if bare and is_text(text) and not _OLD_WORDS.fullmatch(text):
+    if bare and kind_of(text) == "str" and not _OLD_WORDS.fullmatch(text):
         return ""
     if not inline and "\n" in text:
         lines = text.removesuffix("\n").split("\n")

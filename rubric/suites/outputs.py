@@ -5,7 +5,7 @@ Finished outputs: replies that were made elsewhere, each for its case.
 |-------------------------------------------------------------|--------------------------------------------------|
 | objects with `id` (or `case`, `case_id`, `test_id`)          | the id of the case                               |
 | promptfoo's results (`-o results.json` or `.jsonl`)         | the variables, the provider and the prompt       |
-| AgentV's results (`test_id`, `output`)                      | the id of the case, and the target where several |
+| AgentV's results (`test_id`, `output` or `answer_path`)     | the id of the case, and the target where several |
 | texts, or objects with an output alone                      | their order, if there are as many as cases       |
 
 Several replies to one case are its runs, those of several targets or prompts cells of their own. What has no partner is
@@ -29,6 +29,7 @@ from attrs import evolve, field, fields_dict, frozen
 from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
 from rubric.embed import Check, candidate_of, fields, is_chat, rows_in, shorten, thaw
 from rubric.errors import Problem
+from rubric.suites.answer_files import with_answer_files
 from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
 from rubric.suites.providers import text_of
@@ -86,7 +87,7 @@ def answered(
     """
     if isinstance(replies, str | PathLike):
         read = rows_in("outputs", Path(replies), broken=partial(Reply, "", None))
-        source, rows = str(replies), [row for _, row in read]
+        source, rows = str(replies), [with_answer_files(row, Path(replies).parent) for _, row in read]
     elif isinstance(replies, Mapping) or hasattr(replies, "columns"):
         # Going through it would give its keys, or the names of its columns.
         cure = "[{'id': id, 'output': text} for id, text in replies.items()]"

@@ -16,7 +16,7 @@ from yaml import YAMLError
 
 from rubric.errors import LoadError
 from rubric.formats import editing, yaml
-from rubric.formats.document import FOR_RUBRICS, FOR_SUITES, Branch, Limits, Node, Scalar, kind_of
+from rubric.formats.document import FOR_RUBRICS, FOR_SUITES, Branch, Limits, Node, Scalar, kind_of, read_scalar
 from rubric.formats.native.suite import as_suite_data
 from rubric.formats.rubrics import dumps, loads
 from rubric.suites.suite import Suite
@@ -142,13 +142,77 @@ def test_most_files_are_read_quickly() -> None:
     assert sum(found) > 0.9 * len(found)
 
 
+NUMBERS = {
+    "1": 1,
+    "+1": 1,
+    "-1": -1,
+    "007": 7,
+    "0o17": 15,
+    "0x1F": 31,
+    "1.": 1.0,
+    ".5": 0.5,
+    "-.5": -0.5,
+    "1e3": 1000.0,
+    "1.e3": 1000.0,
+    "-2E+05": -200000.0,
+    "+12e03": 12000.0,
+}
+TEXTS = [
+    "1_000",
+    "1_0.5",
+    "0b11",
+    "-0b1",
+    "12_34",
+    "1__0",
+    "1_",
+    "0x1_F",
+    "-0x1F",
+    "+0o7",
+    "0X1F",
+    "0O7",
+    "0o8",
+    "0x",
+    "12:30",
+    "1:2:3",
+    "1e",
+    ".",
+    "._",
+    "+",
+    "--",
+    "tRUE",
+    "nULL",
+    "yes",
+    "off",
+    "inf",
+    "2024-01-02",
+    "2024-01-02T10:00:00Z",
+    "1990-1-2",
+    "685.230_15e+03",
+]
+"""What js-yaml 5.4 and yaml 2.9, the parsers of promptfoo and AgentV, read as texts; run to find out."""
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, *TEXTS])
+def test_a_scalar_of_a_suite_is_what_the_parsers_of_its_systems_read(text: str) -> None:
+    """Both follow the core schema of YAML 1.2: no underscores, no binary numbers, no dates."""
+    found = read_scalar(text, dates=True)
+    assert found == (NUMBERS.get(text, text), "")
+    assert type(found[0]) is type(NUMBERS.get(text, text))
+
+
+def test_a_date_in_a_rubric_needs_quotes() -> None:
+    """Other parsers of YAML make an object of it."""
+    assert "quote it" in read_scalar("2024-01-02")[1]
+
+
 @given(
     st.one_of(st.sampled_from(AWKWARD), any_texts(), st.from_regex(r"[-+.\d_xobeEinfa~nul:TZ]{1,40}", fullmatch=True))
 )
 def test_kinds(scalar: str) -> None:
-    """What an unquoted scalar is does not depend on its length or on the cache."""
-    expected = str(Resolver().resolve(ScalarNode, scalar, (True, False))).rpartition(":")[2]
-    assert kind_of(scalar) == expected == kind_of(scalar)
+    """What YAML 1.2 takes for text YAML 1.1 may take for a number, and never the other way round."""
+    kind = kind_of(scalar)
+    older = str(Resolver().resolve(ScalarNode, scalar, (True, False))).rpartition(":")[2]
+    assert kind == older or (kind == "str" and older in ("int", "float", "timestamp", "value")) or kind == "date"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ def _flags(flags: Any) -> str:
 
 
 def _trajectory(entry: Entry, given: Mapping[str, Any]) -> Check:
+    if given.get("expected") == [] and given.get("mode") != "subset":
+        entry.warn("an empty `expected` holds of any calls; for a run without calls write `mode: subset`", "expected")
     for call in entry.at["expected"] if isinstance(entry.at["expected"].value, list) else ():
         for key in ("max_duration_ms", "maxDurationMs"):
             if isinstance(call.value, Mapping) and call.has(key):

@@ -117,7 +117,15 @@ def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
     criteria = [as_criterion(grader) for grader in renamed(graders)]
     if len(graders) == 1 and graders[0].decides:
         criteria = [evolve(criteria[0], required=True)]
-    return Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
+    # Only a judge can be talked round by an empty answer: where none is asked, the checks decide.
+    rubric = Rubric(criteria=criteria, threshold=task.threshold, borderline=borderline)
+    return rubric if any(map(asks, criteria)) else evolve(rubric, degenerate="judge")
+
+
+def asks(criterion: Criterion) -> bool:
+    """True if a judge is asked for *criterion*, or for one in its rubric."""
+    answer = criterion.answer
+    return any(map(asks, answer.judged)) if isinstance(answer, Rubric) else not isinstance(answer, Check)
 
 
 STEPS, MOST_STEPS = 10, 50
@@ -529,7 +537,8 @@ def _made(entry: Entry) -> Grader | None:
         return read_judged(entry)
     if entry.kind == GOAL:
         return _read_goal(entry)
-    return Grader(entry.name, check_for(entry))
+    check = at.spared(check_for, entry)  # one test must not sink the file
+    return Grader(entry.name, Unsupported(f"{entry.kind} that cannot be read") if check is None else check)
 
 
 def _configured(listed: Cursor, entry: Entry) -> Cursor:

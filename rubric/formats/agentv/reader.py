@@ -72,11 +72,10 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
         generation: That of the file; None: as its keys tell.
     """
     root = Cursor.of(notes, evolve(loading, climbs=True))
-    scope = Scope(generation or generation_of(root.value), loading.required)
     whole, parts = _content(root)
     if isinstance(root.value, list) and (sidecar := _sidecar(root)) is not None:
         whole = sidecar
-    scope = evolve(scope, targets=read_targets(whole))
+    scope = Scope(generation or generation_of(root.value), loading.required, targets=read_targets(whole))
     _check_keys(whole)
     defaults = read_defaults(whole, scope)
     check_keys(defaults.test)

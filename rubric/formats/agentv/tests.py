@@ -239,6 +239,7 @@ def _output(test: Test, graders: list[Grader]) -> str | None:
 
 _OF_A_TURN = frozenset({"input", "assert", "assertions", "expected_output"})
 _AGGREGATIONS = ("mean", "min")
+_OF_EXECUTION = "before generation 2 AgentV reads over this `threshold`; write it under `execution`"
 _REFERENCE = "A reference answer to this turn:\n"
 """Begins the guidelines of the last turn, where the case has another reference."""
 
@@ -352,7 +353,11 @@ def _id(test: Test) -> str:
 def _task(test: Test, defaults: Defaults) -> Task:
     said = test.at.first(*_CRITERIA)
     said = said.holding(said.value.strip()) if isinstance(said.value, str) else said
-    holders = (part for at in (test.at, defaults.test, defaults.suite) for part in (at, at["execution"]))
+    holders = [part for at in (test.at, defaults.test, defaults.suite) for part in (at["execution"], at)]
+    if not test.scope.is_current and "assert" not in defaults.suite:  # a file of generation 2 beside rows has `assert`
+        for part in (part for part in holders[1::2] if part.has("threshold")):
+            part["threshold"].once(_OF_EXECUTION)
+        holders = holders[::2]
     own = next((part["threshold"] for part in holders if part.has("threshold")), None)
     threshold = None if own is None else own.number(0, 1)
     return Task(

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, Judge, Levels, Matches, Rubric, Unit, YesNo
 from rubric.embed import Answer, Check, thaw
-from rubric.formats.agentv.graders import MOST_STEPS, Grader, binds, renamed
+from rubric.formats.agentv.graders import MOST_STEPS, Grader, asks, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
 from rubric.formats.assertion_table import said_of
@@ -74,7 +74,7 @@ _HOLDS = {
         },
     ),
     Rubric: Held(
-        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "max_steps"},
+        {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "max_steps", "degenerate"},
         {"": "AgentV's rubrics have no such field"},
     ),
     Criterion: Held(
@@ -105,6 +105,8 @@ def write_rubric(rubric: Rubric, judges: Mapping[str, Any], losses: Losses) -> l
     if rubric.negate:
         losses.add("rubric.negate", "AgentV turns over single graders, not tests; as it is, it would say the opposite")
         return []
+    if rubric.degenerate != ("fail" if any(map(asks, rubric.judged)) else "judge"):
+        losses.add("rubric.degenerate", "AgentV's judges do not see an empty answer, and its checks do")
     writing = Writing(THRESHOLD if rubric.threshold is None else rubric.threshold, losses)
     if rubric.threshold is None:
         losses.add("rubric.threshold", f"AgentV asks for a score; {THRESHOLD} is written for the judge's own flag")

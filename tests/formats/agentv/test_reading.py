@@ -780,3 +780,37 @@ def test_nothing_that_a_field_may_hold_breaks_the_reader(path: tuple[Any, ...]) 
         notes = notes_of(json.dumps(data))
         read(notes, Loading())
         assert all(problem.line and problem.message for problem in [*notes.errors, *notes.warnings])
+
+
+@pytest.mark.parametrize(
+    ("text", "threshold"),
+    [
+        ("tests: [{id: a, input: Q, threshold: 0.5, assertions: [{type: contains, value: x}]}]", 0.8),
+        ("tests: [{id: a, input: Q, execution: {threshold: 0.5}, assertions: [{type: contains, value: x}]}]", 0.5),
+        ("threshold: 0.5\ntests: [{id: a, input: Q, assertions: [{type: contains, value: x}]}]", 0.8),
+        ("tests: [{id: a, input: Q, threshold: 0.5, assert: [{type: contains, value: x}]}]", 0.5),
+    ],
+)
+def test_before_generation_2_a_threshold_stands_under_execution(text: str, threshold: float) -> None:
+    """Elsewhere AgentV reads over it, which a warning says with the cure."""
+    suite = loads(text)
+    assert suite.cases[0].rubric.threshold == threshold
+    assert any("under `execution`" in problem.message for problem in suite.warnings) == (
+        "0.5" in text and threshold == 0.8
+    )
+
+
+@pytest.mark.parametrize(
+    ("grader", "passes"),
+    [
+        ({"type": "is-json", "negate": True}, True),
+        ({"type": "not-contains", "value": "x"}, True),
+        ({"type": "equals", "value": ""}, True),
+        ({"type": "contains", "value": "x"}, False),
+    ],
+)
+def test_an_empty_answer_is_left_to_the_checks_where_no_judge_is_asked(grader: dict[str, Any], passes: bool) -> None:
+    """As AgentV does; only a judge can be talked round by nothing."""
+    result = evaluate("", rubric_of(grader), "offline")
+    assert isinstance(result, Grade)
+    assert result.passed == passes

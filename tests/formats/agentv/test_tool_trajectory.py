@@ -98,6 +98,7 @@ def test_a_limit_of_time_does_not_count_and_says_so() -> None:
     ("grader", "said"),
     [
         (trajectory("sideways", "a"), "one of any_order"),
+        ({"type": "tool-trajectory", "expected": [{"tool": "a"}]}, "one of any_order"),
         (trajectory("any_order"), "a whole number from 0"),
         (trajectory("in_order"), "a list of calls"),
         (trajectory("in_order", {"args": {}}), "calls with `tool`"),
@@ -106,10 +107,19 @@ def test_a_limit_of_time_does_not_count_and_says_so() -> None:
         ({"type": "skill-trigger"}, "the name of a skill"),
     ],
 )
-def test_what_cannot_be_compared_is_a_problem_with_a_place(grader: dict[str, Any], said: str) -> None:
-    """AgentV skips such a grader with a warning."""
-    with pytest.raises(LoadError, match=said):
-        suite_of(grader)
+def test_what_cannot_be_compared_leaves_its_test_ungraded(grader: dict[str, Any], said: str) -> None:
+    """AgentV skips such a grader with a warning; here the warning has its place, and the other tests are graded."""
+    suite = suite_of(grader)
+    assert [problem.line for problem in suite.warnings if said in problem.message] == [1]
+    assert isinstance(evaluate("Done", suite.cases[0].rubric, "offline"), Ungraded)
+
+
+@pytest.mark.parametrize("mode", ["in_order", "exact", "superset", "subset"])
+def test_an_empty_list_of_calls_is_read_as_agentv_reads_it(mode: str) -> None:
+    """Only `subset` minds calls then; where the others hold of any calls, a warning says so."""
+    grader = trajectory(mode, expected=[])
+    assert (score_of(grader), score_of(grader, "a")) == (1, float(mode != "subset"))
+    assert any("holds of any calls" in problem.message for problem in suite_of(grader).warnings) == (mode != "subset")
 
 
 @pytest.mark.parametrize(

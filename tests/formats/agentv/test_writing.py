@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rubric import Contains, Criterion, IsJSON, Judge, Levels, Message, Rubric, Unit, YesNo, ask, grade
+from rubric.formats.agentv.graders import asks
 from rubric.formats.agentv.writer import write
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
@@ -100,6 +101,7 @@ def cases(draw: st.DrawFn) -> Case:
     else:
         several = draw(st.lists(graders(threshold), min_size=2, max_size=3, unique_by=lambda c: c.id))
         rubric = Rubric(criteria=several, threshold=threshold)
+        rubric = rubric if any(map(asks, several)) else evolve(rubric, degenerate="judge")
     chat = [Message("system", draw(written)), Message("user", draw(written))]
     asked: dict[str, Any] = draw(st.sampled_from([{"input": draw(written)}, {"messages": chat}]))
     return Case(
