@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from rubric import Case, Criterion, Judge, Rubric, Suite
-from rubric.contrib.judges import judge_called
+from rubric import Criterion, Judge, Rubric, Suite
+from rubric.contrib.judges import judge_called, judged_case
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
@@ -44,9 +44,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     rubric = alone if isinstance(alone, Rubric) else root.built(Rubric, criteria=made, threshold=0)
     if rubric is None:
         return Suite(format="adk")
-    judge = next(iter(judges.values()), None) if len(set(judges.values())) == 1 else None
-    case = Case("test", rubric, judge=judge, judges={} if judge or rubric is alone else judges, place=root.place)
-    return Suite(cases=[case], format="adk")
+    return Suite(cases=[judged_case("test", root, rubric, judges, len(made))], format="adk")
 
 
 def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None:
@@ -94,8 +92,4 @@ def _adk_metrics(seen: Seen) -> Iterator[str]:
     return filter(_ADK_METRIC.fullmatch, map(str, criteria) if isinstance(criteria, Mapping) else ())
 
 
-FORMAT = Format(
-    "adk",
-    read,
-    evidence=((SURE, finds("its criteria name ADK's metric {!r}", _adk_metrics)),),
-)
+FORMAT = Format("adk", read, evidence=((SURE, finds("its criteria name ADK's metric {!r}", _adk_metrics)),))

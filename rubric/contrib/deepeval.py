@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rubric import Case, Criterion, Judge, Levels, Rubric, ScoreRange, Suite
-from rubric.contrib.judges import judge_called, metrics
+from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
+from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import finds, in_any
 from rubric.values import Unsupported
@@ -46,10 +46,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         rubric = root.built(Rubric, criteria=gates, threshold=0)  # each metric has a threshold of its own
     if rubric is None:
         return Suite(format="deepeval")
-    alone = next(iter(named.values())) if len(named) == len(made) and len(set(named.values())) == 1 else None
-    judges = {} if alone is not None or len(made) == 1 else named
-    case = Case("metric", rubric, judge=alone, judges=judges, place=root.place)
-    return Suite(cases=[case], format="deepeval")
+    return Suite(cases=[judged_case("metric", root, rubric, named, len(made))], format="deepeval")
 
 
 def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
@@ -74,9 +71,8 @@ def _criterion(at: Cursor, name: str) -> Criterion | None:
     if not steps and not at.needs("criteria"):
         return None
     said = "" if steps else at["criteria"].words("the criteria of a metric") or ""
-    text = (
-        "\n".join([f"{name}, by these steps:", *(f"{n}. {step}" for n, step in enumerate(steps, 1))]) if steps else said
-    )
+    numbered = [f"{n}. {step}" for n, step in enumerate(steps, 1)]
+    text = "\n".join([f"{name}, by these steps:", *numbered]) if steps else said
     if steps and at.has("criteria"):
         at["criteria"].warn("deepeval goes by the steps where a metric has both, and so is this one read", key=True)
     ranges = at["rubric"].each("a list of {score_range, expected_outcome}", _band) if at.has("rubric") else []
@@ -115,7 +111,6 @@ def _is_graph(metric: Mapping[Any, Any]) -> bool:
 _EVIDENCE = (
     (SURE, finds("it has the nodes of deepeval's graphs", lambda seen: filter(_is_graph, metrics(seen)))),
     (SURE, in_any(metrics, "its metric has the key", ("evaluation_steps", "evaluation_params"))),
-    (SURE, in_any(metrics, "its metric has the key", ("evaluation_params",))),
 )
 
 FORMAT = Format("deepeval", read, evidence=_EVIDENCE)

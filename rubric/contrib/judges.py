@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rubric import DefinitionError, Judge
+from rubric import Case, DefinitionError, Judge, Rubric
 from rubric.embed import Cursor
 from rubric.formats.model_names import litellm_name
 from rubric.formats.recognition import Seen, maps
@@ -23,6 +23,12 @@ def judge_called(at: Cursor | None) -> Judge | None:
     except DefinitionError as problem:
         at.warn(f"{problem.message}; the judge of the run takes its place")
         return None
+
+
+def judged_case(id: str, root: Cursor, rubric: Rubric, judges: Mapping[str, Judge], count: int) -> Case:
+    """Return the case of a file with *count* metrics; *judges* are those that they name, by criterion."""
+    alone = next(iter(judges.values())) if len(judges) == count and len({*judges.values()}) == 1 else None
+    return Case(id, rubric, judge=alone, judges={} if alone or count == 1 else judges, place=root.place)
 
 
 def metrics(seen: Seen) -> list[Mapping[Any, Any]]:

@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rubric import Case, Criterion, Judge, Rubric, Suite, Unit, YesNo
-from rubric.contrib.judges import judge_called, metrics
+from rubric import Criterion, Judge, Rubric, Suite, Unit, YesNo
+from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import STRONG, finds, in_any
 from rubric.formats.rubric_items import unused
@@ -50,9 +50,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
     rubric = root.built(Rubric, criteria=[*found.values()]) if found else None
     if rubric is None:
         return Suite(format="mlflow")
-    alone = next(iter(judges.values())) if len(judges) == len(found) and len(set(judges.values())) == 1 else None
-    case = Case("judge", rubric, judge=alone, judges={} if alone else judges, place=root.place)
-    return Suite(cases=[case], format="mlflow")
+    return Suite(cases=[judged_case("judge", root, rubric, judges, len(found))], format="mlflow")
 
 
 def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> None:
@@ -63,11 +61,9 @@ def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> 
     for part in (at, inner):
         if part is not None:
             part.reads(_KEYS)
-    if at.has("builtin_scorer_class") and at.value["builtin_scorer_class"] not in (
-        "Guidelines",
-        "ExpectationsGuidelines",
-    ):
-        kind = str(at.value["builtin_scorer_class"])
+    kind = at["builtin_scorer_class"].value
+    if kind not in (None, "Guidelines", "ExpectationsGuidelines"):
+        kind = str(kind)
         at["builtin_scorer_class"].warn(f"{kind}: there is no such grader here, so the case is ungraded")
         found[unused(kind, found)] = Criterion(kind, id=unused(kind, found), answer=Unsupported(f"mlflow {kind}"))
         return
@@ -100,6 +96,8 @@ def _instructed(at: Cursor, name: str) -> list[Criterion]:
 
 def _answer(at: Cursor) -> Answer:
     kind: Any = at["feedback_value_type"].value
+    if isinstance(kind, dict):
+        at["feedback_value_type"].reads(("type", "enum"), quiet=("title", "description", "$defs", "items"))
     labels = kind.get("enum") if isinstance(kind, dict) else None
     named = kind.get("type") if isinstance(kind, dict) else kind
     if labels and {str(label).lower() for label in labels} != {"yes", "no"}:
@@ -127,10 +125,7 @@ def _is_judge(metric: Mapping[Any, Any]) -> bool:
 
 _EVIDENCE = (
     (SURE, in_any(metrics, "it holds a scorer of MLflow, with the key", _MLFLOW_DATA)),
-    (
-        STRONG,
-        finds("it has a judge with MLflow's guidelines or variables", lambda seen: filter(_is_judge, metrics(seen))),
-    ),
+    (STRONG, finds("it has MLflow's guidelines or variables", lambda seen: filter(_is_judge, metrics(seen)))),
 )
 
 FORMAT = Format("mlflow", read, evidence=_EVIDENCE)

@@ -210,8 +210,8 @@ LONGEST_NUMBER = 400
 """Characters. The largest finite float has 309 digits before its point."""
 
 _WORDS: dict[str, bool | None] = {"": None, "~": None}
-_WORDS |= {spelled: value for word, value in (("null", None), ("true", True), ("false", False))
-           for spelled in (word, word.capitalize(), word.upper())}  # fmt: skip
+for _word, _value in (("null", None), ("true", True), ("false", False)):
+    _WORDS |= dict.fromkeys((_word, _word.capitalize(), _word.upper()), _value)
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"

@@ -228,3 +228,11 @@ def test_an_empty_item_is_refused_and_not_passed_over(kind: str, data: Any) -> N
     """The others alone could pass."""
     with pytest.raises(LoadError):
         loads_suite(json.dumps(data), kind)
+
+
+@pytest.mark.parametrize("typo", ["typ", "enumm"])
+def test_a_misspelt_key_of_an_mlflow_type_is_refused(typo: str) -> None:
+    """Read over, a number would be asked as yes or no."""
+    judge = {"name": "q", "instructions": "Rate {{ outputs }}", "feedback_value_type": {typo: "number"}}
+    with pytest.raises(LoadError, match="did you mean"):
+        loads(judge, "mlflow")

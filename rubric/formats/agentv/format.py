@@ -74,7 +74,11 @@ def _plain_texts(seen: Seen) -> Iterator[str]:
     return (one for one in seen.graders if isinstance(one, str) and not one.startswith("file://"))
 
 
-_MARKS = (".agentv",)
+def _providers(seen: Seen) -> tuple[str, ...]:
+    return (*rules.ids(seen), *rules.grader_ids(seen))
+
+
+_MARKS, _RESULT = (".agentv",), frozenset({"score", "scores", "timestamp"})
 _EVIDENCE: Evidence = (
     (SURE, rules.has("evalcases", "eval_cases")),
     (SURE, rules.lists_skills),
@@ -94,20 +98,8 @@ _EVIDENCE: Evidence = (
     (STRONG, rules.case_has("expected_output", "expected_outcome", "assertions", "evaluators")),
     (STRONG, rules.case_has("criteria", kind=str)),
     (STRONG, rules.case_has("conversation_id", "turns", "execution", "input_messages", "expected_messages")),
-    (
-        STRONG,
-        rules.asks(
-            lambda seen: (*rules.ids(seen), *rules.grader_ids(seen)),
-            NAME,
-            "the provider {!r} is a name of the project's",
-        ),
-    ),
-    (
-        STRONG,
-        rules.finds(
-            "it lists the results of a run", lambda seen: filter({"score", "scores", "timestamp"}.issubset, seen.tests)
-        ),
-    ),
+    (STRONG, rules.asks(_providers, NAME, "the provider {!r} is a name of the project's")),
+    (STRONG, rules.finds("it lists the results of a run", lambda seen: filter(_RESULT.issubset, seen.tests))),
     (STRONG, rules.named("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
     (LIKELY, rules.has("rubrics", kind=list)),
     (LIKELY, lambda seen: rules.case_has("rubrics")(seen) if isinstance(seen.data, list) else ""),
@@ -115,12 +107,7 @@ _EVIDENCE: Evidence = (
     (LIKELY, _variable("input", with_id=True)),
     (LIKELY, _variable("expected_output", with_id=False)),
     (LIKELY, _name_first),
-    (
-        HINT,
-        rules.finds(
-            "it asks `{{{{ input }}}}` and nothing more", lambda seen: filter(_LONE_SLOT.fullmatch, _prompts(seen))
-        ),
-    ),
+    (HINT, rules.finds("it asks `{{{{ input }}}}` alone", lambda seen: filter(_LONE_SLOT.fullmatch, _prompts(seen)))),
     (HINT, _has_id),
     (HINT, rules.has("tags", kind=list)),
     (HINT, rules.has("name", kind=str)),
