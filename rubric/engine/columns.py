@@ -108,9 +108,9 @@ class Columns:
         columns = {name: self.named.get(name, name) for name in _FIELDS}
         return {name: row[column] for name, column in columns.items() if column is not None and column in row}
 
-    def check(self, names: Iterable[object]) -> None:
+    def check(self, names: Iterable[object], *, one: bool = False) -> None:
         """
-        Refuse rows with the columns *names*, all at once.
+        Refuse rows with the columns *names*, or *one* mapping with these keys, all at once.
 
         Raises:
             DefinitionError: A column that is named is not there; or one looks like a field and is not used, with the
@@ -123,7 +123,7 @@ class Columns:
                 raise DefinitionError(f"columns.{name}", f"there is no column {column!r}{suggest(column, there)}")
         unused = dict(self._unused(there))
         if unused:
-            raise DefinitionError("columns", self._refusal(unused, there))
+            raise DefinitionError("candidate" if one else "columns", self._refusal(unused, there, one=one))
 
     def remark(self, rows: Iterable[object]) -> str:
         """Return a remark on columns of *rows* that hold texts and that no field takes; '' if there is none."""
@@ -143,12 +143,16 @@ class Columns:
         takes, ignores = ({**self.named, **more} for more in ({field: column}, {column: None}))
         return Wording(Wording(said, columns=takes), ", or pass it over: ", columns=ignores)
 
-    def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str]) -> Wording:
+    def _refusal(self, unused: Mapping[str, tuple[str, ...]], there: Sequence[str], *, one: bool) -> Wording:
         cure = self._with(unused, there)
-        one = len(unused) == 1
-        said = "looks like a field of a candidate and is" if one else "look like fields of a candidate and are"
+        single = len(unused) == 1
+        said = "looks like a field of a candidate and is" if single else "look like fields of a candidate and are"
+        if one:
+            taken = {**{name: name for name in _FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
+            line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
+            return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
         lacking = "" if {"output"} & {*there, *cure} else "; name the column of the output too"
-        fields = f"say which field {'it is' if one else 'each is'}, or None to pass it over, such as "
+        fields = f"say which field {'it is' if single else 'each is'}, or None to pass it over, such as "
         why = f"{', '.join(map(repr, unused))} {said} not used; {fields}"
         return Wording(Wording(why, columns=cure), f"{lacking} (there are: {', '.join(there)})")
 

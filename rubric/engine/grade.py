@@ -288,7 +288,7 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
             raise DefinitionError(field, error.message) from None
     sources.refuse_swapped(field, value)
     if isinstance(value, Mapping):
-        columns.OWN_NAMES.check(value)
+        columns.OWN_NAMES.check(value, one=True)
         return sources.as_candidate(value)
     if isinstance(value, Run):
         cure = "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"

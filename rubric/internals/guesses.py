@@ -55,7 +55,9 @@ _OF_CRITERIA = frozenset(
     {"Criterion", "requires", "expects", "scores", "rates", "chooses", "forbids", "penalizes", "checks", "decides"}
     | {"includes"}
 )
-_ALIKE = {"agrade": "grade", "evaluate": "grade", "aevaluate": "grade", "agrade_many": "grade_many", "plan": "grade"}
+_ALIKE = {"agrade": "grade", "evaluate": "grade", "aevaluate": "grade", "agrade_many": "grade_many", "plan": "grade"} | {
+    "arun": "run"
+}
 
 
 def understood(
@@ -64,7 +66,8 @@ def understood(
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args[1:] if "." in function.__qualname__ else args
-    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named))
+    make = type(args[0]) if function.__name__ == "__init__" else None
+    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make)
     for shape in _SHAPES.get(owner, ()):
         if (meant := shape(call)) is not None:
             return (args[0], *meant[0]), meant[1]
@@ -101,8 +104,10 @@ class _Call:
         parameters: Mapping[str, inspect.Parameter],
         args: tuple[Any, ...],
         named: dict[str, Any],
+        make: Callable[..., object] | None = None,
     ) -> None:
         self.owner = owner
+        self.make = make
         self.alike = _ALIKE.get(owner, owner)
         self.called = called
         self.args = args
@@ -140,14 +145,15 @@ class _Call:
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not self.names:
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
-        name = self.unknown[0]
-        for note, words in _cures("notes", self.alike, "criterion" if self.owner in _OF_CRITERIA else ""):
-            if name in words:
-                raise CallError(name, note.replace("{value}", _source_of(name, self.named[name])))
+        for name, value in ((name, self.named[name]) for name in self.unknown):
+            for note, words in _cures("notes", self.alike, "criterion" if self.owner in _OF_CRITERIA else ""):
+                if name in words:
+                    raise CallError(name, note.replace("{value}", _source_of(name, value)).replace("{name}", name))
         meant = {each: self._meant(each) for each in self.unknown}
-        if not meant[name]:
+        if foreign := [each for each in self.unknown if not meant[each]]:
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
-            raise CallError(name, f"{self.called}() has no such option; allowed: {allowed}; as in {example}")
+            raise CallError(foreign[0], f"{self.called}() has no such option; allowed: {allowed}; as in {example}")
+        name = self.unknown[0]
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
     def _meant(self, name: str) -> str:
@@ -167,6 +173,11 @@ class _Call:
         if clash:
             return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
         shown += [_source_of("", named.pop(name)) for name in self.positional_only if name in named]
+        if self.make is not None:  # a value is made at once, and its line is printed if it can be
+            try:
+                self.make(*self.args, **named)
+            except (TypeError, DefinitionError):
+                return f"Write {_example(self.owner, self.called + '(...)')}"
         shown += [f"{name}={_source_of(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
 
@@ -375,14 +386,34 @@ def change_cure(kind: type, name: str) -> str:
 # -- names of the package ----------------------------------------------------------------------------------
 
 
+_CHECKS = ("Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches")
+_KINDS = (("Metric", "Metric"), ("Error", "RubricException"), ("Exception", "RubricException"))
+_KINDS += tuple((ending, "Grader") for ending in ("Judge", "Grader", "Evaluator", "Scorer"))
+"""What names with these endings mean: that of another name in the table."""
+
+
 def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
-    if home := homes.get(name):
-        return f"; it is in {home}: from {home} import {name}"
-    for cure, words in _words()["names"].items():
-        if name in words.split():
-            return f"; use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else f"; {cure}"
+    home = homes.get(name, "")
+    elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
+    if meant := _named(name, homes):
+        return f"; {meant}" + (f"; or {elsewhere}" if home else "")
+    if home:
+        return f"; {elsewhere}"
+    opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)
+    if opposite != name and (check := misspelt(opposite, _CHECKS)):
+        example = _example(check, f"{check}()")
+        return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
     for known in ([each for each, home in homes.items() if home == module], homes):
-        if near := misspelt(name, known) or "".join(nearest(name, known, 0.7)):
+        if near := misspelt(name, known):
             return f"; did you mean {homes[near]}.{near}?"
+    kinds = [means for ending, means in _KINDS if name.endswith(ending) and name != ending]
+    return f"; {_named(kinds[0], homes)}" if kinds else ""
+
+
+def _named(name: str, homes: Mapping[str, str]) -> str:
+    """Return what the table of names has for *name*: a name of ours, or a line; '' if it has none."""
+    for cure, words in _cures("names", "every"):
+        if name in words:
+            return f"use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else cure
     return ""

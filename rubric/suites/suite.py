@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, get_args
 from attrs import evolve, field, frozen
 from attrs.converters import optional
 
-from rubric import DefinitionError, Judge
+from rubric import CallError, DefinitionError, Judge
 from rubric.embed import FrozenMap, Listed, counted, fields, guided, shorten
 from rubric.errors import Problem
 from rubric.suites.cases import Case, as_metadata, cells
@@ -71,7 +71,11 @@ def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Calla
         def run(*args: P.args, **kwargs: P.kwargs) -> T:
             from rubric import embed  # noqa: PLC0415 - a suite that is only loaded needs no loop
 
-            return embed.run(method(*args, **kwargs))
+            try:
+                return embed.run(method(*args, **kwargs))
+            except CallError as error:  # it has the name of *method*, which nobody typed
+                shown = error.message.replace(f"{method.__name__}(", f"{documented.__name__}(")
+                raise CallError(error.field, shown) from None
 
         run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
         return run
