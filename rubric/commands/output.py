@@ -25,6 +25,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rubric import DefinitionError, RubricError
 from rubric.embed import Wording, shown
 from rubric.errors import Problem
+from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
 
 if TYPE_CHECKING:
@@ -161,9 +162,19 @@ def _in_one_voice(command: click.Command) -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
-        said = problem.format_message().rstrip(".")
+        said = _worded(problem)
         path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
+
+
+def _worded(problem: click.UsageError) -> str:
+    """Return what *problem* says; an unknown option comes with the one that was meant."""
+    if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
+        return problem.format_message().rstrip(".")
+    command = problem.ctx.command
+    options = [name for each in command.params if isinstance(each, click.Option) for name in each.opts]
+    cure = word_cure("options", command.name or "", problem.option_name, options)
+    return f"no such option {problem.option_name}{cure}"
 
 
 @contextmanager
@@ -186,6 +197,15 @@ class Commands(_OneVoice, click.Group):
     """Commands that turn output which cannot be written into a refusal without a traceback."""
 
     command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that *args* name; an unknown one comes with the one that was meant."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            cure = word_cure("commands", "every", args[0], self.commands)
+            raise click.UsageError(f"no such command {args[0]!r}{cure}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from rubric import DefinitionError, Suite
 from rubric.commands import output
-from rubric.commands.options import RUNNING, TO_RUN, refuse_folder
+from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
 from rubric.embed import counted, fields, shorten
@@ -136,6 +136,7 @@ class RunOptions:
         An interrupted run writes its report too; the cases that were not finished are ungraded.
         """
         reports: list[Report] = []
+        budget = budget_of(self.max_cost, None)
         if not self.quiet:
             for suite in suites:
                 output.print_line(self._head(suite, judge, target), problem=True)
@@ -143,7 +144,6 @@ class RunOptions:
         suites = [suite.expanded(target, self.run["runs"]) for suite in suites]
         for suite in suites:
             done: list[Row] = []
-            spent = sum(report.usage.cost or 0.0 for report in reports)
             total = len(suite) * self.run["repeat"]
             try:
                 with output.progress(total, "cases", quiet=self.quiet) as advance:
@@ -155,7 +155,7 @@ class RunOptions:
                     report = suite.run(
                         judge,
                         target=target,
-                        max_cost=None if self.max_cost is None else max(0.0, self.max_cost - spent),
+                        budget=budget,
                         store=self.store,
                         on_row=on_row,
                         **{**self.run, "runs": None},

@@ -28,7 +28,6 @@ from rubric.values.candidates import Candidate, of_text
 from rubric.values.judges import AnyJudge, Cascade, Function, Judge, Jury, Model, Panel, as_judge
 from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
-from rubric.values.runs import Run
 
 if TYPE_CHECKING:
     from rubric.engine.sources import Candidates
@@ -290,13 +289,8 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
     if isinstance(value, Mapping):
         columns.OWN_NAMES.check(value, one=True)
         return sources.as_candidate(value)
-    if isinstance(value, Run):
-        cure = "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"
-    elif isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
-        cure = "many candidates are for grade_many(candidates, rubric, judge)"
-    else:
-        cure = "give the text that is graded, Candidate(text), or the Path of its file"
-    raise DefinitionError(field, f"expected one text, Candidate or Path, got {sources.name_of_type(value)}; {cure}")
+    said = f"expected one text, Candidate or Path, got {sources.name_of_type(value)}"
+    raise DefinitionError(field, f"{said}; {sources.cure_of(value)}")
 
 
 @guided

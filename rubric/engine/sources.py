@@ -227,6 +227,17 @@ def refuse_swapped(field: str, value: object) -> None:
         raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what is to be graded")
 
 
+def cure_of(value: object) -> str:
+    """Return what to write in place of *value*, which is not one candidate."""
+    if isinstance(value, Run):
+        return "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"
+    if is_chat(value):
+        return "a conversation is one candidate: grade({'messages': messages}, rubric, judge)"
+    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
+        return "many candidates are for grade_many(candidates, rubric, judge)"
+    return "give the text that is graded, Candidate(text), or the Path of its file"
+
+
 def name_of_type(item: object) -> str:
     """Name *item* for an error: its type, or a path's file name, since a whole path hides what is wrong."""
     if isinstance(item, Path):

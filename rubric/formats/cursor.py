@@ -380,12 +380,12 @@ class Cursor:
             self.error(f"the key {key!r} is missing; add it{why}")
         return key in self
 
-    def only(self, allowed: Iterable[str]) -> None:
-        """Note each key that is not *allowed*, with the nearest one that is."""
+    def only(self, allowed: Iterable[str], owner: str = "") -> None:
+        """Note each key that is not *allowed*, with the one of *owner*, a kind of value, that was meant."""
         names = [*allowed]
         for key in self.value:
             if key not in names:
-                self[key].error(f"unknown key{suggest(shorten(str(key), 40), names)}", key=True)
+                self[key].error(f"unknown key{suggest(shorten(str(key), 40), names, owner)}", key=True)
 
     def reads(
         self,
@@ -519,7 +519,7 @@ class Cursor:
         """
         if not self.mapping(what):
             return None
-        self.only((*keys.values(), *beside))
+        self.only((*keys.values(), *beside), cls.__name__)
         return self.made(cls, self.given(keys), keys)
 
     def given(self, keys: Mapping[str, str], *, blank: Collection[str] = ()) -> dict[str, Any]:

@@ -82,15 +82,15 @@ def wanted(what: str, found: object) -> DefinitionError:
 class UnknownKeyError(WrongKeyError):
     """A *key* that is none of those *allowed*. Near names are looked for only when it is shown."""
 
-    def __init__(self, key: Any, allowed: Iterable[str]) -> None:
+    def __init__(self, key: Any, allowed: Iterable[str], owner: str = "") -> None:
         super().__init__("", f"unknown key {key!r}")
-        self.key, self.allowed = key, allowed
+        self.key, self.allowed, self.owner = key, allowed, owner
 
 
 def worded(problem: DefinitionError) -> str:
     """Return the message of *problem*; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
-        return f"unknown key{suggest(shorten(str(problem.key), 40), problem.allowed)}"
+        return f"unknown key{suggest(shorten(str(problem.key), 40), problem.allowed, problem.owner)}"
     return problem.message
 
 
@@ -186,7 +186,7 @@ def reader_of(
         for key in given:
             if key not in rows:
                 allowed = [*rows, *(name for name in beside if name not in rows)]
-                gathering.problems.append(((key,), UnknownKeyError(key, allowed)))
+                gathering.problems.append(((key,), UnknownKeyError(key, allowed, cls.__name__)))
         gathering.finish()
         return cls(**values)
 

@@ -47,6 +47,7 @@ from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
 from rubric.values.artefacts import SEGMENT, Material
+from rubric.values.clients import DECIDES
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.numbered import chosen_places
@@ -54,6 +55,7 @@ from rubric.values.requests import Ask, Failure, FailureKind, Reply
 
 LONGEST_REPLY = 200_000
 _LONGEST_NUMBER = 40
+_SHORTEST_JSON = 10  # {"score":1}
 _MOST_QUOTES = 20
 _YES = frozenset({"true", "yes", "pass", "passed", "satisfied", "met", "y", "correct", "present"})
 _NO = frozenset(
@@ -93,7 +95,9 @@ def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
             return (_read_free(ask, text),)
         return _read_many(ask, said, text) if ask.many else (_read_one(ask, said, text),)
     except Ambiguous as why:
-        return _unjudged_all(ask, _failure(ask, "unreadable", str(why)), text)
+        # A function that returns "yes" was meant to decide; one that a model stands behind returns longer texts.
+        cure = f"; {DECIDES}" if ask.judge.is_function and len(text) < _SHORTEST_JSON else ""
+        return _unjudged_all(ask, _failure(ask, "unreadable", f"{why}{cure}"), text)
 
 
 def holds(ask: Ask, reply: Reply) -> bool:

@@ -74,6 +74,10 @@ class Listed(Generic[T]):
                     return one
             names = [_id(one) for one in items]
             near = suggest(at, names) if len(names) <= _MOST_NAMED or nearest(at, names) else ""
+            if not at.startswith("_") and hasattr(type(self), at):
+                from rubric.internals.guesses import variable_of  # noqa: PLC0415 - needed for errors alone
+
+                near = f"; write {variable_of(self)}.{at}"
             raise KeyError(f"no {self._kind} {at!r} among {len(names)}{near}")
         if isinstance(at, slice):
             return tuple(items[at])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module, resources
 from typing import Any, NoReturn
@@ -55,9 +55,9 @@ _OF_CRITERIA = frozenset(
     {"Criterion", "requires", "expects", "scores", "rates", "chooses", "forbids", "penalizes", "checks", "decides"}
     | {"includes"}
 )
-_ALIKE = {"agrade": "grade", "evaluate": "grade", "aevaluate": "grade", "agrade_many": "grade_many", "plan": "grade"} | {
-    "arun": "run"
-}
+_ALIKE = {
+    **dict.fromkeys(("agrade", "evaluate", "aevaluate", "plan"), "grade"), "agrade_many": "grade_many", "arun": "run",
+}  # fmt: skip
 
 
 def understood(
@@ -80,13 +80,13 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Return what stands before the bracket of a call: `Criterion`, `rubric.expects`, `grade`."""
     if function.__name__ == "__init__":
         return type(args[0]).__name__
-    return f"{_variable(args[0])}.{function.__name__}" if "." in function.__qualname__ else function.__name__
+    return f"{variable_of(args[0])}.{function.__name__}" if "." in function.__qualname__ else function.__name__
 
 
-def _variable(value: object) -> str:
-    """Return the name that people give to a *value* of ours."""
+def variable_of(value: object) -> str:
+    """Return the name that people give to a *value* of ours; a grade that could not be made is one too."""
     kind = value if isinstance(value, type) else type(value)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _PARENTS.get(kind.__name__, kind.__name__)).lower()
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -97,7 +97,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 class _Call:
     """A call that does not fit: its name, what it would take, and what it was given."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - private
         self,
         owner: str,
         called: str,
@@ -195,7 +195,7 @@ def _source_of(name: str, value: object) -> str:
         return (
             text if len(text) <= _SHORT else repr(shorten(redact(value), _SHORT)) if isinstance(value, str) else "..."
         )
-    return _variable(value) if type(value).__module__.startswith("rubric.") else "..."
+    return variable_of(value) if type(value).__module__.startswith("rubric.") else "..."
 
 
 # -- shapes ----------------------------------------------------------------------------------------------
@@ -245,6 +245,12 @@ def _candidate_of_two(call: _Call) -> None:
         raise CallError("input", f"only the output comes without a name; write Candidate({first}, input={second})")
 
 
+def _client_with_a_name(call: _Call) -> None:
+    """Name the call for `Judge(client, model='m')`."""
+    if call.args and not isinstance(call.args[0], str) and isinstance(model := call.named.get("model"), str):
+        raise CallError("model", f"a client is given with its model; write rubric.model(client, {model!r})")
+
+
 def _choices_by_place(call: _Call) -> None:
     """Name the call for `chooses('x', 'a', 'b')`."""
     if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
@@ -279,6 +285,7 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
     "rates": (_range_by_name,),
     "chooses": (_choices_by_name, _choices_by_place),
     "Candidate": (_candidate_of_two,),
+    "Judge": (_client_with_a_name,),
 }
 
 
@@ -369,7 +376,7 @@ def _public(kind: type) -> list[str]:
 
 def change_cure(kind: type, name: str) -> str:
     """Return the expression that makes a value of *kind* with another *name*."""
-    variable = _variable(kind)
+    variable = variable_of(kind)
     if kind.__name__ == "Rubric":
         special = {
             "threshold": "passing_at(0.8)",
@@ -387,8 +394,9 @@ def change_cure(kind: type, name: str) -> str:
 
 
 _CHECKS = ("Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches")
-_KINDS = (("Metric", "Metric"), ("Error", "RubricException"), ("Exception", "RubricException"))
-_KINDS += tuple((ending, "Grader") for ending in ("Judge", "Grader", "Evaluator", "Scorer"))
+_KINDS = {"Metric": "Metric", "Error": "RubricException", "Exception": "RubricException"} | dict.fromkeys(
+    ("Judge", "Grader", "Evaluator", "Scorer"), "Grader"
+)
 """What names with these endings mean: that of another name in the table."""
 
 
@@ -404,10 +412,12 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     if opposite != name and (check := misspelt(opposite, _CHECKS)):
         example = _example(check, f"{check}()")
         return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
-    for known in ([each for each, home in homes.items() if home == module], homes):
-        if near := misspelt(name, known):
+    # Names of the surface for embedders are plain words: `Reader` is no slip of `read`.
+    for known in ([each for each, at in homes.items() if at == module], [each for each in homes if each[:1].isupper()]):
+        near = misspelt(name, known)
+        if near and homes[near] != "rubric.embed":
             return f"; did you mean {homes[near]}.{near}?"
-    kinds = [means for ending, means in _KINDS if name.endswith(ending) and name != ending]
+    kinds = [means for ending, means in _KINDS.items() if name.endswith(ending) and name != ending]
     return f"; {_named(kinds[0], homes)}" if kinds else ""
 
 
@@ -417,3 +427,19 @@ def _named(name: str, homes: Mapping[str, str]) -> str:
         if name in words:
             return f"use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else cure
     return ""
+
+
+# -- keys of files, and the command line ------------------------------------------------------------------------
+
+
+def word_cure(table: str, owner: str, word: str, known: Collection[str]) -> str:
+    """
+    Return the end of the message on *word*, which *owner* does not know: a key, a command or an option.
+
+    A cure that is one of the *known* words is proposed; so is a line, which has blanks. '' if there is neither.
+    """
+    for cure, words in _cures(table, owner, "every"):
+        if word in words and (cure in known or " " in cure):
+            return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
+    near = misspelt(word, known)
+    return f"; did you mean {near!r}?" if near else ""

@@ -24,7 +24,7 @@ from rubric.errors import ModelError, NoJudgeError
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.models.threads import abandon, submit
-from rubric.values.clients import client_kind
+from rubric.values.clients import DECIDES, client_kind
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
 
@@ -75,7 +75,8 @@ class FunctionModel:
             said = json.dumps(dict(said), ensure_ascii=False, default=str)
         if not isinstance(said, str):
             message = (
-                f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON"
+                f"the function returned {type(said).__name__}; expected the text of a reply, or a mapping for JSON; "
+                f"{DECIDES}"
             )
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)

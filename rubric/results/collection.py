@@ -78,9 +78,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
         if isinstance(at, str):
-            message = (
-                f"results are in the order of their candidates, so {at!r} is no place among {len(self)}; give one: [0]"
-            )
+            cure = f"write [g.{at} for g in grades]" if hasattr(Grade, at) else "give one: [0]"
+            message = f"results are in the order of their candidates, so {at!r} is no place among {len(self)}; {cure}"
             raise TypeError(message)
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 

@@ -53,7 +53,7 @@ async def run_suite(
     deferred: Deferred = "error",
     allow_scripts: bool = False,
     concurrency: int = 8,
-    max_cost: float | None = None,
+    budget: Budget | None = None,
     store: StoreLike | None = None,
     limits: Limiter | None = None,
     repeat: int = 1,
@@ -71,18 +71,19 @@ async def run_suite(
     fields.check_count("concurrency", concurrency)
     fields.check_count("repeat", repeat)
     began = time.monotonic()
-    requests = cases = None
-    if max_cost is not None:
-        fields.check_number("max_cost", max_cost, 0, float("inf"))
-        requests, cases = Budget(cost=max_cost), Budget(cost=max_cost)
+    if budget is not None and not isinstance(budget, Budget):
+        raise fields.refuse("budget", budget, "a Budget, such as Budget(cost=5)")
+    # Two accounts of the rest: each case sets its planned cost aside in one, and each request its own in the other.
+    left = None if budget is None else budget.left.cost
+    cases = None if budget is None or left is None else Budget(cost=left, prices=budget.prices)
     given = None if judge is None else as_judge(judge)
     maker = None if target is None else as_target(target)
     suite = suite.expanded(maker, runs)
     with (
         allowing(when=allow_scripts),
-        pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=requests, limits=limits) as opened,
+        pipeline(concurrency=max(CONCURRENCY, concurrency), store=store, budget=budget, limits=limits) as opened,
     ):
-        run = Run(suite, given, maker, opened, requests, cases, repeat)
+        run = Run(suite, given, maker, opened, budget, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
         prepared = await asyncio.to_thread(run.prepared)
         for one in prepared:
@@ -178,7 +179,7 @@ class Run:
             for one in found:
                 if one.worst is None:
                     for judge, _ in one.assigned.groups(one.case.rubric):
-                        self.cases.check(judge, name="max_cost", cure="leave it out")
+                        self.cases.check(judge, cure="leave it out")
         return found
 
     def _prepared(self, case: Case) -> Prepared:

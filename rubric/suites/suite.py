@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from attrs import Attribute
 
+    from rubric import Budget
     from rubric.embed import JudgeLike, Limiter, StoreLike
     from rubric.suites.report import Deferred, Report
     from rubric.suites.runner import OnRow
@@ -74,7 +75,7 @@ def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Calla
             try:
                 return embed.run(method(*args, **kwargs))
             except CallError as error:  # it has the name of *method*, which nobody typed
-                shown = error.message.replace(f"{method.__name__}(", f"{documented.__name__}(")
+                shown = error.message.replace("await ", "").replace(f"{method.__name__}(", f"{documented.__name__}(")
                 raise CallError(error.field, shown) from None
 
         run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
@@ -197,7 +198,7 @@ class Suite(fields.Shown, Listed[Case]):
         deferred: Deferred = "error",
         allow_scripts: bool = False,
         concurrency: int = 8,
-        max_cost: float | None = None,
+        budget: Budget | None = None,
         store: StoreLike | None = None,
         limits: Limiter | None = None,
         repeat: int = 1,
@@ -230,8 +231,8 @@ class Suite(fields.Shown, Listed[Case]):
             allow_scripts: Whether to run the programs that the suite names as graders. They run with your rights, so
                 nothing runs them unless you say so: a suite is a file, and files come from others.
             concurrency: How many cases are in flight at once.
-            max_cost: US dollars for the judges, never overspent. A case whose planned cost does not fit into the rest
-                is ungraded, and so is one whose retries and re-asks do not fit.
+            budget: What the judges may take, never overspent: a `Budget`, which suites may share. A case whose planned
+                cost does not fit into the rest is ungraded, and so is one whose retries and re-asks do not fit.
             store: A `Store`, or the path of one: keeps every reply of the judges, and answers from what it has.
             limits: The rate limits of the judges' models: `Limits`.
             repeat: How many times each candidate is graded, each a row of its own: `flips(report)` says how often the

@@ -67,6 +67,10 @@ CLIENTS = (
 """The kinds of clients, for error messages."""
 
 
+DECIDES = "a function that decides by itself is judge_function(lambda candidate, criterion: True)"
+"""The cure for a function whose results are verdicts, not texts."""
+
+
 def client_kind(value: object) -> ClientKind | None:
     """Return the kind of client that *value* is; None if it is none."""
     for base in type(value).__mro__:

@@ -450,6 +450,8 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
             raise DefinitionError("rubric", f"the sum of two rubrics may mean two things; {cure}")
         return self.adding(*(_as_criteria(other) if isinstance(other, list | tuple) else (cast("Criterion", other),)))
 
+    __or__ = __add__  # as sets are united: refused, or added, alike
+
     def tested_by(self, reply: str | Candidate, /, **expected: Any) -> Self:
         """Return the rubric with one test more at its end; *expected* are the fields of a `RubricTest`."""
         from rubric.values.rubric_tests import RubricTest  # noqa: PLC0415 - few rubrics have tests

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
+from rubric import Budget, Contains, Criterion, DefinitionError, Grade, Judge, Jury, Panel, Rubric, Ungraded, grade
 from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
@@ -233,15 +233,15 @@ def test_a_judge_is_named_in_words() -> None:
 def test_a_budget_for_a_judge_without_a_price_is_refused() -> None:
     """A cap that cannot hold would be none."""
     judge = saying(version=True, warm=True)
-    with pytest.raises(DefinitionError, match="max_cost: the price of 'ScriptedModel' is not known"):
-        one().run(judge, max_cost=1)
+    with pytest.raises(DefinitionError, match="budget: the price of 'ScriptedModel' is not known"):
+        one().run(judge, budget=Budget(cost=1))
     assert asks_of(judge) == []
 
 
 def test_a_budget_for_what_costs_nothing_holds() -> None:
     """The offline judge is free, and so is what is deferred."""
     suite = Suite("s", [Case("a", TWO, output=GOOD), Case("b", TWO)])
-    report = suite.run("offline", max_cost=0)
+    report = suite.run("offline", budget=Budget(cost=0))
     assert [row.status for row in report][1] == "deferred"
     assert report["a"].status in ("passed", "failed")
 

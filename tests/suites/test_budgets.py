@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from rubric import Candidate, Judge, Jury, Rubric, Ungraded
+from rubric import Budget, Candidate, Judge, Jury, Rubric, Ungraded
 from rubric.formats.suites import loads_suite
 from rubric.models.pricing import dearest, most_tokens
 from rubric.suites.cases import Case
@@ -49,7 +49,7 @@ def test_what_does_not_fit_into_the_budget_is_ungraded(concurrency: int) -> None
         actual = cases(1).run(judge).usage.cost
         assert actual is not None
         cap = worst_of(judge) + 1.5 * actual  # what is left after one, and after two, is enough; after three it is not
-        report = cases(6).run(judge, max_cost=cap, concurrency=concurrency)
+        report = cases(6).run(judge, budget=Budget(cost=cap), concurrency=concurrency)
     assert [row.status for row in report] == ["passed"] * 2 + ["ungraded"] * 4
     assert f"over the budget of ${cap:g}: $" in report["c2"].reason
     stopped = report["c2"].result
@@ -66,7 +66,7 @@ def test_a_budget_that_suffices_changes_nothing() -> None:
         judge = priced(server.at("ok"))
         planned = cases(4).plan(judge).cost
         assert planned is not None
-        assert cases(4).run(judge, max_cost=planned[1]).passed
+        assert cases(4).run(judge, budget=Budget(cost=planned[1])).passed
 
 
 def test_a_target_is_not_asked_beyond_the_budget() -> None:
@@ -79,7 +79,7 @@ def test_a_target_is_not_asked_beyond_the_budget() -> None:
 
     with Server(respond=JudgeLike({})) as server:
         judge = priced(server.at("ok"))
-        report = cases(2, None).run(judge, target=target, max_cost=5 + worst_of(judge), concurrency=1)
+        report = cases(2, None).run(judge, target=target, budget=Budget(cost=5 + worst_of(judge)), concurrency=1)
     assert asked == ["c0"]
     assert [row.status for row in report] == ["passed", "ungraded"]
     assert "$5.0" in report["c1"].reason
@@ -92,7 +92,7 @@ def test_retries_and_re_asks_are_within_the_budget_too() -> None:
         endpoint = server.at("ok")
         judge = priced(endpoint)
         cap = 3 * worst_of(judge)
-        report = cases(20).run(Jury(judge, 3), max_cost=cap)
+        report = cases(20).run(Jury(judge, 3), budget=Budget(cost=cap))
     assert {row.status for row in report} == {"ungraded"}
     assert report.usage.cost is not None
     assert 0 < report.usage.cost <= cap
@@ -118,6 +118,6 @@ def test_a_comparison_is_a_call_of_the_plan_and_of_the_budget() -> None:
     assert alone[0].judge == model
     needed = alone.cost
     assert needed is not None
-    report = suite().run(model, target=answer, max_cost=needed[1] / 2)
+    report = suite().run(model, target=answer, budget=Budget(cost=needed[1] / 2))
     assert {row.status for row in report} == {"ungraded"}
     assert report.usage.calls == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric
+from rubric import Budget, Candidate, Contains, Criterion, DefinitionError, Judge, Jury, Panel, Rubric
 from rubric.driving import Failure, Usage
 from rubric.errors import LoadError, ModelError, Problem
 from rubric.results.report_rows import Row
@@ -184,7 +184,7 @@ def test_what_a_failed_target_used_is_counted() -> None:
     def target(_: Case) -> str:
         raise ModelError(Failure("truncated", "cut", usage=Usage(calls=2, cost=0.5)))
 
-    row = one(output=None).run("offline", target=target, max_cost=1)["a"]
+    row = one(output=None).run("offline", target=target, budget=Budget(cost=1))["a"]
     assert (row.status, row.usage.calls, row.usage.cost, row.judge) == ("ungraded", 2, 0.5, "")
 
 
@@ -254,7 +254,9 @@ def test_a_condition_that_raises_does_not_stop_the_others(max_cost: float | None
     """A function of one's own may raise anything; with a budget too."""
     rubric = TWO.expects("x", id="x", when=lambda candidate: 1 / 0)  # type: ignore[arg-type,return-value]
     suite = Suite("s", [Case("a", rubric, output=GOOD), Case("b", TWO, output=GOOD)])
-    report = suite.run("offline" if max_cost else saying(**YES), max_cost=max_cost)
+    report = suite.run(
+        "offline" if max_cost else saying(**YES), budget=None if max_cost is None else Budget(cost=max_cost)
+    )
     assert [row.status == "ungraded" for row in report] == [True, False]
     assert "ZeroDivisionError" in report["a"].reason
 
@@ -271,8 +273,7 @@ def test_a_degenerate_candidate_is_answered_without_a_call() -> None:
     [
         ({"concurrency": 0}, "concurrency"),
         ({"concurrency": True}, "concurrency"),
-        ({"max_cost": -1}, "max_cost"),
-        ({"max_cost": float("nan")}, "max_cost"),
+        ({"budget": 5}, "budget"),
         ({"deferred": "ignore"}, "deferred"),
     ],
 )

@@ -18,6 +18,7 @@ from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
 from rubric.formats.native.runs import read_candidate
 from rubric.internals.fields import check_number
+from rubric.internals.guesses import word_cure
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
@@ -98,6 +99,8 @@ def read_criterion(data: Any) -> Criterion:
         rest.setdefault("text", words_of(answer) or "unknown")
     unknown = next((key for key in rest if key not in fields.KEYS[Criterion].values()), None)
     if "text" not in rest and isinstance(rest.get(unknown), str | int | float):
+        if meant := word_cure("keys", "Criterion", str(unknown), ["text"]):
+            raise DefinitionError("", f"unknown key {unknown!r}{meant}")
         whole = repr(shorten(f"{unknown}: {rest[unknown]}", 100))
         raise DefinitionError(
             "", f"the key 'text' is missing; add it, or if the colon is in the text, quote it: {whole}"

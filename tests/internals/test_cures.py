@@ -1,0 +1,240 @@
+"""Every cure in the table of guesses is run, as it is printed; and no word of it names what there is already."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import pytest
+
+import rubric as package
+from rubric import (
+    Case,
+    Criterion,
+    Grades,
+    Judge,
+    Jury,
+    Panel,
+    Rubric,
+    ScoreRange,
+    Suite,
+    ask,
+    dump_suite,
+    grade,
+    grade_many,
+)
+from rubric.__main__ import main
+from rubric.internals.guesses import name_cure
+from rubric.internals.lazy_names import public_names
+from rubric.trust import Labels
+
+TABLE: dict[str, dict[str, Any]] = tomllib.loads(
+    resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8")
+)
+RUBRIC = Rubric("reply").expects("Thanks the customer", id="id").expects("Is polite", id="polite")
+TREE = ask("Is it polite?").yes(1.0).no(0.0)
+
+
+def values() -> dict[str, Any]:
+    """Return what the printed lines are about, by the names that they give it."""
+    graded = grade_many(["We thank you, politely.", "No."], RUBRIC, "offline").collect()
+    suite = Suite("replies", [Case("refund", RUBRIC, output="We thank you.")])
+    report = suite.run("offline")
+    return {
+        **{name: getattr(import_module(home), name) for name, home in public_names().items() if "embed" not in home},
+        **{name: getattr(package, name) for name in package.__all__},
+        "attrs": attrs, "SequenceMatcher": SequenceMatcher,
+        "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
+        "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
+        "candidates": ["We thank you."], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
+        "outputs": ["We thank you."], "inputs": ["Why?"], "messages": [{"role": "assistant", "content": "Thanks."}],
+        "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
+        "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
+        "suite": suite, "case": Case("late", RUBRIC, output="No."), "report": report, "text": RUBRIC.to_yaml(),
+        "labels": Labels({0: True, 1: False}), "client": None, "x": 1,
+    }  # fmt: skip
+
+
+VALUES = values()
+KINDS: dict[str, Any] = {
+    "Suite": VALUES["suite"], "Report": VALUES["report"], "Rubric": RUBRIC, "Criterion": RUBRIC[0],
+    "Candidate": VALUES["candidate"], "Judge": VALUES["judge"], "Jury": VALUES["jury"], "Panel": VALUES["panel"],
+    "ScoreRange": VALUES["range"], "DecisionTree": TREE, "Result": VALUES["grades"][0], "_Finding": VALUES["finding"],
+    "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"], "Unchanging": RUBRIC.criteria,
+}  # fmt: skip
+"""An object of each class whose attributes are guessed."""
+
+DATA = {"Criterion": {"text": "Is warm"}, "Candidate": {"output": "Thanks."}}
+
+
+def lines_of(cure: str) -> Iterator[str]:
+    """Yield the code that *cure* has: all of it, or what follows each `write`."""
+    for part in re.split(r"(?:[.;,] |^)write |; ", cure)[1 if "write " in cure else 0 :]:
+        code = part.partition(", from rubric")[0].strip().rstrip(".")
+        if "(" in code or "=" in code or "[" in code or "." in code:
+            yield code
+
+
+def run_line(line: str, given: dict[str, Any]) -> object:
+    """Run *line*, an expression, an assignment, an import or an awaited call, and return its value."""
+    names = {**VALUES, **given}
+    if line.startswith("await "):
+        return asyncio.run(eval(line.removeprefix("await "), names))  # noqa: S307 - the lines of our own table
+    try:
+        code = compile(line, "cure", "eval")
+    except SyntaxError:
+        exec(line, names)  # noqa: S102 - as above
+        return names
+    return eval(code, names)  # noqa: S307 - as above
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run each line in a folder that has the files which lines name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    RUBRIC.save(tmp_path / "rubric.yaml")
+    dump_suite(VALUES["suite"], tmp_path / "suite.yaml")
+    VALUES["grades"].to_jsonl(tmp_path / "results.jsonl")
+    return tmp_path
+
+
+ATTRIBUTES = [(kind, cure) for kind, cures in TABLE["attributes"].items() for cure in cures]
+
+
+@pytest.mark.parametrize(("kind", "cure"), ATTRIBUTES, ids=[f"{kind}: {cure}" for kind, cure in ATTRIBUTES])
+def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
+    """Each expression gives a value for an object of the class."""
+    given = {"data": DATA.get(kind, RUBRIC.to_dict())}
+    if kind in ("Result", "_Finding") and not cure.startswith(("write grade(", "replies are kept")):
+        given["grade"] = VALUES["grades"][0]
+    for line in lines_of(cure):
+        if line.startswith(("generate(", "align(", "calibrate(")):  # they take a writer, or more labels than two
+            assert callable(VALUES[line.partition("(")[0]])
+        elif " and " in line:
+            run_line(line.replace(" and ", ", "), given)
+        else:
+            run_line(line, given)
+
+
+@pytest.mark.parametrize("kind", TABLE["attributes"])
+def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
+    """A word in the table would never be looked up if the class had it."""
+    guessed = {word for words in TABLE["attributes"][kind].values() for word in words.split()}
+    assert not [word for word in guessed if hasattr(KINDS[kind], word)]
+
+
+NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
+EXAMPLES = TABLE["examples"]
+TYPED = {
+    "n": "3", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "messages": "[]",
+    "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
+}  # fmt: skip
+"""What people give for an option, as they type it."""
+
+
+@pytest.mark.parametrize(("owner", "cure"), NOTES, ids=[f"{owner}: {cure}" for owner, cure in NOTES])
+def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
+    """Each call runs; an argument alone runs within the example of its call."""
+    section = next(cures for owners, cures in TABLE["notes"].items() if owner in owners.split() and cure in cures)
+    word = section[cure].split()[0]
+    value = TYPED.get(word, "[]" if word == "tool_calls" else "'text'" if "column" in word else "5")
+    for line in lines_of(cure.replace("{value}", value).replace("{name}", word)):
+        if re.match(r"\w+=", line):
+            of = {"run": "arun", "criterion": "Criterion"}.get(owner, owner)
+            example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", weight=2", "")
+            line = f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
+            if "target=" in line:
+                line = line.replace("target=5", "target=lambda case: 'Thanks.'")  # noqa: PLW2901 - what answers
+        if "openai" in line and line.startswith(("grade", "await")):
+            line = line.replace("'openai/gpt-5'", "'offline'")  # noqa: PLW2901 - no vendor is asked
+        if line.startswith("rubric.model("):
+            continue  # a client of a vendor's is tested with the clients
+        rows = {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
+        result = run_line(line, rows)
+        assert result is not None
+
+
+@pytest.mark.parametrize("owner", EXAMPLES)
+def test_the_example_of_each_call_runs(owner: str) -> None:
+    """A call that is missing an argument is answered with one that works."""
+    for line in EXAMPLES[owner].split(", or "):
+        given = {"grade": VALUES["grades"][0]} if owner == "rescore" else {}
+        assert run_line(line, given) is not None
+
+
+NAMES = TABLE["names"]["every"]
+
+
+@pytest.mark.parametrize("cure", NAMES)
+def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
+    """A name is one of ours, in the module that is said; a line runs."""
+    homes = public_names()
+    for word in NAMES[cure].split():
+        assert name_cure(word, "rubric", homes)
+    if cure.replace(".", "_").isidentifier():
+        module, _, name = f"{homes.get(cure, 'rubric')}.{cure}".rpartition(".")
+        owner = package.Rubric if module == "rubric.Rubric" else import_module(module)
+        assert hasattr(owner, name)
+        return
+    for line in lines_of(cure):
+        if line.startswith("python -m"):
+            assert shlex.split(line)[3] in {*main.commands, "--help"}
+        elif line.startswith("from rubric.integrations"):
+            assert line.rpartition(" ")[2] in Path(
+                str(import_module("rubric.integrations").__path__[0]), f"{line.split()[1].rpartition('.')[2]}.py"
+            ).read_text("utf-8")
+        else:
+            given = {"grade": VALUES["grades"][0]} if "grade." in line else {}
+            run_line(line, given | ({"rubric": package} if "rubric.__version__" in line else {}))
+
+
+@pytest.mark.parametrize("name", ["NotContains", "not_contains", "NoMatches", "NotEquals", "NotCalls"])
+def test_the_opposite_of_a_check_is_never_answered_with_the_check(name: str) -> None:
+    """The line that works forbids what the check finds."""
+    assert "polarity='guard'" in name_cure(name, "rubric", public_names())
+
+
+@pytest.mark.parametrize("name", ["Zebra", "Batchelor", "Nota", "Llama", "conversion", "Optionals", "Reader"])
+def test_a_name_that_means_nothing_here_is_answered_with_no_other(name: str) -> None:
+    """Only a slip of the keys is taken for another name."""
+    assert "did you mean" not in name_cure(name, "rubric", public_names())
+
+
+KEYS = [(kind, key) for kind, cures in TABLE["keys"].items() for key in cures]
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS)
+def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> None:
+    """Each word is refused with the key that a rubric file has."""
+    for word in TABLE["keys"][kind][key].split():
+        data: Any = {"rubric": "r", "criteria": [{"text": "Is polite", "tags": ["tone"]}]}
+        at = data if kind == "Rubric" else data["criteria"][0]
+        at.pop(key, None)
+        at[word] = 1
+        with pytest.raises(package.LoadError, match=re.escape(f"did you mean {key!r}?")):
+            Rubric.from_dict(data)
+
+
+def test_each_command_and_option_that_is_proposed_is_there() -> None:
+    """A command is one of ours, an option one that some command has."""
+    options = {
+        name for command in main.commands.values() for each in command.params
+        if isinstance(each, click.Option) for name in each.opts
+    }  # fmt: skip
+    assert not [cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in main.commands]
+    assert not [cure for cure in TABLE["options"]["every"] if " " not in cure and cure not in options]
+
+
+def test_grades_of_one_more_are_grades() -> None:
+    """The sum of results is written as a list of all of them."""
+    assert len(Grades([*VALUES["grades"], grade("We thank you.", RUBRIC, "offline")])) == 3
