@@ -24,6 +24,7 @@ from rubric.formats.document import FOR_SUITES, Document, KeyPath, Node, Unreada
 from rubric.formats.fields import SeveralError, cure, problems_of, wanted, worded
 from rubric.formats.files import parse, parse_file, read_text
 from rubric.internals.fields import check_text, misspelt, suggest
+from rubric.internals.guesses import key_cure
 from rubric.internals.text import shorten
 from rubric.values.places import Place
 
@@ -385,7 +386,7 @@ class Cursor:
         names = [*allowed]
         for key in self.value:
             if key not in names:
-                self[key].error(f"unknown key{suggest(shorten(str(key), 40), names, owner)}", key=True)
+                self[key].error(f"unknown key{key_cure(owner, key, names)}", key=True)
 
     def reads(
         self,

@@ -20,8 +20,9 @@ from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of, uncut
-from rubric.internals.fields import FEWEST_PERCENT, as_share, check_text, default_of, suggest
+from rubric.internals.fields import FEWEST_PERCENT, as_share, check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guesses import key_cure
 from rubric.internals.text import shorten
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class UnknownKeyError(WrongKeyError):
 def worded(problem: DefinitionError) -> str:
     """Return the message of *problem*; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
-        return f"unknown key{suggest(shorten(str(problem.key), 40), problem.allowed, problem.owner)}"
+        return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
     return problem.message
 
 

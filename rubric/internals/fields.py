@@ -80,18 +80,9 @@ def refuse(field: str, found: object, allowed: str) -> DefinitionError:
     return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
 
 
-def suggest(found: str, allowed: Iterable[str], owner: str = "") -> str:
-    """
-    Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed.
-
-    With an *owner*, the kind of value whose key it is, the name that is meant may be quite another word.
-    """
+def suggest(found: str, allowed: Iterable[str]) -> str:
+    """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]
-    if owner:
-        from rubric.internals.guesses import word_cure  # noqa: PLC0415 - needed for errors alone
-
-        if cure := word_cure("keys", owner, found, names):
-            return cure
     near = nearest(found, names)
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
 

@@ -16,7 +16,7 @@ from importlib import import_module, resources
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, nearest
+from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, nearest, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -430,6 +430,12 @@ def _named(name: str, homes: Mapping[str, str]) -> str:
 
 
 # -- keys of files, and the command line ------------------------------------------------------------------------
+
+
+def key_cure(owner: str, key: object, allowed: Iterable[str]) -> str:
+    """Return the end of the message on *key*, which *owner*, a class, does not have; it has those *allowed*."""
+    names = [*allowed]
+    return word_cure("keys", owner, str(key), names) or suggest(shorten(str(key), 40), names)
 
 
 def word_cure(table: str, owner: str, word: str, known: Collection[str]) -> str:
