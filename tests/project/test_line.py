@@ -31,7 +31,7 @@ MOST = {
     "batches": 1,
     "trust": 3,
     "dask": 1,
-    "commands": 1,
+    "commands": 2,
     "integrations": 2,
     "testing": 1,
     "labelling": 1,
