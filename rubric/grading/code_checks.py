@@ -104,7 +104,11 @@ def _limited(criterion: Criterion, check: checks.Within, candidate: Candidate) -
         cure = "let a live target answer, whose run is measured, or give the response with its `metrics`"
         return _undecided(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
     kept = {name: took[name] <= limit for name, limit in check.limits.items()}
-    said = [f"{name} {took[name]:g} {'<=' if kept[name] else '>'} {limit:g}" for name, limit in check.limits.items()]
+    said = [
+        f"{name} {checks.with_unit(name, took[name], shortly=kept[name])}, {'at most' if kept[name] else 'more than'} "
+        f"{checks.with_unit(name, limit)}"
+        for name, limit in check.limits.items()
+    ]
     return Scored(criterion.id, sum(kept.values()) / len(kept), all(kept.values()), "; ".join(said))
 
 

@@ -35,6 +35,7 @@ from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_first, together
 from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, over_parts, placed
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.outcomes import outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
@@ -502,7 +503,12 @@ class _Session:
             failure = next((p.failure for p in parts if isinstance(p, Unjudged)), None)
             failure = failure or Failure("unreadable", "every judge abstained", criterion=criterion.id)
             return Unjudged(criterion.id, failure, "", *result.bounds, parts=tuple(parts))
-        return Scored(criterion.id, result.score, reason=f"{result.verdict}", parts=tuple(parts))
+        known = [(one, result.contributions.get(one.id)) for one in inner.judged]
+        met = [one for one, share in known if share == 1]
+        short = [shorten(one.text, 80) for one, share in known if share is not None and share < 1]
+        said = f"{result.verdict}, {len(met)} of {len(met) + len(short)} met"
+        said += f"; not fully: {shorten(', '.join(short), 300)}" if short else ""
+        return Scored(criterion.id, result.score, reason=said, parts=tuple(parts))
 
     def _compared(self, criterion: Criterion, check: Similar) -> Steps[Finding]:
         """Ask for the embeddings of the output and of the texts of *check*; all votes share them."""

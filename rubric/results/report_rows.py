@@ -18,6 +18,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import clean, moved, whole
 from rubric.internals.text import line, shorten
 from rubric.results.plain_data import KINDS, UNWRITTEN, Kind, Plain, Record
+from rubric.results.words import lack_of, needs_of, penalty_words, points_off, reason_of
 from rubric.scoring.outcomes import TOLERANCE, Outcome, outcome
 from rubric.values.candidates import Candidate
 from rubric.values.criteria import Criterion, slug
@@ -56,6 +57,8 @@ class Entry(NoTruth):
         parts: The entries of a nested rubric.
         votes: The entries of the members of a jury or a panel.
         judge: The voter; empty if it is no vote.
+        lack: That it has no quote from the candidate, without which it does not count; empty if it does.
+        points_off: What a penalty takes off; None of other criteria.
     """
 
     _truth = ".contribution"
@@ -76,10 +79,14 @@ class Entry(NoTruth):
     parts: tuple[Entry, ...] = ()
     votes: tuple[Entry, ...] = ()
     judge: str = ""
+    lack: str = ""
+    points_off: float | None = None
 
     @property
     def result(self) -> str:
-        """The contribution, or the word for why there is none."""
+        """The contribution, or the word for why there is none; of a penalty, what it takes off."""
+        if self.points_off is not None:
+            return penalty_words(self.points_off, self.contribution)
         return self.status.replace("_", " ") if self.contribution is None else f"{self.contribution:.2f}"
 
     @property
@@ -90,8 +97,8 @@ class Entry(NoTruth):
 
     @property
     def verdict(self) -> str:
-        """The result, and whether it failed the grade."""
-        return f"{self.figure}, gate failed" if self.gated else self.figure
+        """The result, the quote that it lacks, and whether it failed the grade."""
+        return ", ".join(filter(None, (self.figure, self.lack, "gate failed" if self.gated else "")))
 
     @property
     def quotes(self) -> str:
@@ -158,6 +165,7 @@ class Row(NoTruth, Plain):
         tags: The case's labels.
         place: Where the case was written.
         vacuous: True if no criterion applied.
+        needs: What the verdict is measured by: `needs 0.80`, `needs 2 of 3 votes`, `by the judge's own verdict`.
         result: The whole result; it is not written to files, and None in a report that was read from one.
     """
 
@@ -186,6 +194,7 @@ class Row(NoTruth, Plain):
     tags: tuple[str, ...] = ()
     place: Place | None = None
     vacuous: bool = False
+    needs: str = ""
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False, metadata=UNWRITTEN)
 
     @property
@@ -298,6 +307,7 @@ class RowBuilder:
             "warnings": tuple(map(clean, result.warnings)),
             "usage": result.usage,
             "vacuous": result.outcome.vacuous,
+            "needs": needs_of(result),
             "result": result,
             **more,
         }
@@ -318,7 +328,9 @@ class RowBuilder:
             shown="" if record.score is None else f"{record.score:.2f}",
             threshold=rubric.threshold,
             bounds=record.bounds,
-            entries=tuple(self.entry(each, found[each.id], record) for each in rubric.judged if each.id in found),
+            entries=tuple(
+                self.entry(each, found[each.id], record, None, rubric) for each in rubric.judged if each.id in found
+            ),
             gates=record.gates,
             vacuous=record.vacuous,
         )
@@ -355,10 +367,15 @@ class RowBuilder:
         self, rubric: Rubric, findings: Sequence[Finding], result: Outcome, output: _Output
     ) -> tuple[Entry, ...]:
         pairs = zip(rubric.judged, findings, strict=True)
-        return tuple(self.entry(criterion, finding, result, output) for criterion, finding in pairs)
+        return tuple(self.entry(criterion, finding, result, output, rubric) for criterion, finding in pairs)
 
     def entry(
-        self, criterion: Criterion, finding: Finding, result: Outcome | Record, output: _Output | None = None
+        self,
+        criterion: Criterion,
+        finding: Finding,
+        result: Outcome | Record,
+        output: _Output | None = None,
+        rubric: Rubric | None = None,
     ) -> Entry:
         """Return the entry of *criterion*; without the *output*, it has no quotes and no parts."""
         id_, text, answer = self._criterion(criterion)
@@ -384,16 +401,20 @@ class RowBuilder:
             own = finding.failure.criterion == finding.id
             reason = clean(str(evolve(finding.failure, criterion="") if own else finding.failure))
         else:
-            reason = finding.reason
+            reason = reason_of(criterion, finding)
+            reason = clean(reason) if "parts" in more else reason  # it names criteria
+        contribution = result.contributions.get(criterion.id)
         return Entry(
             id_,
             text,
             KINDS[type(finding)],
-            contribution=result.contributions.get(criterion.id),
+            contribution=contribution,
             weight=criterion.weight,
             answer=answer,
             gated=criterion.id in result.gates,
-            reason=reason,
+            reason="" if reason == more.get("value") else reason,
+            lack="" if rubric is None else lack_of(rubric, criterion, finding),
+            points_off=points_off(criterion, contribution),
             **more,
         )
 

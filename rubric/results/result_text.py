@@ -9,6 +9,7 @@ from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
 from rubric.results.report_rows import label
+from rubric.results.words import lack_of, needs_of, penalty_words, points_off, reason_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
@@ -23,10 +24,12 @@ _MOST = 10
 
 def as_table(result: Result) -> str:
     """Return *result* as Markdown: the verdict, a row a criterion, the votes, the walk down a tree, the warnings."""
-    needs = "" if result.rubric.threshold is None else f", needs {result.rubric.threshold:g}"
     score, _, used = headline(result).rpartition(" · ")
     named = "".join(f" · *{cell(shorten(name, 80))}*" for name in (result.rubric.name, result.key) if name)
-    parts = [f"**{verdict(result)}** · {cell(score)}{needs} · {cell(used)}{named}", table(_HEAD, rows(result))]
+    parts = [
+        f"**{verdict(result)}** · {cell(score)}, {needs_of(result)} · {cell(used)}{named}",
+        table(_HEAD, rows(result)),
+    ]
     if result.votes:
         names = [vote.judge.name if isinstance(vote.judge, Judge) else repr(vote.judge) for vote in result.votes]
         members = [(name, verdict(vote), headline(vote)) for name, vote in zip(names, result.votes, strict=True)]
@@ -39,9 +42,8 @@ def as_table(result: Result) -> str:
 
 def as_text(result: Result) -> str:
     """Return *result* in plain text: the verdict and the score, a line a criterion with its reason, the votes."""
-    needs = "" if result.rubric.threshold is None else f", needs {result.rubric.threshold:.2f}"
     name = f"{shorten(result.rubric.name, 80)}: " if result.rubric.name else ""
-    lines = [f"{name}{verdict(result)}, {headline(result).split(' · ')[0]}{needs}"]
+    lines = [f"{name}{verdict(result)}, {headline(result).split(' · ')[0]}, {needs_of(result)}"]
     lines += [f"  {line}" for line in result.explain().splitlines()[result.outcome.score is None :]]
     if result.votes:
         lines.append(f"  {sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes pass")
@@ -56,8 +58,9 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     """Return a row a criterion: its id and text, the weight, the verdict, the reason, the evidence."""
     lines: list[tuple[str, ...]] = []
     for criterion, f in zip(result.rubric.judged, result.findings, strict=True):
-        words = _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates)
-        said = f"{len(f.votes)} votes: {_vote_lines(f)}" if f.votes else _reason(f)
+        words = _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates, criterion)
+        words = ", ".join(filter(None, (words, lack_of(result.rubric, criterion, f))))
+        said = f"{len(f.votes)} votes: {_vote_lines(f)}" if f.votes else _reason(f, criterion)
         lines.append((label(f.id, str(criterion.text)), f"{criterion.weight:g}", words, said, _quotes(f)))
     return lines
 
@@ -103,16 +106,19 @@ def explanation_of_grade(result: Grade) -> str:
     if result.degenerate:
         return f"{result.verdict}: the candidate {result.degenerate}"
     pairs = zip(result.rubric.judged, result.findings, strict=True)
-    return "\n".join(_line(c, f, result.contributions.get(f.id), f.id in result.outcome.gates) for c, f in pairs)
+    return "\n".join(_line(result, criterion, finding) for criterion, finding in pairs)
 
 
-def _line(criterion: Criterion, finding: Finding, contribution: float | None, gated: bool) -> str:  # noqa: FBT001
+def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
+    contribution, gated = result.contributions.get(finding.id), finding.id in result.outcome.gates
     met = contribution is not None and not gated and contribution == 1
     partly = contribution is not None and 0 < contribution < 1
     mark = "–" if contribution is None else "~" if partly and not gated else _MARKS[met]
-    share = f" ({contribution:.2f})" if partly else ""
-    gate = ", gate failed" if gated else ""
-    said = _reason(finding) or _verdict_words(finding, contribution, gated)
+    points = points_off(criterion, contribution)
+    share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
+    lack = lack_of(result.rubric, criterion, finding)
+    gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
+    said = _reason(finding, criterion) or _verdict_words(finding, contribution, gated, criterion)
     return f"{mark} {shorten(criterion.text, 200)}{share}{gate}: {said}"
 
 
@@ -148,7 +154,12 @@ def _failure_line(failure: Failure, text: str, criterion: str) -> str:
     return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 
 
-def _verdict_words(finding: Finding, contribution: float | None, gated: bool) -> str:  # noqa: FBT001
+def _verdict_words(
+    finding: Finding,
+    contribution: float | None,
+    gated: bool,  # noqa: FBT001
+    criterion: Criterion | None = None,
+) -> str:
     match finding:
         case NotApplicable():
             return "not applicable"
@@ -159,13 +170,16 @@ def _verdict_words(finding: Finding, contribution: float | None, gated: bool) ->
         case Scored(value=value):
             said = "" if value is None else " (yes)" if value is True else " (no)" if value is False else f" ({value})"
             number = "" if contribution is None else f"{contribution:.2f}"
+            if criterion is not None and (points := points_off(criterion, contribution)) is not None:
+                number, said = penalty_words(points, contribution), ""
             return f"{number}{said}{', gate failed' if gated else ''}"
         case never:
             assert_never(never)
 
 
-def _reason(finding: Finding) -> str:
+def _reason(finding: Finding, criterion: Criterion | None = None) -> str:
     text = finding.failure.message if isinstance(finding, Unjudged) else finding.reason
+    text = text if criterion is None or isinstance(finding, Unjudged) else reason_of(criterion, finding)
     return shorten(text, 300)
 
 

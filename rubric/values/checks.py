@@ -277,7 +277,13 @@ class Within(Check, Shown):
         return {name: limit for name in LIMITS if (limit := getattr(self, name)) is not None}
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} at most {limit:g}" for name, limit in self.limits.items())
+        return ", ".join(f"{name} at most {with_unit(name, limit)}" for name, limit in self.limits.items())
+
+
+def with_unit(name: str, value: float, *, shortly: bool = False) -> str:
+    """Return the *value* of what `Within` limits under *name* with its unit; *shortly* in three digits."""
+    number = f"{value:.3g}" if shortly and value < 1_000 else f"{value:g}"  # noqa: PLR2004
+    return f"{number} s" if name == "latency" else f"${number}" if name == "cost" else number
 
 
 def _as_one_or_more(value: str | Iterable[str]) -> tuple[str, ...]:

@@ -569,7 +569,7 @@ def _criterion_in_words(criterion: Criterion) -> str:
         case Rubric(name=name):
             words = [f"rubric {name!r}" if name else "rubric"]
         case Check() as check:
-            words = [f"check: {check}"]
+            words = ["check" if str(check) == str(criterion.text) else f"check: {check}"]
         case answer:  # of a `JudgeAnswer`, whose members all have words
             words = [answer.words]
     words += [criterion.polarity] if criterion.polarity != "satisfy" else []

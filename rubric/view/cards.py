@@ -45,8 +45,7 @@ def card(result: Any) -> str:
     elif row.reason.startswith("not graded: the score could be"):  # so does the sentence
         row = evolve(row, reason=row.reason.partition("): ")[2] or row.reason)
     names = [row.rubric, result.key or ("" if result.index is None else f"#{result.index}")]
-    badge = html.badge(row.verdict or "ungraded", row.verdict or "ungraded")
-    head = html.header(sentence(row), badge, title=" · ".join(filter(None, names)))
+    head = html.header(sentence(row), title=" · ".join(filter(None, names)))
     shown = Shown(row, anchor_of([row]), result.rubric)
     lead, body = tag("div", shown.bar, class_="lead"), _draw("inside", shown)
     return html.fragment(html.card(head, lead, body, transcript(result.exchanges), kind=row.status))
@@ -82,7 +81,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 def sentence(row: Row) -> str:
     """Return the result of *row* in a sentence."""
-    needs = "" if row.threshold is None else f", needs {row.threshold:.2f}"
+    needs = f", {needs_of_row(row)}" if needs_of_row(row) else ""
     gates = f"; failed by {', '.join(map(repr, row.gates))}" if row.gates else ""
     if row.vacuous:
         return "Passes: nothing applied."
@@ -95,6 +94,11 @@ def sentence(row: Row) -> str:
     sure = {True: "it would pass", False: "it would fail"}
     would = sure.get(getattr(row.result, "passed", None), "undecided")  # type: ignore[arg-type]
     return f"Not graded: the score could be {low:.2f} to {high:.2f}{needs} ({would})."
+
+
+def needs_of_row(row: Row) -> str:
+    """Return what *row* is measured by; a row that was read from an earlier report has a threshold alone."""
+    return row.needs or ("" if row.threshold is None else f"needs {row.threshold:.2f}")
 
 
 def _numbered(shown: Shown) -> Mapping[Evidence, int]:
@@ -124,13 +128,15 @@ class Shown:
         if row.status == "deferred":
             return None
         if row.score is not None:
-            return html.bar(row.score, mark=row.threshold, kind=row.status)
+            is_enough = row.threshold is not None and row.score >= row.threshold - TOLERANCE
+            kind = "ungraded" if is_enough and row.status == "failed" else row.status  # what failed it stands beside it
+            return html.bar(row.score, mark=row.threshold, kind=kind)
         return html.band(row.bounds[0], None, row.bounds[1], mark=row.threshold)
 
     @property
     def needs(self) -> str:
         """What the score is measured by."""
-        return "the judge decides" if self.row.threshold is None else f"needs {self.row.threshold:.3g}"
+        return needs_of_row(self.row) or "by the judge's own verdict"
 
     @property
     def path(self) -> Sequence[charts.Walked]:

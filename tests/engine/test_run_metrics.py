@@ -83,7 +83,7 @@ def test_a_live_target_is_measured() -> None:
     assert isinstance(row.result, Grade)
     assert row.result.passed
     reason = row.result["c"].reason
-    assert "cost 0.002 <= 0.002" in reason
+    assert "cost $0.002, at most $0.002" in reason
     assert "latency 0.0" in reason
 
 

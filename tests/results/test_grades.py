@@ -158,7 +158,7 @@ def test_a_grade_shows_itself_as_a_table() -> None:
     """A row a criterion, and what hangs on it."""
     grade = whole(TWO.revising("b", min_score=0.9), True, Says(0.5, reason="a | b"))
     assert grade._repr_markdown_() == (
-        "**fail** · 0.75, gated by b, needs 0.7 · 2 calls, 0 in, 0 out tokens, \\$0.0000 · *two*\n\n"
+        "**fail** · 0.75, gated by b, needs 0.70 · 2 calls, 0 in, 0 out tokens, \\$0.0000 · *two*\n\n"
         "| criterion | weight | verdict | reason | evidence |\n"
         "|---|---|---|---|---|\n"
         "| a: Answers the question | 1 | 1.00 (yes) | as scripted |  |\n"

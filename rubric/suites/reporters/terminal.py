@@ -142,8 +142,8 @@ def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> 
     if (entry.status == "not_applicable" or not kept) and not verbose:
         return
     style = "red" if entry.gated else "yellow" if entry.status == "unjudged" else ""
-    gate = "  gate failed" if entry.gated else ""
-    yield depth, Text(f"{entry.figure}  {entry.label(1000 if verbose else 160)}{gate}", style=style)
+    ends = "".join(f"  {words}" for words in (entry.lack, "gate failed" if entry.gated else "") if words)
+    yield depth, Text(f"{entry.figure}  {entry.label(1000 if verbose else 160)}{ends}", style=style)
     if entry.reason:
         yield depth + 2, Text(line(entry.reason), style="dim")
     if proven := entry.proof(row, 1000):

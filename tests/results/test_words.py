@@ -1,0 +1,126 @@
+"""The words of results: each says once what happened, in cards, in texts and in reports alike."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from rubric import Candidate, Cascade, Contains, Criterion, Grade, Judge, Jury, Panel, Rubric, Ungraded, Unit, evaluate
+from rubric.embed import RowBuilder
+from rubric.testing.scripted_model import Says, ScriptedModel
+from rubric.values import RunMetrics, Within
+
+
+def judge(**said: Any) -> Judge:
+    return Judge(ScriptedModel(said))
+
+
+def card(result: Grade | Ungraded) -> str:
+    """Return the texts of the card of *result* on one line."""
+    drawn = re.sub(r"<style>.*?</style>", "", result._repr_html_(), flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", drawn)).split())
+
+
+def test_a_check_says_what_it_looks_for_once() -> None:
+    """Its text names it; the kind of answer and the reason do not repeat it."""
+    result = evaluate("Hello", Rubric().checks(Contains("ticket #")), "offline")
+    assert card(result).count("contains 'ticket #'") == 1
+    assert "✗ contains 'ticket #': no" in str(result)
+    assert result._repr_markdown_().count("ticket #") == 0  # the id is made of it: contains-ticket
+
+
+def test_a_limit_names_its_unit_and_rounds() -> None:
+    """Seconds, dollars and counts, with the limit that was kept or broken."""
+    took = Candidate("Hi", metrics=RunMetrics(latency=0.00352491, cost=0.01234, tokens=120))
+    result = evaluate(took, Rubric().checks(Within(latency=3, cost=0.001, tokens=100)), "offline")
+    assert (
+        result[0].reason == "latency 0.00352 s, at most 3 s; cost $0.01234, more than $0.001; tokens 120, more than 100"
+    )
+
+
+def test_the_verdict_of_a_card_stands_in_its_sentence_alone() -> None:
+    """No chip repeats it."""
+    passed = card(evaluate("Hi", Rubric().expects("Is warm", id="warm"), judge(warm=True)))
+    assert passed.startswith("Passes with 1.00, needs 0.70. Criteria")
+    failed = card(evaluate("Hi", Rubric().expects("Is warm", id="warm"), judge(warm=None)))
+    assert "ungraded" not in failed.partition("Criteria")[0]
+
+
+def test_without_a_threshold_the_judges_own_verdict_decides() -> None:
+    """It is said of a grade in words, without a number to compare with."""
+    rubric = Rubric(threshold=None, criteria=[Criterion("Is warm", id="warm", answer=Unit(flag=True))])
+    result = evaluate("Hi", rubric, judge(warm=Says(0.9, flag=True)))
+    assert "Passes with 0.90, by the judge's own verdict." in card(result)
+    assert str(result).splitlines()[0] == "pass, 0.90, by the judge's own verdict"
+
+
+def test_a_nested_rubric_says_what_it_fell_short_of() -> None:
+    """Its reason names the criteria that are not met, as its verdict alone says nothing."""
+    inner = Rubric("style").expects("Greets", id="greets").expects("Signs", id="signs")
+    result = evaluate("Hi", Rubric().includes(inner), judge(greets=True, signs=False))
+    assert result["style"].reason == "fail, 1 of 2 met; not fully: Signs"
+    whole = evaluate("Hi", Rubric().includes(inner), judge(greets=True, signs=True))
+    assert whole["style"].reason == "pass, 2 of 2 met"
+
+
+@pytest.mark.parametrize(
+    ("how", "needs"),
+    [
+        (lambda judges: Panel(judges, aggregate="majority"), "needs more than half of the votes"),
+        (lambda judges: Panel(judges, aggregate="majority", consensus=0.6), "needs 2 of 3 votes"),
+        (lambda judges: Jury(Judge(ScriptedModel([0.8, 0.7, 0.18])), 3), "needs 2 of 3 votes"),
+        (Panel, "needs 0.60"),
+    ],
+    ids=["majority", "consensus", "jury", "mean"],
+)
+def test_what_votes_decide_is_measured_by_votes(how: Any, needs: str) -> None:
+    """A majority passes below the threshold of the score, so the threshold is not what it needs."""
+    judges = [judge(warm=score) for score in (0.8, 0.7, 0.18)]
+    result = evaluate("Hi", Rubric(threshold=0.6).scores("Is warm", id="warm"), how(judges))
+    assert str(result).splitlines()[0].endswith(f"0.56, {needs}")
+    assert f"with 0.56, {needs}" in card(result)
+    assert needs in result._repr_markdown_()
+
+
+def test_a_cascade_is_measured_as_the_judge_that_decided() -> None:
+    """The second judge is alone, so the threshold counts."""
+    rule = Cascade(judge(warm=0.5), judge(warm=0.9), when="fails")
+    result = evaluate("Hi", Rubric(threshold=0.6).scores("Is warm", id="warm"), rule)
+    assert str(result).splitlines()[0] == "pass, 0.90, needs 0.60"
+
+
+def test_a_penalty_says_that_it_was_found_and_what_it_takes_off() -> None:
+    """Its contribution of 0.00 would read as a score."""
+    rubric = Rubric().expects("Is warm", id="warm").penalizes("Rambles", points=2, id="rambles").by_points()
+    found = evaluate("Hi", rubric, judge(warm=True, rambles=True))
+    assert "✗ Rambles (found, -2)" in str(found)
+    assert "found, -2" in card(found)
+    entry = RowBuilder().of(found).entries[1]
+    assert (entry.figure, entry.contribution) == ("found, -2", 0.0)
+    clean = evaluate("Hi", rubric, judge(warm=True, rambles=False))
+    assert RowBuilder().of(clean).entries[1].figure == "not found"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"), [((), "no quote from the candidate"), (("Bye",), "its quote is not in the candidate")]
+)
+def test_a_gate_that_fails_for_its_quote_says_so(evidence: tuple[str, ...], said: str) -> None:
+    """The answer was yes: without the quote, nobody would see why the gate failed."""
+    rubric = Rubric().requires("Is warm", id="warm", evidence=True)
+    model = Judge(ScriptedModel({"warm": Says(True, evidence=evidence)}), repairs=0)
+    result = evaluate("Hi there", rubric, model)
+    if isinstance(result, Grade):
+        for words in (str(result), card(result), result._repr_markdown_()):
+            assert said in words
+
+
+def test_a_bar_that_a_gate_failed_is_not_red_beyond_the_threshold() -> None:
+    """Its colour would contradict its length; the gate is named beside it."""
+    rubric = Rubric(threshold=0.5).requires("Is warm", id="warm").expects("Is a", id="a").expects("Is b", id="b")
+    drawn = evaluate("Hi", rubric, judge(warm=False, a=True, b=True))._repr_html_()
+    lead = drawn.partition('class="lead"')[2].partition("</svg>")[0]
+    assert 'class="ungraded"' in lead
+    assert 'class="failed"' not in lead
