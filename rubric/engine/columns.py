@@ -112,9 +112,7 @@ class Columns:
         """
         Refuse rows with the columns *names*, or *one* mapping with these keys, all at once.
 
-        Raises:
-            DefinitionError: A column that is named is not there; or one looks like a field and is not used, with the
-                call that works; or two have one name, so that a row would hold the last of them.
+        A column that is named must be there, one that looks like a field must be used, and no two may have one name.
         """
         there = [name for name in names if isinstance(name, str)]
         refuse_twice(there)

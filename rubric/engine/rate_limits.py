@@ -271,10 +271,8 @@ class FairQueue:
         """
         Return when *admit* lets the caller through. Cancelled, it leaves the queue.
 
-        Args:
-            admit: Called with the lock held, for the first in the queue alone. It returns 0 when it has let the caller
-                through, else the seconds until it is called again (`inf`: until `wake_first`); an exception of it is
-                raised here.
+        *admit* is called with the lock held, for the first in the queue alone. It returns 0 when it has let the caller
+        through, else the seconds until it is called again (`inf`: until `wake_first`). What it raises is raised here.
         """
         with self.lock:
             if not self._waiting and admit() <= 0:

@@ -85,10 +85,7 @@ class Allowance:
         """
         Return what a request passes: entered when it may be sent, left when it is through; see `Budget`.
 
-        Args:
-            name: Of the model.
-            key: Of the limiter that it shares with others: the model at its key and address.
-            claim: What it may take.
+        *key* is that of the limiter that it shares with others: the model at its key and address.
         """
         async with self._budget.reserve(claim) as commit, AsyncExitStack() as stack:
             try:

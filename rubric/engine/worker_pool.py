@@ -31,13 +31,10 @@ _GRACE = 2.0
 
 def reader_of(items: Iterable[Any] | AsyncIterable[Any], *, is_held: bool = False) -> ItemReader:
     """
-    Return a reader of *items*.
+    Return a reader of *items*; those that are held in memory need no thread.
 
     Its `read` returns the next items, at most so many, none only at the end, and raises what the source raises. Its
     `aclose` lets go of the source: a generator is closed.
-
-    Args:
-        is_held: Whether they are in memory already, and need no thread.
     """
     if isinstance(items, AsyncIterable):
         return _AsyncReader(items)

@@ -70,12 +70,9 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
 
 def quote_step(words: str, run: str, places: Sequence[tuple[str, int, int]]) -> Evidence | None:
     """
-    Return the span that *words* quote within one step of *run*, with offsets in it, or None if there is none.
+    Return the span that *words* quote within one step of *run*, with offsets in it; None if there is none.
 
-    Words that name a step are looked up in that step.
-
-    Args:
-        places: The parts of *run* that are the candidate's own: what others said is no evidence of what it did.
+    Words that name a step are looked up there. Only *places* are the candidate's own, and evidence of what it did.
     """
     if named := NAMED_STEP.match(words):
         for step, start, end in places:

@@ -71,14 +71,9 @@ class NoVerdict(Ambiguous):
 
 def reply_form(judge: Judge, criterion: Criterion, values: str, *, unusual: str) -> str:
     """
-    Return what the prompt says of the form of the reply.
+    Return what the prompt says of the form of the reply, with the verdicts *values*.
 
-    Args:
-        values: The verdicts there are, as the prompt says them.
-        unusual: What a text has no place for, and the rubric asks of this criterion: `evidence`, `abstain` or a flag.
-
-    Raises:
-        DefinitionError: The criterion cannot be answered so.
+    It has no place for what is *unusual*, and asked for: `evidence`, `abstain` or a flag; that is refused.
     """
     where = f"the criterion {criterion.id!r}"
     if unusual:

@@ -143,13 +143,9 @@ def plan_one(
     window: Window | None = None,
 ) -> Plan:
     """
-    Return the plan for grading one *candidate*.
+    Return the plan for grading one *candidate*; the functions tell tokens, prices and the window of a judge.
 
-    Args:
-        count: The number of tokens of a text, for a judge.
-        price: A judge's prices of a token sent and of a token received, in US dollars; None if unknown.
-        worst: As `Worst`; None adds up the texts and the longest reply.
-        window: How many tokens a judge reads; None if that is unknown.
+    None is an unknown price or window. Without *worst*, the texts and the longest reply are added up.
     """
     if rubric.degenerate != "judge" and candidate.degenerate:
         return Plan(free=tuple(c.id for c in rubric.judged))

@@ -347,13 +347,9 @@ def compose(
     guidelines: str = "",
 ) -> Ask:
     """
-    Return the ask for *criteria* (more than one where the judge takes several a call).
+    Return the ask for *criteria* (more than one where the judge takes several a call), which belong to *rubric*.
 
-    Args:
-        about: The shared part.
-        rubric: The rubric that the criteria belong to; it may be nested in another.
-        complaint: For a re-ask, why the last reply could not be used; its own words are left out.
-        guidelines: Those of a nested rubric; those of the outermost one are in the shared part.
+    A re-ask has a *complaint*, why the last reply could not be used; a nested rubric, *guidelines* of its own.
     """
     (ask,) = compose_all(
         about, rubric, judge, [criteria], vote=vote, repair=repair, complaint=complaint, guidelines=guidelines

@@ -51,16 +51,9 @@ _ESCAPE = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA]|5[fF])|\\.", re.DOTALL)
 
 def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -> list[Mapping[str, Any]]:
     """
-    Return the sealed verdicts of *text*, in order; none, if it has none.
+    Return the verdicts of *text*, what follows the thinking in *reply*, that end with *nonce*; none, if there are none.
 
-    Args:
-        reply: The whole reply.
-        text: What follows the judge's thinking in it.
-        nonce: The nonce of the ask.
-        asked: The keys under which a verdict may be.
-
-    Raises:
-        Ambiguous: The reply has a verdict, and it may be the candidate's.
+    A verdict is under one of the *asked* keys. `Ambiguous` is raised for one that may be the candidate's.
     """
     found = pieces(text, strict=True)
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
@@ -78,14 +71,10 @@ def sealed_list(
     reply: str, text: str, *, nonce: str, asked: frozenset[str], ids: Sequence[str]
 ) -> list[list[Mapping[str, Any]]]:
     """
-    Return the lists of sealed verdicts of *text*, in order; none, if it has none.
+    Return the lists of sealed verdicts on *ids* in *text*, in order; none, if it has none.
 
-    Args:
-        ids: The ids of the criteria that were asked about.
-
-    Raises:
-        Ambiguous: As `sealed_object`; also if any entry of a list lacks the nonce. A list is taken as a whole, since
-            an entry that a candidate began takes its value from the one that it cut short.
+    A list is `Ambiguous` if any entry lacks the nonce: one that a candidate began takes its value from the one it cut
+    short.
     """
     keys = frozenset({*asked, *LISTS})
     found = pieces(text, strict=True)

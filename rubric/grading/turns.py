@@ -43,10 +43,8 @@ def turns_of(candidate: Candidate, *, is_window: bool = False) -> list[Candidate
     """
     Return the candidate of each turn of the conversation; the last one is that of the output.
 
-    An empty message of the assistant is a turn only if it is all that the user got: others go with calls of tools.
-
-    Args:
-        is_window: Whether their judges see a part of a long run: else the turns cost its square.
+    An empty message of the assistant is a turn only if it is all that the user got: others go with calls of tools. A
+    judge of a *window* sees a part of a long run: else the turns cost its square.
     """
     if candidate.part is None:
         return [candidate]

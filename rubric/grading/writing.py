@@ -65,14 +65,10 @@ class Writing:
 
     def steps(self, judge: Judge, read: Callable[[Mapping[str, Any], int], T]) -> Steps[tuple[T | Failure, Usage]]:
         """
-        Ask *judge* until its object can be used, or it has no repair left; yields asks, like `flow`.
+        Ask *judge* until its object can be used, or no repair is left; return the result or failure, and the requests.
 
-        Args:
-            read: Makes the result of the object, empty where the reply has none, and of the number of repairs that are
-                left. The `DefinitionError` that it raises is the complaint.
-
-        Returns:
-            The result or a failure, and the requests for it.
+        *read* makes the result of the object, {} where the reply has none, and of the number of repairs that are left;
+        the `DefinitionError` that it raises is the complaint.
         """
         complaint, usage, retries = "", Usage(), judge.retries
         for repair in range(judge.repairs + 1):

@@ -267,8 +267,25 @@ def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap
     return (Hidden if hidden else Settings)(as_map(field, value))
 
 
-def as_arguments(value: Mapping[str, Any]) -> FrozenMap:
-    return as_map("arguments", value)
+def frozen(value: Mapping[str, Any]) -> FrozenMap:
+    """Return *value*, a mapping, as one that does not change; all else as it is, for `mapping` to refuse."""
+    return as_map("", value) if isinstance(value, Mapping) else value
+
+
+def mapping(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but mappings."""
+    as_map(attribute.name, value)
+
+
+def listed(value: Iterable[str]) -> tuple[str, ...]:
+    """Return *value*, a list or the like, as a tuple; all else as it is, for `texts` to refuse."""
+    is_several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | AbstractSet)
+    return tuple(value) if is_several else value  # type: ignore[return-value]
+
+
+def texts(_: Any, attribute: Attribute[Any], value: object) -> None:
+    """Refuse all but lists of texts."""
+    as_tuple(attribute.name, value, str, "texts")
 
 
 def as_tuple(field: str, value: object, kind: type[T], what: str) -> tuple[T, ...]:

@@ -185,12 +185,9 @@ _LONGEST_KEPT = 2**16  # characters
 
 def chat(ask: Ask, *, cache_control: bool = False) -> list[dict[str, Any]]:
     """
-    Return the messages of *ask* as its `chat` does, with marks for the vendor's cache if they are wanted.
+    Return the messages of *ask* as its `chat` does; *cache_control* marks the ends of what asks share.
 
-    Args:
-        cache_control: Mark the end of the prompt that all asks about one candidate share, and the ends of what other
-            candidates share, for vendors whose prefix cache needs marks (Anthropic, which takes four). Others find the
-            same prefixes by themselves.
+    Anthropic's prefix cache needs the marks and takes four; others find the same prefixes by themselves.
     """
     messages = ask.chat()
     shared, *tail = ask.messages[-1].parts
@@ -235,9 +232,6 @@ def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
 
     OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest models no
     schema. Models of others get all parameters. `extra_body` overrides the rest; None in it takes a parameter away.
-
-    Raises:
-        ModelError: A parameter is not JSON.
     """
     form = form_of(ask, endpoint)
     key = (id(ask.schema), ask.max_tokens, replies_for(ask), form, ask.tools, ask.steps > 0)
@@ -371,19 +365,10 @@ def reply_from(
     ask: Ask | None = None,
 ) -> Reply:
     """
-    Return the reply that *response* holds: a body, its plain data, or an object of LiteLLM's of the same form.
+    Return the reply that *response* to *ask* holds: a body, its plain data, or an object of LiteLLM's of that form.
 
-    A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`.
-
-    Args:
-        unsent: The parameters that were left out of the request.
-        secrets: Texts that must not be shown, in a reply or a failure.
-        price: Adds the cost to a usage.
-        remarks: Notes on the request for a person.
-        ask: What it answers: one with steps left may be answered by calls of tools.
-
-    Raises:
-        ModelError: It holds none; the failure keeps the usage.
+    A refusal, in the model's own words or by a filter, ends as `refusal`; a text that was cut, as `length`. *price*
+    adds the cost to a usage. The failure where it holds none keeps the usage.
     """
     if isinstance(response, bytes):
         body, response = response, parsed(response, secrets)

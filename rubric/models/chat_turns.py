@@ -88,12 +88,9 @@ class Turn:
 
 def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
     """
-    Return the turn in *response*, a chat completion.
+    Return the turn in *response*, a chat completion; the words of a refusal are its text.
 
-    The text of a refusal is the text of the turn. A tool call that was cut off does not count.
-
-    Raises:
-        ModelError: It is empty, a content filter stopped it, or it was cut off within a tool call.
+    An empty reply, one that a filter stopped, and a call of a tool that was cut off are failures.
     """
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]

@@ -266,9 +266,7 @@ def failure_of_status(
     """
     Map an HTTP response with an error *status* to a failure without *secrets*.
 
-    Args:
-        body: The text of the response: JSON, a page, or words.
-        names: Class names of the exceptions raised over it, which may say more than the body.
+    The *names* of the exceptions raised over it may say more than the *body*: JSON, a page, or words.
     """
     headers = {str(name).lower(): value for name, value in (headers or {}).items()}
     if _FIRST_REDIRECT <= status < _FIRST_ERROR:

@@ -82,13 +82,10 @@ def is_reachable(url: str) -> bool:
 
 def proxy_for(url: str) -> str | None:
     """
-    Return the environment's proxy for *url*; None for none.
+    Return the environment's proxy for *url*; None for none. A SOCKS proxy is refused.
 
     `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, lower case before upper case. `NO_PROXY` lists hosts, with
     all hosts below them, with or without a port, and networks such as 10.0.0.0/8; or is `*`.
-
-    Raises:
-        ModelError: It is a SOCKS proxy, or not an http:// or https:// address (bad_request).
     """
     return _proxy(url, tuple(map(os.environ.get, _PROXIES)))
 
@@ -239,16 +236,9 @@ async def fetch(
     method: str, url: str, headers: Mapping[str, str], content: str, *, seconds: float, retries: int, limit: int
 ) -> tuple[Received | Failure, Usage]:
     """
-    Send *content* to *url* and return the response or the failure, with what failed attempts used; nothing is raised.
+    Send *content* (b"": nothing) to *url*; return the response or the failure, with what failed attempts used.
 
-    Args:
-        method: Such as `POST`.
-        url: No redirect from it is followed.
-        headers: By name; none of their values is in a message.
-        content: Nothing is sent if it is empty.
-        seconds: For one attempt.
-        retries: How many further attempts there may be.
-        limit: The most bytes of a response.
+    No redirect is followed, no value of a header is in a message, and nothing is raised. Each attempt has *seconds*.
     """
     secrets = tuple(values_of(headers))
     sent = {"data": content.encode()} if content else {}

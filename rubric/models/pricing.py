@@ -95,11 +95,8 @@ def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     """
     Return *usage* with its cost, if it has none, its tokens are known, and the model is listed.
 
-    Cached tokens are charged at the price for them. If writing to the cache costs more, all other tokens of a prompt
-    that is long enough are charged as written.
-
-    Args:
-        in_batch: Whether it was asked in a batch, which has prices of its own.
+    Cached tokens, and those *in_batch*, have prices of their own. If writing to the cache costs more, all other tokens
+    of a prompt that is long enough are charged as written.
     """
     if usage.cost is not None or usage.unmetered or not usage.calls or not isinstance(judge.model, str):
         return usage
@@ -201,9 +198,7 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
 
 def worst_cost(ask: Ask, more: int = 0) -> float | None:
     """
-    Return the most that *ask* may cost in US dollars, with the longest reply; None if the price is unknown.
-
-    *more* tokens are added to those of its texts.
+    Return the most that *ask*, with *more* tokens, may cost in US dollars; None if the price is unknown.
 
     It loads LiteLLM, and may take a while over a long text.
     """

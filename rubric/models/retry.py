@@ -271,13 +271,7 @@ async def persist(
     """
     Await *once* until it succeeds or `retry_delay` ends it; return the last outcome and what failed attempts used.
 
-    Args:
-        once: One attempt; it returns its failure, and raises none.
-        retries: How many further attempts there may be.
-        first: The outcome of the first attempt, if it was made already.
-        resends: Whether there is another after a failure in doubt.
-        sleep: Awaited between attempts, with the seconds.
-        random: Returns a number from 0 to 1, for the jitter.
+    *once* returns its failure and raises none; *first* is the outcome of an attempt that was made already.
     """
     outcome = await once() if first is None else first
     spent, failures = Usage(), list[Failure]()
@@ -312,13 +306,9 @@ async def attempt(
     """
     Send *ask* to *model*, again where that may help; return the reply or the last failure, with all usage.
 
-    Each attempt ends within the judge's timeout. A request that was turned away with an error status costs nothing;
-    one whose fate is unknown counts as unmetered. Nothing is raised but cancellations and interrupts.
-
-    Args:
-        limiter: Every attempt passes it; waiting there is not part of the judge's timeout.
-        sleep: Awaited between attempts, with the seconds. No place of *limiter* is held meanwhile.
-        random: Returns a number from 0 to 1, for the jitter.
+    Each attempt passes *limiter* and then ends within the judge's timeout; none of its places is held in *sleep*. A
+    request that was turned away with an error status costs nothing; one whose fate is unknown counts as unmetered.
+    Nothing is raised but cancellations and interrupts.
     """
     ask = with_room(ask)  # before the limiter: a budget reserves what is then sent
     first = await _send(model, ask, limiter)

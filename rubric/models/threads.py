@@ -56,15 +56,9 @@ _pools: dict[Hashable, _Pool] = {}  # the one that was used last comes last
 
 def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
     """
-    Have a thread of *owner* call *call*; calls start in the order of submission.
+    Have a thread of *owner*, of which there may be *threads*, call *call*; calls start in the order of submission.
 
-    Args:
-        owner: Identifies a function while it is alive; a later one may have the same.
-        call: It must not raise.
-        threads: How many threads there may be, the same in each call for this *owner*.
-
-    Raises:
-        RuntimeError: The system starts no more threads.
+    *owner* identifies a function while it is alive; *call* must not raise.
     """
     future: Future[Any] = Future()
     with _lock:

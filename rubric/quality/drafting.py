@@ -126,10 +126,6 @@ def _as_examples(value: Iterable[Anchor]) -> tuple[Anchor, ...]:
     return fields.as_tuple("examples", value, Anchor, "anchors, such as Anchor('A good answer.', 1)")
 
 
-def _as_references(value: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("references", value, str, "texts")
-
-
 @frozen
 class Material:
     """
@@ -147,7 +143,7 @@ class Material:
 
     outcome: str = ""
     task: str = ""
-    references: tuple[str, ...] = field(default=(), converter=_as_references)
+    references: tuple[str, ...] = field(default=(), converter=fields.listed, validator=fields.texts)
     examples: tuple[Anchor, ...] = field(default=(), converter=_as_examples)
     sources: tuple[str, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()

@@ -188,12 +188,9 @@ def _unread_in(steps: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def write_atif(run: Run) -> dict[str, Any]:
     """
-    Return *run* as an ATIF document: of the version that it was read from, if that can hold it, else of the newest.
+    Return *run*, which has events, as an ATIF document: of the version that it was read from, or of the newest.
 
     Results that are no texts are written as JSON; videos and documents, which ATIF has no parts for, into `extra`.
-
-    Raises:
-        DefinitionError: It has no events; a trajectory has one step or more.
     """
     if not run.events:
         raise DefinitionError("run", "has no events, and a trajectory of ATIF has one step or more")

@@ -54,12 +54,7 @@ def dump(result: Reply | Failure, key: str = "") -> str:
 
 
 def load(text: str, key: str = "") -> Reply | Failure:
-    """
-    Return the reply or failure in *text*, of the request of *key*.
-
-    Raises:
-        ValueError: There is none in it, or it is not what was written.
-    """
+    """Return the reply or failure in *text*, of the request of *key*; raise `ValueError` if it was not written so."""
     data = unpacked(text, key)
     try:
         if "reply" in data:
@@ -71,13 +66,10 @@ def load(text: str, key: str = "") -> Reply | Failure:
 
 def unpacked(text: str, key: str) -> dict[str, Any]:
     """
-    Check the checksum of *text*, of the request of *key*, and return the plain data without it.
+    Check the checksum of *text*, of the request of *key*; return its data, or raise `ValueError`.
 
     SQLite does not notice a byte of a value that has changed, or a row under another key. Rows of early versions have
     no checksum, and are taken as they are.
-
-    Raises:
-        ValueError: It is no reply and no failure, or not what was written.
     """
     body, mark, rest = text.rpartition(_MARK)
     if mark:
@@ -342,8 +334,7 @@ class Database:
         """
         Return the stored answer to *request*; `Busy` if only a claim can tell more, None if it is free.
 
-        Args:
-            goes_on: Whether grading asks again, as another ask, if the reply says nothing.
+        *goes_on*: grading asks again, as another ask, if the reply says nothing.
         """
         with self._lock:
             try:
@@ -399,12 +390,9 @@ class Database:
 
     def claim(self, request: Request, *, goes_on: bool, leaves: bool, is_new: bool = False) -> Claim:
         """
-        Claim *request* for this session, unless it is answered or another session has it.
+        Claim *request* for this session, unless it is answered or another session has it; *leaves*: sent at once.
 
-        Args:
-            goes_on: As for `look`.
-            leaves: Whether it is recorded as sent at once.
-            is_new: Whether it was free a moment ago, and so most likely is now.
+        *is_new*: it was free a moment ago, and so most likely is now. *goes_on* is as for `look`.
         """
         if is_new and (claim := self._enter(request, leaves=leaves)) is not None:
             return claim

@@ -18,24 +18,16 @@ from rubric.suites.providers import Provider
 from rubric.values import AnyJudge, Event, Place, RunMetrics, as_judge, candidates, rubric_of
 
 
+def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
+    return fields.as_tuple("providers", value, Provider, "providers")
+
+
 def _as_rubric(value: Rubric | str) -> Rubric:
     return rubric_of(value)
 
 
 def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
     return FrozenMap({name: as_judge(judge) for name, judge in fields.as_map("judges", value).items()})
-
-
-def _as_cell(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("cell", value)
-
-
-def as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("metadata", value)
-
-
-def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
-    return fields.as_tuple("providers", value, Provider, "providers")
 
 
 @frozen(repr=False)
@@ -84,10 +76,6 @@ class History:
     conversation: str
     turn: int
     shown: Callable[[Case, Sequence[Case]], Case] | None = field(default=None, eq=False, repr=False)
-
-
-def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("tags", value, str, "texts")
 
 
 @guided
@@ -142,16 +130,16 @@ class Case(fields.Shown):
     files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
     context: str = field(default="", kw_only=True, validator=fields.string)
-    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_variables)
+    variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=candidates.as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))
     judges: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_judges)
     server: str = field(default="", kw_only=True, validator=fields.string)
     turns: tuple[Turn, ...] = field(default=(), kw_only=True, converter=_as_turns)
     runs: int = field(default=1, kw_only=True, validator=fields.count(1))
-    cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=_as_cell)
-    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
+    cell: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
+    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=fields.listed, validator=fields.texts)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
     history: History | None = field(default=None, kw_only=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from attrs.converters import optional
 from rubric import CallError, DefinitionError, Judge
 from rubric.embed import FrozenMap, Listed, counted, fields, guided, shorten
 from rubric.errors import Problem
-from rubric.suites.cases import Case, as_metadata, cells
+from rubric.suites.cases import Case, cells
 from rubric.values import AnyJudge, as_judge
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Suite(fields.Shown, Listed[Case]):
     format: str = field(default="native", kw_only=True)
     source: str = field(default="", kw_only=True, eq=False)
     warnings: tuple[Problem, ...] = field(default=(), kw_only=True, eq=False)
-    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_metadata)
+    metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     def __repr__(self) -> str:
         return f"<Suite {self.name!r}: {counted(len(self.cases), 'case')}, {self.format}>"

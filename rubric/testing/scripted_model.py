@@ -16,10 +16,6 @@ from rubric.embed import fields
 from rubric.values.readers import written
 
 
-def _as_quotes(value: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("evidence", value, str, "texts")
-
-
 @frozen
 class Says:
     """
@@ -33,7 +29,7 @@ class Says:
 
     value: bool | float | str | None
     reason: str = "as scripted"
-    evidence: tuple[str, ...] = field(default=(), converter=_as_quotes)
+    evidence: tuple[str, ...] = field(default=(), converter=fields.listed, validator=fields.texts)
     flag: bool | None = None
 
 

@@ -129,9 +129,7 @@ def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[
     """
     Return the points that are met over those that can be met, cut to 0..1: exact until the last rounding.
 
-    Args:
-        earning: The contribution and the points of each criterion that earns points.
-        penalties: The same of each penalty; a contribution of 1 takes nothing off, one of 0 all its points.
+    Both lists have contributions and points; a penalty of 1 takes nothing off, one of 0 all its points.
     """
     met = sum((Fraction(c) * Fraction(points) for c, points in earning), Fraction())
     lost = sum((Fraction(1 - c) * Fraction(points) for c, points in penalties), Fraction())

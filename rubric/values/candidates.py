@@ -138,10 +138,6 @@ def _as_remarks(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def as_variables(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("variables", value)
-
-
 @guided_class
 @frozen(repr=False, init=False)
 class Candidate(Shown):
@@ -185,7 +181,7 @@ class Candidate(Shown):
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=fields.string)
-    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_variables)
+    variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_key)

@@ -186,7 +186,7 @@ class Calls(Check, Shown):
     """
 
     name: str = field(validator=fields.text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     @property
     def rule(self) -> RunRule:
@@ -365,10 +365,6 @@ def _as_command(value: Iterable[str]) -> tuple[str, ...]:
     return command
 
 
-def _as_config(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("config", value)
-
-
 @guided_class
 @frozen(repr=False)
 class Script(Check, Launcher, Shown):
@@ -388,7 +384,7 @@ class Script(Check, Launcher, Shown):
     command: tuple[str, ...] = field(converter=_as_command)
     folder: str = field(default="", kw_only=True, validator=fields.string)
     timeout: float = field(default=60.0, kw_only=True, validator=fields.number(0, 86_400, above=True))
-    config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_config)
+    config: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     def __str__(self) -> str:
         named = self.config.get("file") or self.config.get("code")

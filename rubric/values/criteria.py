@@ -175,14 +175,6 @@ def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:
         fields.check_count(attribute.name, value)
 
 
-def _as_tags(value: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("tags", value, str, "texts")
-
-
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("metadata", value)
-
-
 PlainAnswer = str | type | range | tuple[int, int] | ScoreRange | Mapping[Any, Any] | Sequence[Any]
 """What may be given for an answer: `"unit"`, `bool`, `range(1, 6)`, `(1, 5)`, and the levels or choices themselves."""
 
@@ -313,8 +305,8 @@ class Criterion(Shown):
     evidence: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
     abstain: Abstention | float | None = field(default=None, kw_only=True, validator=fields.optional(abstention))
     on: On | str | int | View | Matcher = field(default="conversation", kw_only=True, validator=_is_turn)
-    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=_as_tags)
-    metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
+    tags: tuple[str, ...] = field(default=(), kw_only=True, converter=fields.listed, validator=fields.texts)
+    metadata: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     def __init__(
         self,

@@ -102,10 +102,6 @@ def _as_score(value: Any) -> Range | None:
     return low, high
 
 
-def _as_expects(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("expects", value)
-
-
 @guided_class
 @frozen(repr=False)
 class RubricTest(Shown):
@@ -130,7 +126,7 @@ class RubricTest(Shown):
     passes: bool | tuple[str, ...] | None = field(default=None, kw_only=True, converter=_as_passes)
     fails: bool | tuple[str, ...] | None = field(default=None, kw_only=True, converter=_as_fails)
     score: Range | None = field(default=None, kw_only=True, converter=_as_score)
-    expects: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_expects)
+    expects: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     def __attrs_post_init__(self) -> None:
         if self.passes is None and self.fails is None and self.score is None and not self.expects:

@@ -90,10 +90,6 @@ def _as_name(value: str | Iterable[Criterion | str | Mapping[str, Any]]) -> str:
     return cast("str", value)
 
 
-def _as_provenance(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("provenance", value)
-
-
 def _unique(_: Any, __: Attribute[Any], value: tuple[Criterion, ...]) -> None:
     places: dict[str, int] = {}
     for index, criterion in enumerate(value):
@@ -192,7 +188,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
     tests: tuple[RubricTest, ...] = field(default=(), kw_only=True, converter=_as_tests)
     max_steps: int = field(default=0, kw_only=True, validator=fields.count(0))
     reviewed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))
-    provenance: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_provenance)
+    provenance: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 
     def __attrs_post_init__(self) -> None:
         given = [name for name in ("criteria", "text", "tree") if getattr(self, name)]

@@ -123,7 +123,7 @@ class CallMatcher(Matcher):
     """
 
     name: str = field(default="*", validator=fields.text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     matches: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=_as_patterns)
     result: str | None = field(default=None, kw_only=True, validator=_pattern)
     failed: bool | None = field(default=None, kw_only=True, validator=fields.optional(fields.flag))

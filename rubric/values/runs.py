@@ -8,7 +8,7 @@ plain data name an event by its step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, get_args
 
 from attrs import Attribute, field, frozen
@@ -23,16 +23,8 @@ MediaKind = Literal["image", "audio", "video", "document"]
 MEDIA_KINDS: Final[tuple[MediaKind, ...]] = get_args(MediaKind)
 
 
-def _as_metadata(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("metadata", value)
-
-
-_metadata = field(default=FrozenMap(), kw_only=True, converter=_as_metadata)
+_metadata = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
 _seconds = fields.optional(fields.number(0, float("inf")))
-
-
-def _one_kind(_: Any, attribute: Attribute[Any], value: object) -> None:
-    fields.check_name(attribute.name, value, MEDIA_KINDS)
 
 
 @guided_class
@@ -48,7 +40,7 @@ class Media(Shown):
         name: Such as that of its file.
     """
 
-    kind: MediaKind = field(validator=_one_kind)
+    kind: MediaKind = field(validator=fields.one_of(*MEDIA_KINDS))
     address: str = field(validator=fields.text)
     name: str = field(default="", kw_only=True, validator=fields.string)
 
@@ -110,7 +102,7 @@ class ToolCall(Shown):
     """
 
     name: str = field(validator=fields.text)
-    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.as_arguments)
+    arguments: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     result: Any = field(default=None, kw_only=True, converter=freeze)
     error: str = field(default="", kw_only=True, validator=fields.string)
     media: tuple[Media, ...] = _media
@@ -118,10 +110,6 @@ class ToolCall(Shown):
     time: str = field(default="", kw_only=True, validator=fields.string)
     duration: float | None = field(default=None, kw_only=True, validator=_seconds)
     metadata: FrozenMap = _metadata
-
-
-def _as_values(value: Mapping[str, Any]) -> FrozenMap:
-    return fields.as_map("values", value)
 
 
 @guided_class
@@ -134,7 +122,7 @@ class State(Shown):
     the others are as they were.
     """
 
-    values: FrozenMap = field(converter=_as_values)
+    values: FrozenMap = field(converter=fields.frozen, validator=fields.mapping)
     time: str = field(default="", kw_only=True, validator=fields.string)
     metadata: FrozenMap = _metadata
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,10 +15,6 @@ from rubric.internals.secrets import masked_command
 
 if TYPE_CHECKING:
     from attrs import Attribute
-
-
-def _as_args(value: Iterable[str]) -> tuple[str, ...]:
-    return fields.as_tuple("args", value, str, "texts")
 
 
 def _as_env(value: Mapping[str, str]) -> FrozenMap:
@@ -69,7 +65,7 @@ class StdioServer(fields.Shown):
     _positional = ("command", "args")
 
     command: str = field(validator=fields.text)
-    args: tuple[str, ...] = field(default=(), converter=_as_args)
+    args: tuple[str, ...] = field(default=(), converter=fields.listed, validator=fields.texts)
     env: FrozenMap = field(default=FrozenMap(), converter=_as_env, validator=_texts)
     cwd: str | None = field(default=None, converter=_as_folder, validator=fields.optional(fields.string))
 
