@@ -214,7 +214,7 @@ def count(low: int = 1) -> Validator:
 
 def check_count(field: str, value: object, low: int = 1) -> int:
     """Return *value* as Python's own number; refuse all but whole ones of at least *low*."""
-    found = plain_number(value)
+    found = value if type(value) is int else plain_number(value)
     if isinstance(found, bool) or not isinstance(found, int) or found < low:
         raise refuse(field, value, f"a whole number of at least {low}")
     return found
@@ -269,12 +269,13 @@ def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap
 
 def frozen(value: Mapping[str, Any]) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else as it is, for `mapping` to refuse."""
-    return as_map("", value) if isinstance(value, Mapping) else value
+    return FrozenMap(value) if type(value) is not FrozenMap and isinstance(value, Mapping) else value
 
 
 def mapping(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but mappings."""
-    as_map(attribute.name, value)
+    """Refuse all but mappings, as `frozen` leaves them."""
+    if type(value) is not FrozenMap:
+        raise refuse(attribute.name, value, "a mapping")
 
 
 def listed(value: Iterable[str]) -> tuple[str, ...]:

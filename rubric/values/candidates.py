@@ -21,6 +21,7 @@ from rubric.values.images import is_address
 from rubric.values.run_parts import RunPart, placed
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
+_NONE = FrozenMap()
 _amount = fields.optional(fields.number(0, float("inf")))
 
 
@@ -94,6 +95,8 @@ def as_events(value: Iterable[Event | Mapping[str, Any]]) -> tuple[Event, ...]:
 
 
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
+    if value == ():
+        return ()
     images = fields.as_tuple("images", value, str, "texts")
     for index, image in enumerate(images):
         if not is_address(image):
@@ -127,6 +130,8 @@ def _as_group(value: str | int) -> str:
 
 
 def as_files(value: Mapping[str, Any]) -> FrozenMap:
+    if value is _NONE:
+        return _NONE
     files = fields.as_map("files", value)
     for name, content in files.items():
         if not isinstance(content, str):
@@ -179,7 +184,7 @@ class Candidate(Shown):
     reference: str = field(default="", kw_only=True, validator=fields.string)
     part: RunPart | None = field(default=None, kw_only=True, alias="run")
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
-    files: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=as_files)
+    files: FrozenMap = field(default=_NONE, kw_only=True, converter=as_files)
     context: str = field(default="", kw_only=True, validator=fields.string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
@@ -198,7 +203,7 @@ class Candidate(Shown):
         tool_calls: Iterable[ToolCall | Mapping[str, Any]] | None = None,
         run: Run | RunPart | None = None,
         file_changes: str = "",
-        files: Mapping[str, Any] = FrozenMap(),
+        files: Mapping[str, Any] = _NONE,
         context: str = "",
         variables: Mapping[str, Any] = FrozenMap(),
         images: Iterable[str] = (),
