@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import (
-    JudgeLike,
-    RubricOrEach,
-    as_rubric,
-    checked_rubrics,
-    judge_or_default,
-    remarked,
-    traced,
-)
+from rubric.engine.grade import JudgeLike, RubricOrEach, as_rubric, checked_rubrics, judge_or_default, remarked, traced
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard

@@ -17,17 +17,7 @@ from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
-from rubric.values.checks import (
-    Check,
-    Decided,
-    Holds,
-    Script,
-    Similar,
-    Unsupported,
-    Within,
-    as_check,
-    launcher_of,
-)
+from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check, launcher_of
 from rubric.values.matching import matches, matches_name, pattern
 
 if TYPE_CHECKING:

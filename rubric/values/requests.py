@@ -159,10 +159,7 @@ class Ask:
 
     def response_format(self) -> dict[str, Any]:
         """Return the schema of the reply as OpenAI's `response_format`, in plain data for `json.dumps`."""
-        return {
-            "type": "json_schema",
-            "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)},
-        }
+        return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": thaw(self.schema)}}
 
     def exact_schema(self) -> str:
         """Return the JSON Schema of this one reply, its nonce included, as JSON text; empty if there is none."""

@@ -176,9 +176,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
     abstain: Abstention | float = field(default="forbid", kw_only=True, validator=abstention)
     guidelines: str = field(default="", kw_only=True, validator=fields.wording)
     scale: Scale = field(
-        default=UnitScale(),
-        kw_only=True,
-        validator=_of_type(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()"),
+        default=UnitScale(), kw_only=True, validator=_of_type(Scale, "UnitScale(), Likert(1, 5), Boolean() or Letter()")
     )
     prompt: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.wording))
     negate: bool = field(default=False, kw_only=True, validator=fields.flag)
