@@ -125,12 +125,7 @@ async def adrive(
 
 
 def check_loop() -> None:
-    """
-    Raise where no asyncio loop runs: under trio, LiteLLM's and aiohttp's clients cannot work.
-
-    Raises:
-        RubricError: It names what works there.
-    """
+    """Raise where no asyncio loop runs: under trio, LiteLLM's and aiohttp's clients cannot work."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -82,11 +82,7 @@ class Allowance:
 
     @asynccontextmanager
     async def admit(self, name: str, key: str, claim: Reservation) -> AsyncIterator[Commit]:
-        """
-        Return what a request passes: entered when it may be sent, left when it is through; see `Budget`.
-
-        *key* is that of the limiter that it shares with others: the model at its key and address.
-        """
+        """Return what a request passes: entered when it may be sent, left when it is through; see `Budget`."""
         async with self._budget.reserve(claim) as commit, AsyncExitStack() as stack:
             try:
                 if key not in self._limiters:

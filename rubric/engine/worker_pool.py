@@ -75,11 +75,7 @@ class _AsyncReader:
 
 @define(eq=False)
 class _ThreadReader:
-    """
-    Reads in a thread, which ends when the source does, or when it is closed.
-
-    All but the thread's own error is shared, and guarded by the condition's lock.
-    """
+    """Reads in a thread until the source ends or it is closed; the lock guards all but the thread's own error."""
 
     _items: Iterable[Any]
     _taken: deque[Any] = field(factory=deque)

@@ -69,11 +69,7 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
 
 
 def quote_step(words: str, run: str, places: Sequence[tuple[str, int, int]]) -> Evidence | None:
-    """
-    Return the span that *words* quote within one step of *run*, with offsets in it; None if there is none.
-
-    Words that name a step are looked up there. Only *places* are the candidate's own, and evidence of what it did.
-    """
+    """Return the span that *words* quote within one step of *run*, at the *places* that are the candidate's own."""
     if named := NAMED_STEP.match(words):
         for step, start, end in places:
             found = quote(words[named.end() :], run[start:end], f"step {step}") if step == named[1] else None

@@ -577,11 +577,7 @@ class _Session:
         return found
 
     def _looking(self, ask: Ask) -> Steps[Sequence[Finding]]:
-        """
-        Ask, and let the judge read what the candidate made, until it answers or its steps are used up.
-
-        Where a prompt is too long with what it has read last, it answers from what it had read before.
-        """
+        """Ask, and let the judge read what was made, until it answers or has no steps left, or no room for the last."""
         (got,) = yield (ask,)
         while True:
             if isinstance(got, Reply) and got.wanted and ask.steps:

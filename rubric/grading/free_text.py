@@ -70,11 +70,7 @@ class NoVerdict(Ambiguous):
 
 
 def reply_form(judge: Judge, criterion: Criterion, values: str, *, unusual: str) -> str:
-    """
-    Return what the prompt says of the form of the reply, with the verdicts *values*.
-
-    It has no place for what is *unusual*, and asked for: `evidence`, `abstain` or a flag; that is refused.
-    """
+    """Return what the prompt says of the form of the reply; what is *unusual*, such as evidence, is refused."""
     where = f"the criterion {criterion.id!r}"
     if unusual:
         message = f"{where} asks for {unusual}, which a free text has no place for; leave the judge's reader out"

@@ -142,11 +142,7 @@ def plan_one(
     worst: Worst | None = None,
     window: Window | None = None,
 ) -> Plan:
-    """
-    Return the plan for grading one *candidate*; the functions tell tokens, prices and the window of a judge.
-
-    None is an unknown price or window. Without *worst*, the texts and the longest reply are added up.
-    """
+    """Return the plan for grading one *candidate*; without *worst*, its texts and longest replies are added up."""
     if rubric.degenerate != "judge" and candidate.degenerate:
         return Plan(free=tuple(c.id for c in rubric.judged))
     about = shared_prompt(candidate, rubric)
@@ -256,11 +252,7 @@ class _Planner:
 
 
 def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None, window: Window | None = None) -> Plan:
-    """
-    Return the plan of one *ask*; the functions are those of `plan_one`.
-
-    A judge with tools may answer at once, or after as many turns as it has steps, each with all the turns before it.
-    """
+    """Return the plan of one *ask*: with tools, of an answer at once, or after as many turns as it has steps."""
     tokens = count(ask.judge, "\n".join(m.text for m in ask.messages))
     more = [turn * most_of_a_turn(ask) for turn in range(1, ask.steps + 1)] if ask.tools else []
     prices, cost = price(ask.judge), None

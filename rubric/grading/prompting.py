@@ -346,11 +346,7 @@ def compose(
     complaint: str = "",
     guidelines: str = "",
 ) -> Ask:
-    """
-    Return the ask for *criteria* (more than one where the judge takes several a call), which belong to *rubric*.
-
-    A re-ask has a *complaint*, why the last reply could not be used; a nested rubric, *guidelines* of its own.
-    """
+    """Return the ask for *criteria* of *rubric*; *complaint*, for a re-ask, is why the last reply could not be used."""
     (ask,) = compose_all(
         about, rubric, judge, [criteria], vote=vote, repair=repair, complaint=complaint, guidelines=guidelines
     )

@@ -142,11 +142,7 @@ _OWN_NAMES = frozenset({"openai", "anthropic", "gemini", "mistral", "github", *_
 
 
 def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return the variables of which *judge* needs one, joined by "or"; empty if none is known to be missing.
-
-    A judge with a key or an address of its own needs none, and some vendors can be used without a key.
-    """
+    """Return the variables of which *judge* needs one, joined by "or"; empty if none is known to be missing."""
     if _BRINGS_ITS_OWN & judge.params.keys():
         return ""
     prefix = judge.name.partition("/")[0]
@@ -179,11 +175,7 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
 
 
 def why_keyless(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str:
-    """
-    Return a message about the API key that *judge* lacks; empty if none is known to be missing.
-
-    A panel can lose members as far as its quorum allows; a cascade needs both of its judges.
-    """
+    """Return a message about the API key that *judge* lacks; empty if none is known to be missing."""
     if isinstance(judge, Judge):
         model = judge.model
         if not isinstance(model, str) or model == OFFLINE or _set_in_code(model):

@@ -87,11 +87,7 @@ class Turn:
 
 
 def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str] = ()) -> Turn:
-    """
-    Return the turn in *response*, a chat completion; the words of a refusal are its text.
-
-    An empty reply, one that a filter stopped, and a call of a tool that was cut off are failures.
-    """
+    """Return the turn in *response*, a chat completion; one that is empty, filtered or cut in a call is a failure."""
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")

@@ -263,11 +263,7 @@ def failure_of_status(
     names: Iterable[str] = (),
     secrets: Iterable[str] = (),
 ) -> Failure:
-    """
-    Map an HTTP response with an error *status* to a failure without *secrets*.
-
-    The *names* of the exceptions raised over it may say more than the *body*: JSON, a page, or words.
-    """
+    """Map an HTTP response, over which exceptions with *names* were raised, to a failure without *secrets*."""
     headers = {str(name).lower(): value for name, value in (headers or {}).items()}
     if _FIRST_REDIRECT <= status < _FIRST_ERROR:
         try:
@@ -287,11 +283,7 @@ def failure_of_status(
 
 
 def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
-    """
-    Map an *error* in a 200 to a failure: gateways pass on a vendor's status in it.
-
-    The status may be a number, a text, or a vendor's word, in several places; the first number decides.
-    """
+    """Map an *error* in a 200 to a failure: its first number is the status, else a vendor's word for one."""
     text = json.dumps(error, default=str)
     error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
     named = [error.get(name) for name in _CODES] if isinstance(error, dict) else []

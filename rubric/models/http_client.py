@@ -235,11 +235,7 @@ class Received:
 async def fetch(
     method: str, url: str, headers: Mapping[str, str], content: str, *, seconds: float, retries: int, limit: int
 ) -> tuple[Received | Failure, Usage]:
-    """
-    Send *content* (b"": nothing) to *url*; return the response or the failure, with what failed attempts used.
-
-    No redirect is followed, no value of a header is in a message, and nothing is raised. Each attempt has *seconds*.
-    """
+    """Send *content* to *url*; return the response or the failure, with what failed attempts used; raise nothing."""
     secrets = tuple(values_of(headers))
     sent = {"data": content.encode()} if content else {}
 

@@ -74,11 +74,7 @@ def entry_of(name: str) -> Mapping[str, object]:
 
 @lru_cache(maxsize=256)
 def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
-    """
-    Return the prices of a token sent, sent and written to the cache, served by the cache, and received.
-
-    They are those of the list's file, where a name without a vendor's is one of OpenAI's; None if it has none.
-    """
+    """Return the prices of a token sent, written to the cache, served by it, and received; None if not listed."""
     name = model.removeprefix(_OPENAI)
     entry = entry_of(name)
     if "/" not in name and entry.get("litellm_provider") != "openai":
@@ -145,11 +141,7 @@ def price(judge: Judge, /) -> tuple[float, float] | None:
 
 
 def count_tokens(judge: Judge, text: str, /) -> int:
-    """
-    Return about how many tokens *text* has for *judge*: exact for OpenAI's models, near for others.
-
-    Only tokenisers that come with LiteLLM are used; some that it would choose by name are downloads.
-    """
+    """Return about how many tokens *text* has for *judge*, by a tokeniser of LiteLLM's; none is downloaded."""
     if not (model := model_name(judge)):
         return -(-len(text) // _CHARACTERS_A_TOKEN)
     tokeniser = vendor_of(model)[0] if is_exact(model) else "gpt-4o"
@@ -197,11 +189,7 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
 
 
 def worst_cost(ask: Ask, more: int = 0) -> float | None:
-    """
-    Return the most that *ask*, with *more* tokens, may cost in US dollars; None if the price is unknown.
-
-    It loads LiteLLM, and may take a while over a long text.
-    """
+    """Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown. It loads LiteLLM."""
     sent, back = _most(model_name(ask.judge), ask)
     sent += more
     rates = dearest(ask.judge, sent)

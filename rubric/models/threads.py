@@ -55,11 +55,7 @@ _pools: dict[Hashable, _Pool] = {}  # the one that was used last comes last
 
 
 def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
-    """
-    Have a thread of *owner*, of which there may be *threads*, call *call*; calls start in the order of submission.
-
-    *owner* identifies a function while it is alive; *call* must not raise.
-    """
+    """Have one of the *threads* of *owner*, a function, call *call*, which must not raise; calls start in order."""
     future: Future[Any] = Future()
     with _lock:
         pool = _pools.pop(owner, None) or _Pool()

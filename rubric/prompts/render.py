@@ -67,11 +67,7 @@ def slots_in(template: str) -> frozenset[str]:
 
 
 def fill_chat(template: str, slots: Mapping[str, str]) -> tuple[Outgoing, ...]:
-    """
-    Return the messages of a template of the user's own: a JSON list of messages, or text for one user message.
-
-    Each text of a JSON template is filled by itself, so that no value can break the JSON.
-    """
+    """Return the messages of a user's template: a JSON list, each text filled by itself, or one user message."""
     try:
         messages = json.loads(template) if template.lstrip().startswith("[") else None
     except (ValueError, RecursionError):

@@ -126,11 +126,7 @@ def _exact_sum(ratios: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def share_of_points(earning: Sequence[tuple[float, float]], penalties: Sequence[tuple[float, float]]) -> float:
-    """
-    Return the points that are met over those that can be met, cut to 0..1: exact until the last rounding.
-
-    Both lists have contributions and points; a penalty of 1 takes nothing off, one of 0 all its points.
-    """
+    """Return the points met, less those of *penalties*, over all that can be met, in 0..1: exact until rounded."""
     met = sum((Fraction(c) * Fraction(points) for c, points in earning), Fraction())
     lost = sum((Fraction(1 - c) * Fraction(points) for c, points in penalties), Fraction())
     return float(min(max((met - lost) / sum(Fraction(points) for _, points in earning), Fraction()), Fraction(1)))

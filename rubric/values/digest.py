@@ -19,11 +19,7 @@ _DIGITS = 16
 
 
 def digest_of(value: object) -> str:
-    """
-    Return 16 hexadecimal digits of what *value*, a rubric, asks and how it scores.
-
-    Fields that have their defaults are left out, so that a field that a later version adds changes no digest.
-    """
+    """Return 16 hexadecimal digits of what *value*, a rubric, asks; fields with their defaults do not count."""
     plain = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
