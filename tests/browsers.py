@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import re
 import shutil
 import subprocess
 import time
+import zlib
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -48,6 +51,13 @@ def seen_at(address: str, folder: Path, width: int = 1280) -> Seen:
     return Seen(done.stdout.decode())
 
 
+def data_of(page: str) -> Any:
+    """Return the data that a page of results holds for its script."""
+    found = re.search(r'<script type="application/json" id="data"( data-packed="deflate")?>([^<]*)</script>', page)
+    assert found is not None
+    return json.loads(zlib.decompress(base64.b64decode(found[2])) if found[1] else found[2])
+
+
 class Seen(HTMLParser):
     """What is in a page: its tags with their attributes, its title, and its text."""
 
@@ -69,7 +79,7 @@ class Seen(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._inside == "title" and not self._is_in_body:  # drawings have titles too
             self.title += data
-        elif self._inside != "style":
+        elif self._inside not in ("style", "script"):
             self.words.append(data)
 
     def handle_endtag(self, tag: str) -> None:

@@ -1,4 +1,4 @@
-"""The command `view`: a store, a report or results in the browser, read-only, in pages that run no script."""
+"""The command `view`: a store, a report or results in the browser, read-only, in pages that load nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
         )
         raise Refusal(f"{file}: {message}") from None
     report = Report.load(file)
-    return lambda fields: render(report, search=fields.get("q", ""))
+    return lambda _: render(report)
 
 
 _SQLITE = b"SQLite format 3"
@@ -67,7 +67,7 @@ def _results(file: Path, paths: Sequence[Path], judge: Any) -> Page:
         rubrics += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
     results = Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
     summary = results.summary()
-    return lambda fields: results_page(results, summary, file.name, search=fields.get("q", ""))
+    return lambda _: results_page(results, summary, file.name)
 
 
 def _query(fields: dict[str, str]) -> store_page.Query:

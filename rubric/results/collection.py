@@ -282,8 +282,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         Write all results to *path* as one HTML page, and return the path.
 
-        The page shows rates, a histogram of the scores, each criterion with its interval, why some results are
-        ungraded, and a card for every result, to filter and to sort. It needs no other file and runs no script.
+        The page shows rates, what failed first, why some results are ungraded, each criterion with its interval, and a
+        table of all results, to search, filter and sort, with one beside it. It is one file, loads nothing, and runs
+        its own script alone.
 
         Args:
             path: The file; missing folders are made, and an old file is replaced.

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from rubric.results import Evidence, Summary
 
 
-LONGEST_LINE = 300
-"""Characters of a criterion with its reason, where rows are shown in brief."""
-
 MOST_ROWS = 20
 """Results that the card of many shows."""
 
@@ -154,12 +151,6 @@ class Shown:
             return "~", "part", "met in part", "ungraded" if self.row.falls_short(entry) else "passed"
         return "✓", "met", "met", "passed"
 
-    def line_of(self, entry: Entry) -> str:
-        """Return *entry* on one line."""
-        sign, _, word, _ = self.look(entry)
-        said = word if entry.contribution is None else entry.figure
-        return shorten(f"{sign} {said} · {entry.text}: {entry.reason}", LONGEST_LINE)
-
 
 def _nested(entries: Sequence[Entry], rubric: object) -> Iterator[tuple[Entry, object, Html | None]]:
     """Yield each entry with the answer of its criterion, where *rubric* is known, and its walk down a tree drawn."""
@@ -207,7 +198,6 @@ def case(
     is_open: bool = False,
     kinds: str = "",
     rubric: Rubric | None = None,
-    is_brief: bool = False,
 ) -> Html:
     """
     Return *row* as a line with its status, score and bar, which unfolds its card.
@@ -217,9 +207,8 @@ def case(
         is_open: Whether it is unfolded from the start.
         kinds: Further classes, which buttons of a page select.
         rubric: Draws its trees.
-        is_brief: Whether it unfolds a few lines and no card, which would be too much for ten thousand rows.
     """
-    return _draw("case", Shown(row, anchor, rubric), f"{row.status} {kinds}".rstrip(), is_open, is_brief)
+    return _draw("case", Shown(row, anchor, rubric), f"{row.status} {kinds}".rstrip(), is_open)
 
 
 def summary_card(summary: Summary, *more: object, title: str = "") -> Html:

@@ -223,9 +223,14 @@ def _environment() -> Environment:
 
 
 @cache
+def file(name: str) -> str:
+    """Return the text of one of our own files, such as a script."""
+    return files("rubric.view").joinpath(name).read_text("utf-8")
+
+
 def style() -> str:
     """Return the style sheet of all cards and pages; it styles nothing outside of an element of the class `rubric`."""
-    return files("rubric.view").joinpath("style.css").read_text("utf-8")
+    return file("style.css")
 
 
 def fragment(*body: object) -> str:

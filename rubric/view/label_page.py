@@ -7,8 +7,6 @@ All texts of others are escaped into `<template>` elements, which the script cop
 from __future__ import annotations
 
 import json
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from rubric import DecisionTree, Rubric
@@ -53,8 +51,8 @@ def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
     return html.page(
         f"Label {page.title}",
         body,
-        more_style=_file("label_page.css"),
-        script=_file("label_page.js"),
+        more_style=html.file("label_page.css"),
+        script=html.file("label_page.js"),
         sources="img-src data:" + ("; connect-src 'self'" if mode == "server" else ""),
     )
 
@@ -82,11 +80,6 @@ _KEYS = (
     ("←→", "look back and forth"),
     ("u", "first open"),
 )
-
-
-@cache
-def _file(name: str) -> str:
-    return files("rubric.view").joinpath(name).read_text("utf-8")
 
 
 def _question(question: Question) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rubric.view import charts, html
-from rubric.view.cards import MOST_ROWS, anchor_of, case
-from rubric.view.html import Html, tag
-from rubric.view.page import found, page
+from rubric.view.cards import MOST_ROWS, anchor_of, case, histogram
+from rubric.view.html import Html
+from rubric.view.page import page, rows_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,14 +17,8 @@ if TYPE_CHECKING:
     from rubric.suites.report import Report
 
 
-def render(report: Report, *, search: str | None = None) -> str:
-    """
-    Return *report* as a page.
-
-    Args:
-        search: Show the cases alone that have all of these words, and a form for others; None for a page of a file.
-    """
-    rows = found(report.rows, search)
+def render(report: Report) -> str:
+    """Return *report* as a page."""
     usage = report.usage
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     figures: list[tuple[str, Any]] = [
@@ -35,17 +29,18 @@ def render(report: Report, *, search: str | None = None) -> str:
         ("cost", "unknown" if usage.cost is None else f"${usage.cost:.4f}"),
         ("s", f"{report.duration:.1f}"),
     ]
-    counts_as = f"Deferred cases count as {report.deferred}." if report.counts["deferred"] else ""
+    remarks = list(report.warnings)
+    remarks += [f"Deferred cases count as {report.deferred}."] if report.counts["deferred"] else []
     return page(
         report.suite or "rubric",
         report.tally,
-        rows,
+        rows_data(report.rows),
         passed=report.passed,
+        counts=report.counts,  # type: ignore[arg-type]  # a status is a text
         figures=figures,
-        warnings=report.warnings,
-        above=[tag("p", counts_as, class_="soft") if counts_as else None, _grid(rows)],
+        remarks=map(html.notice, remarks),
+        above=[_grid(report.rows), histogram(report.rows)],
         footer=f"rubric {report.version}",
-        search=search,
     )
 
 

@@ -37,7 +37,6 @@ from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.testing.scripted_model import Says
 from rubric.view import html
-from rubric.view.page import MANY, WHOLE
 from tests.browsers import Seen, dom_of
 from tests.drive import drive
 from tests.examples import examples
@@ -294,36 +293,6 @@ def test_many_results_show_rates_scores_criteria_and_why_some_are_ungraded(grade
     assert "Nothing was graded." in seen(Grades()).text
 
 
-def test_a_page_of_results_filters_and_sorts_without_a_script(grades: Grades, tmp_path: Path) -> None:
-    """Radio buttons alone filter and sort the cases in a real browser."""
-    path = grades.report(tmp_path / "deep" / "page.html", title="Friday")
-    text = path.read_text("utf-8")
-    assert "<script" not in text
-    assert "://" not in text
-    measure = """<script>
-const order = id => { document.getElementById(id).checked = true;
-  const shown = [...document.querySelectorAll('.case')].filter(e => e.offsetParent !== null);
-  return shown.sort((a, b) => a.offsetTop - b.offsetTop).map(e => e.id.slice(5)); };
-const said = [order('show-ungraded').length, order('show-all').length, order('sort-low')[29], order('sort-high')[0],
-  order('short-1').length, document.documentElement.scrollWidth <= innerWidth];
-document.title = said.join(' ');
-</script>"""
-    free = text.replace("Content-Security-Policy", "x").replace("</body>", f"{measure}</body>")
-    seen = dom_of(free, tmp_path)
-    assert seen.title.split()[:2] == ["10", "30"]
-    assert (int(seen.title.split()[2]) - 1) % 3 == 0, "the last is one that passes"
-    assert (int(seen.title.split()[3]) - 1) % 3 == 0
-    assert seen.title.split()[4:] == ["20", "true"]
-
-
-def test_a_page_of_very_many_keeps_whole_cards_for_the_worst(grades: Grades, tmp_path: Path) -> None:
-    """Beyond the limit a result is one short line."""
-    many = Grades([*grades] * (MANY // len(grades) + 1))
-    page = Seen(many.report(tmp_path / "page.html").read_text("utf-8"))
-    assert len(page.named("case")) == len(many)
-    assert len(page.named("brief")) == len(many) - WHOLE
-
-
 def test_a_report_that_is_no_page_is_refused(grades: Grades, tmp_path: Path) -> None:
     """The error says that the file ends in .html."""
     with pytest.raises(DefinitionError, match=r"ends in \.html"):
@@ -416,7 +385,8 @@ def test_attacks_in_a_page_of_results_run_nothing(tmp_path: Path) -> None:
     results = Grades([evaluate(each, rubric, Judge(ScriptedModel(lines))) for each in candidates])
     page = dom_of(results.report(tmp_path / "r.html").read_text("utf-8"), tmp_path)
     assert page.title.startswith(PAYLOADS[2])
-    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 2  # the data, and our own
     assert len(page.named("case")) == len(PAYLOADS)
 
 

@@ -8,9 +8,7 @@ import sys
 import pytest
 
 from rubric import Rubric
-from rubric.results.report_rows import Entry, Row
 from rubric.view.fragments import fragment_of
-from rubric.view.page import _falling_short
 
 
 def test_a_grade_loads_no_html() -> None:
@@ -29,10 +27,3 @@ def test_a_value_without_a_drawing_is_an_error() -> None:
     assert fragment_of(Rubric("r").expects("a")).startswith("<div")
     with pytest.raises(TypeError, match="does not draw int"):
         fragment_of(1)
-
-
-def test_a_page_lists_criteria_that_tie_in_their_order() -> None:
-    """Of criteria that equally many rows fall short of, the first comes first, whatever the seed of hashes."""
-    names = [f"criterion {n}" for n in range(9)]
-    entries = tuple(Entry(name, name, "scored", 0.0, 0.0, 1) for name in names)
-    assert list(_falling_short([Row("a", "failed", 0.0, "fail", entries=entries)])) == names

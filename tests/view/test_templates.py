@@ -33,7 +33,7 @@ def pages(words: str, folder: Path) -> dict[str, str]:
     label = LabelPage(rubric, Draw.of(["k"]), [Candidate(words, input=words, key="k")], title=words)
     return {
         "results": (folder / "page.html").read_text("utf-8"),
-        "suite": suite_page.render(hostile(words), search=words),
+        "suite": suite_page.render(hostile(words)),
         "store": store_page.page(store, store_page.Query(words, words)),
         "calls": store_page.page(store, store_page.Query()),
         "label": label.html(mode="file"),

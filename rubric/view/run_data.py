@@ -1,0 +1,231 @@
+"""
+Rows as the data of a page: plain JSON without defaults, with each criterion once, which `run_page/*.js` draws.
+
+A large page holds its data compressed; the browser unpacks them itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from rubric.embed import TOLERANCE, cut, shown, thaw
+from rubric.view import html
+from rubric.view.cards import Shown
+from rubric.view.html import LONGEST, NAME, Html, tag
+from rubric.view.quotes import pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rubric.results import Entry, Evidence, Row
+
+PACKED = 2_000_000
+"""Characters of data from which a page holds them compressed."""
+
+LONGEST_INPUT = 8_000
+"""Characters of an input, and of a step of a run."""
+
+_KINDS = {"✓": "met", "✕": "unmet", "!": "open", "?": "unsure", "–": "none"}
+
+
+@define
+class RunData:
+    """Builds the data of a page from its rows; the criteria of all rubrics are numbered as they come."""
+
+    criteria: list[dict[str, Any]] = field(factory=list)
+    _numbers: dict[tuple[str, str], int] = field(factory=dict)
+
+    def of(self, row: Row) -> dict[str, Any]:
+        """Return *row* as plain data; a key is left out where its value is the default."""
+        at = Shown(row, "")
+        result = row.result
+        data = {
+            "id": _text(row.id, NAME),
+            "status": row.status,
+            "verdict": _text(row.verdict, NAME),
+            "score": row.score,
+            "figure": _text(row.figure("–") or "–", NAME),
+            "needs": "" if row.status == "deferred" else _text(at.needs, NAME),
+            "low": row.bounds[0] if row.score is None else None,
+            "high": row.bounds[1] if row.score is None else None,
+            "undecided": row.status == "ungraded" and _is_undecided(row),
+            "reason": _text(row.reason),
+            "input": _text(row.input, LONGEST_INPUT),
+            "output": self._output(at),
+            "run": [_text(step, LONGEST_INPUT) for step in row.run],
+            "gates": [_text(gate, NAME) for gate in row.gates],
+            "warnings": [_text(warning) for warning in row.warnings],
+            "tags": [_text(each, NAME) for each in row.tags],
+            "cell": {_text(name, NAME): _text(str(value), NAME) for name, value in thaw(row.cell).items()},
+            "group": _text(getattr(result, "group", ""), NAME),
+            "rubric": _text(row.rubric, NAME),
+            "judge": _text(row.judge, NAME),
+            "place": "" if row.place is None else _text(str(row.place), NAME),
+            "cost": row.usage.cost if row.usage.calls else None,
+            "usage": str(row.usage) if row.usage.calls else "",
+            "vacuous": row.vacuous,
+            "votes": [
+                {"judge": _text(v.judge, NAME), "figure": v.figure, "verdict": _text(v.verdict, NAME)}
+                for v in row.votes
+            ],
+            "path": _steps(at.path),
+            "entries": [self._entry(at, entry) for entry in row.entries],
+            "costs": [self._number(row.entries[n]) for n in alone(row)],
+        }
+        return _without_defaults(data)
+
+    def _output(self, at: Shown) -> Any:
+        """Return the text; with quotes or gaps, its pieces: a text, `[text, numbers]` or the size of a gap."""
+        found = pieces(at.row.output, at.marks)
+        if all(not piece.quoted and not piece.left_out for piece in found):
+            return _text("".join(piece.text for piece in found), None)
+        return [
+            piece.left_out or ([_text(piece.text, None), piece.numbers] if piece.quoted else _text(piece.text, None))
+            for piece in found
+        ]
+
+    def _number(self, entry: Entry) -> int:
+        key = entry.id, entry.text
+        if key not in self._numbers:
+            self._numbers[key] = len(self.criteria)
+            own = {"id": _text(entry.id, NAME), "text": _text(entry.text), "answer": _text(entry.answer, NAME)}
+            self.criteria.append({**own, "weight": _number(entry.weight)})
+        return self._numbers[key]
+
+    def _entry(self, at: Shown, entry: Entry, *, is_top: bool = True) -> dict[str, Any]:
+        sign, _, word, _ = at.look(entry)
+        part = "low" if at.row.falls_short(entry) else "part"
+        more: dict[str, Any] = {} if is_top else {"id": _text(entry.id, NAME), "text": _text(entry.text)}
+        data = {
+            "of": self._number(entry) if is_top else None,
+            **more,
+            "look": _KINDS.get(sign, part),
+            "word": _text(word, NAME) if sign == "–" else "",
+            "value": _text(entry.value, NAME),
+            "level": _text(entry.level, NAME),
+            "score": None if entry.contribution is None else entry.contribution,
+            "figure": _text(entry.figure, NAME),
+            "gated": entry.gated,
+            "lack": _text(entry.lack, NAME),
+            "reason": _text(entry.reason),
+            "quotes": [_quote(each, at.marks) for each in entry.evidence],
+            "path": _steps(entry.path),
+            "parts": [self._entry(at, each, is_top=False) for each in entry.parts],
+            "votes": [{**self._entry(at, each), "judge": _text(each.judge, NAME)} for each in entry.votes],
+        }
+        return _without_defaults(data) | ({} if data["of"] is None else {"of": data["of"]})
+
+
+def _is_undecided(row: Row) -> bool:
+    """True if the missing verdicts decide whether *row* passes."""
+    if row.result is not None:
+        return row.result.passed is None
+    low, high = row.bounds
+    return not row.gates and (row.threshold is None or low < row.threshold <= high + TOLERANCE)
+
+
+def _quote(evidence: Evidence, marks: Mapping[Evidence, int]) -> dict[str, Any]:
+    where = "" if evidence.where == "output" else _text(evidence.where, NAME)
+    data = {"text": _text(evidence.text), "mark": marks.get(evidence), "where": where}
+    return _without_defaults({**data, "missing": not evidence.verified})
+
+
+def _steps(path: Sequence[Any]) -> list[dict[str, Any]]:
+    return [
+        _without_defaults({"question": _text(s.question), "yes": s.yes, "score": s.score, "reason": _text(s.reason)})
+        for s in path
+    ]
+
+
+def _without_defaults(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in data.items()
+        if value is not None and value is not False and value not in ("", [], {})
+    }
+
+
+def _text(words: str, limit: int | None = LONGEST) -> str:
+    """Return untrusted *words* with invisible characters written out."""
+    words = words if limit is None else cut(words, limit)
+    return words if words.isascii() and words.isprintable() else shown(words)
+
+
+def _number(value: float) -> float:
+    return value if abs(value) < 1e300 else 1e300  # noqa: PLR2004 - JSON knows no infinity, and a browser no 10**400
+
+
+# -- what a criterion costs ------------------------------------------------------------------------------
+
+
+def alone(row: Row) -> list[int]:
+    """
+    Return the places of the entries of which each alone costs *row* its pass: met, with all else as it is, it passes.
+
+    The rule of the score is the rubric's. A report from a file does not name it: then each rule counts that gives this
+    score and no pass, and all of them must agree. Where none does, as of some panels, nothing is known.
+    """
+    if row.status != "failed" or row.score is None or row.threshold is None:
+        return []
+    if row.needs not in (f"needs {row.threshold:.2f}", "needs 1.00") and (row.needs or row.votes):
+        return []  # votes decide, or it has to stay below
+    known = [n for n, entry in enumerate(row.entries) if entry.contribution is not None and entry.weight > 0]
+    entries = [row.entries[n] for n in known]
+    weights, values = [float(e.weight) for e in entries], [e.contribution or 0.0 for e in entries]
+    gated = [e.gated for e in entries]
+    if not sum(weights) or len(row.gates) != sum(gated):
+        return []
+    rules = [rule for rule in _rules(row) if abs(_score(rule, weights, values) - row.score) < 1e-6]  # noqa: PLR2004
+    rules = [rule for rule in rules if any(gated) or not _reaches(rule, weights, values, row.threshold)]
+
+    def would_pass(place: int) -> bool:
+        if any(gated[:place]) or any(gated[place + 1 :]):
+            return False
+        changed = [*values[:place], 1.0, *values[place + 1 :]]
+        return all(_reaches(rule, weights, changed, row.threshold) for rule in rules)
+
+    short = [n for n, value in enumerate(values) if gated[n] or value < 1 - TOLERANCE]
+    return [known[n] for n in short if would_pass(n)] if rules else []
+
+
+def _rules(row: Row) -> Iterable[str]:
+    if row.result is None:
+        return ("strict",) if row.needs == "needs 1.00" != f"needs {row.threshold:.2f}" else ("mean", "worst", "strict")
+    rubric = row.result.rubric
+    if rubric.strict:
+        return ("strict",)
+    return {"weighted_average": ("mean",), "min": ("worst",)}.get(rubric.aggregation, ())
+
+
+def _score(rule: str, weights: Sequence[float], values: Sequence[float]) -> float:
+    if rule == "worst":
+        return min(values)
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+def _reaches(rule: str, weights: Sequence[float], values: Sequence[float], threshold: float | None) -> bool:
+    if rule == "strict":
+        return min(values) >= 1 - TOLERANCE
+    return _score(rule, weights, values) >= (threshold or 0.0) - TOLERANCE
+
+
+# -- into the page ---------------------------------------------------------------------------------------
+
+
+def block(data: Mapping[str, Any]) -> Html:
+    """Return *data* as an element that holds them as text, which no browser takes for markup or runs."""
+    said = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if len(said) < PACKED:
+        return tag("script", Html(said.replace("<", "\\u003c")), type="application/json", id="data")
+    packed = base64.b64encode(zlib.compress(said.encode(), 6)).decode()
+    return tag("script", Html(packed), type="application/json", id="data", data_packed="deflate")
+
+
+def script() -> str:
+    """Return the script of the page: its files, in their order."""
+    return "".join(html.file(f"run_page/{name}.js") for name in ("data", "find", "text", "detail", "table", "page"))
