@@ -22,7 +22,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rubric.embed import cut, shown
@@ -217,6 +217,19 @@ def _environment() -> Environment:
     pieces = (badge, band, bar, candidate, cut, facts, fold, header, notice, section, table, text)
     environment.globals |= _by_name(pieces) | {"LONGEST": LONGEST, "NAME": NAME}
     return environment
+
+
+@cache
+def text_template(template: str) -> Template:
+    """Return a *template* of ours for text that is no HTML; it escapes nothing by itself."""
+    environment = Environment(
+        loader=PackageLoader("rubric.view"),
+        autoescape=False,  # noqa: S701 - it makes no HTML
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template)
 
 
 # -- whole outputs ---------------------------------------------------------------------------------------

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from rubric.view import charts, html
 from rubric.view.cards import MOST_ROWS, anchor_of, case, histogram
-from rubric.view.html import Html
+from rubric.view.grid import grid_of
 from rubric.view.page import page, rows_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rubric.results import Row
     from rubric.suites.report import Report
 
 
@@ -29,6 +25,7 @@ def render(report: Report) -> str:
         ("cost", "unknown" if usage.cost is None else f"${usage.cost:.4f}"),
         ("s", f"{report.duration:.1f}"),
     ]
+    drawn = html.render("grid.html", grid=grid) if (grid := grid_of(report.rows)) else None
     remarks = list(report.warnings)
     remarks += [f"Deferred cases count as {report.deferred}."] if report.counts["deferred"] else []
     return page(
@@ -39,13 +36,9 @@ def render(report: Report) -> str:
         counts=report.counts,  # type: ignore[arg-type]  # a status is a text
         figures=figures,
         remarks=map(html.notice, remarks),
-        above=[_grid(report.rows), histogram(report.rows)],
+        above=[drawn, histogram(report.rows)],
         footer=f"rubric {report.version}",
     )
-
-
-_BRACKETS = re.compile(r"\s*[\[(][^\[\]()]*[\])]$")
-"""The cell of a matrix at the end of a case's id."""
 
 
 def card(report: Report) -> str:
@@ -60,30 +53,3 @@ def card(report: Report) -> str:
     shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
     kind = "passed" if report.passed else "failed"
     return html.fragment(html.card(head, figures, shares, *notices, *lines, more, kind=kind))
-
-
-def _grid(rows: Iterable[Row]) -> Html | None:
-    """
-    Return the cells of a matrix by their last coordinate (the columns) and by all others (the lines).
-
-    A line is named by the common part of its cases' names. None if there is no matrix.
-    """
-    columns: dict[str, None] = {}
-    corner: dict[str, None] = {}
-    lines: dict[str, dict[str, list[tuple[int, Row, str]]]] = {}
-    for number, row in enumerate(rows, 1):
-        if row.cell:
-            *others, column = map(str, row.cell.values())
-            name = " · ".join(part for part in (_without_cell(row), *others) if part)
-            columns[column] = None
-            corner |= dict.fromkeys(row.cell)
-            lines.setdefault(name, {}).setdefault(column, []).append((number, row, row.figure("–") or "–"))
-    return html.render("grid.html", corner=" × ".join(corner), columns=columns, lines=lines) if lines else None
-
-
-def _without_cell(row: Row) -> str:
-    """Return the id of *row* without its cell, which is in brackets at the end or named by its values."""
-    name = _BRACKETS.sub("", row.id)
-    for value in row.cell.values():
-        name = re.sub(rf"(?<!\w){re.escape(str(value))}(?!\w)", " ", name)
-    return " ".join(name.split()).strip(" -_/:,·")

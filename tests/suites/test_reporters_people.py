@@ -10,6 +10,7 @@ from attrs import evolve
 from hypothesis import given
 from markdown_it import MarkdownIt
 
+from rubric.embed import FrozenMap
 from rubric.results.report_rows import Entry, Row, below
 from rubric.suites.report import Report
 from rubric.suites.reporters import markdown
@@ -77,6 +78,42 @@ def test_a_score_below_a_mark_never_reads_as_the_mark() -> None:
     """However near it is."""
     assert [below(score, 0.8) for score in (0.5, 0.799, 0.7996, 0.8 - 1e-16)] == [
         "0.50", "0.799", "0.7996", "0.7999999999999999"]  # fmt: skip
+
+
+def _matrix() -> Report:
+    rows = [
+        evolve(row, id=f"{case} [provider={name}]", cell=FrozenMap({"provider": name}))
+        for case in ("one", "two")
+        for name, row in (("gpt", PASSED), ("claude", FAILED))
+    ]
+    return Report("grid", tuple(rows))
+
+
+def test_the_answers_of_a_matrix_stand_side_by_side() -> None:
+    """A row a case, a column a provider: the verdict, the score and the beginning of the answer."""
+    text = pretty.render(_matrix(), width=120)
+    (row,) = [line for line in text.splitlines() if line.startswith("│ one ")]
+    assert "✓ 0.90 Hi!" in row
+    assert "✗ 3.5/5 Hello Ada, your parcel" in row
+    page = _matrix().render("md")
+    assert "| one | ✅ 0.90: Hi! | ❌ 3.5/5, needs 0.80: Hello Ada" in page
+    assert [token.type for token in tokens(page)].count("table_open") >= 2
+
+
+def test_a_grid_that_is_wider_than_the_terminal_is_stacked() -> None:
+    """Below each case a line a provider, and no line is wider."""
+    text = pretty.render(_matrix(), width=60)
+    assert "one\n  gpt: ✓ 0.90 Hi!\n  claude: ✗ 3.5/5 Hello Ada" in text
+    assert "│" not in text
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_each_answer_is_shown() -> None:
+    """The beginning of one that passed, more of one that did not, and all of both where every detail is asked for."""
+    text = Report("s", (evolve(PASSED, output="Hi " * 100), FAILED)).render()
+    assert "\n    answer: Hi Hi" in text
+    assert "answer: Hello Ada, your parcel is in Oslo and arrives on Friday. You get the full price back" in text
+    assert "| passed | 0.90 | Hi! |" in Report("s", (PASSED,)).render("md").replace("✅ ", "")
 
 
 def test_the_summary_counts_cases_calls_tokens_and_cost() -> None:

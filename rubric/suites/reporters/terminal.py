@@ -6,20 +6,26 @@ import io
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
+from attrs import frozen
 from rich.console import Console, Group
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from rubric.embed import line
+from rubric.view.grid import Grid, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleOptions, RenderableType
 
     from rubric.results import Entry, Row
     from rubric.suites.report import Report
 
+
+_COLUMN = 24
+"""Characters that a column of answers takes at least."""
 
 WIDTH = 100
 """Characters a line where the output is no terminal."""
@@ -59,6 +65,9 @@ def _blocks(report: Report, detail: Detail) -> Iterator[RenderableType]:
     if detail != "totals":
         yield Text(line(report.suite) or "rubric", style="bold")
         yield ""
+        if grid := grid_of(report):
+            yield _Answers(grid)
+            yield ""
         yield from _rows(report, verbose=detail == "verbose")
         for warning in report.warnings:
             yield Text(f"warning: {line(warning)}", style="yellow")
@@ -70,6 +79,31 @@ def _blocks(report: Report, detail: Detail) -> Iterator[RenderableType]:
     yield totals.append(f"{report.usage}, {report.duration:.1f} s")
     if report.counts["deferred"]:
         yield Text(f"deferred cases count as {report.deferred}", style="cyan")
+
+
+@frozen
+class _Answers:
+    """The beginning of each answer with its verdict, a column a prompt or target; one below the other where narrow."""
+
+    grid: Grid
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        columns, narrow = self.grid.columns, options.max_width < _COLUMN * (1 + len(self.grid.columns))
+        table = Table(line(self.grid.corner, 80), *(line(column, 80) for column in columns))
+        for name, found in self.grid.lines.items():
+            cells = [[_answer(row) for _, row in found.get(column, ())] for column in columns]
+            table.add_row(Text(line(name, 200)), *(Text("\n").join(each) for each in cells))
+            if narrow:
+                yield Text(line(name, 200), style="bold")
+                pairs = zip(columns, cells, strict=True)
+                yield from (Text(f"  {line(column, 80)}: ") + text for column, texts in pairs for text in texts)
+        if not narrow:
+            yield table
+
+
+def _answer(row: Row) -> Text:
+    mark, style = _MARKS[row.status]
+    return Text(f"{mark} {row.figure('..')} ", style=style).append(line(row.output, 60), style="default")
 
 
 def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
@@ -85,6 +119,8 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
         head = Text(f"{mark} {row.status:<8}", style=style)
         head.append(f"  {', '.join(filter(None, words)):<8}", style="bold")
         yield head.append(f"  {line(row.id, 200)}", style="default")
+        if row.output and (row.status == "passed" or verbose):
+            yield Padding(Text(f"answer: {line(row.output, 2_000 if verbose else 72)}"), (0, 0, 0, 4), expand=False)
         common = _common_reason(row)
         if common and times[common] > 1 and not verbose:
             if common not in told:
@@ -95,6 +131,8 @@ def _rows(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
         for entry in row.entries:
             details += _entry(row, entry, verbose=verbose)
         details += [(1, Text(f"warning: {line(warning)}", style="yellow")) for warning in row.warnings]
+        if row.output and row.status != "passed" and not verbose:
+            details.append((1, Text(f"answer: {line(row.output, 400)}")))
         for depth, text in details:
             yield Padding(text, (0, 0, 0, 2 + 2 * depth), expand=False)
 
