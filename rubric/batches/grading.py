@@ -198,12 +198,7 @@ class BatchList:
 
     @classmethod
     def read(cls, path: Path) -> BatchList:
-        """
-        Return the list at *path*; an empty one if there is no such file yet.
-
-        Raises:
-            DefinitionError: It holds something else.
-        """
+        """Return the list at *path*; an empty one if there is no such file yet."""
         wrong = DefinitionError("path", f"{path} is no list of batches; name another file")
         try:
             data = json.loads(path.read_text("utf-8"))

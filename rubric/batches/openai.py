@@ -96,12 +96,7 @@ def line_of(ask: Ask) -> Line:
 
 
 async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
-    """
-    Create a batch of *lines*, with *mark* to find it by, and return its id.
-
-    Raises:
-        ModelError: It failed; unless that is in doubt, there is no batch.
-    """
+    """Create a batch of *lines*, with *mark* to find it by, and return its id; a failure says if there is none."""
     form = aiohttp.FormData()
     form.add_field("purpose", "batch")
     content = b"\n".join(line.body for line in lines)
@@ -166,11 +161,7 @@ def _id(said: object) -> str:
 
 
 async def replies(judge: Judge, name: str, lines: Mapping[str, Line]) -> dict[str, Reply | Failure]:
-    """
-    Return the outcomes of *lines* in the file called *name*, by key.
-
-    The file is read line by line: it may have fifty thousand responses, of which only the results are kept.
-    """
+    """Return the outcomes of *lines* in the file called *name*, by key, which is read line by line."""
     found: dict[str, Reply | Failure] = {}
 
     def answer(said: dict[str, Any]) -> None:

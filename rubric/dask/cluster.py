@@ -156,11 +156,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
 
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:
-    """
-    Return the number of shards, which *folder* remembers.
-
-    With another number, candidates would be in other shards than their replies, and paid for again.
-    """
+    """Return the number of shards, which *folder* remembers: with another one, replies would be paid for again."""
     if wanted is not None:
         fields.check_count("shards", wanted)
     if not folder.is_dir():
@@ -229,12 +225,7 @@ def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> It
 
 
 def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage:
-    """
-    End the run on the scheduler, and return what it has spent.
-
-    Raises:
-        ClusterError: The scheduler does not answer.
-    """
+    """End the run on the scheduler, and return what it has spent."""
     try:
         spent: Any = client.sync(getattr(client.scheduler, settings.name("end")))
     except Exception as error:
@@ -251,12 +242,7 @@ _AGAIN = "run it again to go on: what was paid for is in the store folder, and t
 def _gathered(
     client: Client, settings: RunSettings, task: ShardTask, folder: Path, parts: dict[str, list[Placed]]
 ) -> Iterator[list[Result]]:
-    """
-    Yield the results of each shard when it is finished; a few are submitted at a time.
-
-    Raises:
-        ClusterError: The cluster was lost or restarted, or cannot load what is sent.
-    """
+    """Yield the results of each shard when it is finished; a few are submitted at a time."""
     waiting = iter(parts.items())
     through: Any = as_completed((), with_results=True)
 

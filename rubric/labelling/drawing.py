@@ -15,13 +15,7 @@ from attrs import field, frozen
 
 @frozen
 class Drawn:
-    """
-    One candidate in the order of labelling.
-
-    Args:
-        name: Its key, or its place in the data.
-        place: Its place in the data, from 0.
-    """
+    """One candidate in the order of labelling: its key or place as its *name*, and its *place*, from 0."""
 
     name: str
     place: int
@@ -29,13 +23,7 @@ class Drawn:
 
 @frozen
 class Draw:
-    """
-    All candidates, in the order in which they are labelled.
-
-    Args:
-        items: The first to be labelled first.
-        by: `key` or `index`: what the names are.
-    """
+    """All candidates in the order of labelling, named *by* `key` or `index`."""
 
     items: tuple[Drawn, ...]
     by: str = "key"
@@ -47,11 +35,7 @@ class Draw:
 
     @classmethod
     def of(cls, keys: Sequence[str]) -> Draw:
-        """
-        Return the draw of the candidates with these *keys*.
-
-        It is the same each time: chance comes from the names. Where keys are missing or repeated, names are places.
-        """
+        """Return the draw of candidates with *keys*, by chance from the names: always the same one."""
         usable = len({*keys}) == len(keys) and all(key and key == key.strip() for key in keys)
         names = keys if usable else [*map(str, range(len(keys)))]
         items = sorted((Drawn(name, place) for place, name in enumerate(names)), key=lambda item: _chance(item.name))

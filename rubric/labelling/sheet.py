@@ -94,34 +94,17 @@ def _is_number(value: str) -> bool:
 
 @frozen(eq=False)
 class Sheet:
-    """
-    A file of labels.
-
-    Args:
-        path: Of the file, which need not exist.
-        draw: The order of the candidates, which is that of the rows.
-    """
+    """The file of labels at *path*, which need not exist, with its rows in the order of *draw*."""
 
     path: Path
     draw: Draw
 
     def read(self) -> list[Answer]:
-        """
-        Return what is in the file.
-
-        Raises:
-            DefinitionError: Its columns are others, so that writing it would lose some.
-        """
+        """Return what is in the file; other columns are refused, which writing it would lose."""
         return read_answers(self.path, self.draw.by) if self.path.exists() else []
 
     def add(self, answers: Iterable[Answer]) -> list[Answer]:
-        """
-        Merge *answers* into the file, each in the place of an earlier one to the same question, and return them all.
-
-        Raises:
-            DefinitionError: As for `read`.
-            OSError: The file cannot be written; it is as it was.
-        """
+        """Merge *answers* into the file, each in the place of an earlier one to the same question; return them all."""
         with locked(self.path):
             rows = {(each.name, each.rater, each.criterion): each for each in self.read()}
             for each in answers:
@@ -147,12 +130,7 @@ class Sheet:
 
 
 def read_answers(path: Path, by: str) -> list[Answer]:
-    """
-    Return the answers in the file at *path*, in which candidates are named *by* `key` or `index`.
-
-    Raises:
-        DefinitionError: It is no file of labels, or its columns are others.
-    """
+    """Return the answers in the file of labels at *path*, in which candidates are named *by* `key` or `index`."""
     answers = []
     for where, row in rows_in("labels", path):
         if not isinstance(row, Mapping) or not {by, "value"} <= row.keys():

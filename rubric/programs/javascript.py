@@ -91,13 +91,7 @@ class Program:
     name: str = ""
 
     def run(self, output: Any, context: Mapping[str, Any]) -> Any:
-        """
-        Return what the program makes of *output*; `UNDEFINED` for what has no JSON, such as a function.
-
-        Raises:
-            ThrownError: It threw an error.
-            JavaScriptError: It could not be run to its end, or the extra is not installed.
-        """
+        """Return what the program makes of *output*; `UNDEFINED` for what has no JSON, such as a function."""
         return self.call(output, context)
 
     def call(self, *arguments: Any) -> Any:

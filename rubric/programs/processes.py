@@ -52,12 +52,7 @@ def is_allowed() -> bool:
 
 
 def check_allowed() -> None:
-    """
-    Refuse a program where none may be started.
-
-    Raises:
-        ProgramError: None may.
-    """
+    """Refuse a program where none may be started."""
     if not is_allowed():
         raise ProgramError(f"it is a program of the file: {CURE}")
 

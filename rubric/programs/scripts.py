@@ -100,15 +100,7 @@ class Runner:
             return Failure("exception", shorten(why), criterion=ask.criteria[0].id)
 
     async def run(self, script: Script, candidate: Candidate, criteria: str) -> Reply:
-        """
-        Return the verdict of *script* on *candidate*, and its cost.
-
-        Args:
-            criteria: The text of what it judges.
-
-        Raises:
-            ProgramError: It did not start, ran too long, failed, or wrote no verdict.
-        """
+        """Return the verdict of *script* on *candidate*, judged by *criteria*, and its cost."""
         payload = self._payload(script, candidate, criteria)
         given = json.dumps(payload, default=lambda one: dict(one) if isinstance(one, Mapping) else str(one)).encode()
         folder = self.folder / script.folder
