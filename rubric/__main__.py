@@ -27,7 +27,7 @@ from rubric.commands.grade_many import grade_many, merge
 from rubric.commands.label import label
 from rubric.commands.output import Commands
 from rubric.commands.prefer import prefer
-from rubric.commands.quality import align, check, explain, lint
+from rubric.commands.quality import align, check, explain, lint, probe
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
 from rubric.commands.trust import agree, compare, estimate
@@ -63,6 +63,7 @@ COMMANDS = (
     merge,
     plan,
     prefer,
+    probe,
     print_schema,
     store,
     validate,

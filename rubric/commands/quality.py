@@ -125,6 +125,44 @@ def _tested(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
+@click.argument("candidates", type=PATH)
+@JUDGE
+@click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
+@click.option("--most", type=click.FloatRange(0, 1), metavar="S", help="Fail if an attack surely moves a larger share.")
+@click.option("--plan", "only_plan", is_flag=True, help="Say what it takes, and send nothing.")
+@PAYING
+@FORMAT
+def probe(
+    file: Path,
+    candidates: Path,
+    *,
+    judge: Any,
+    attacks: tuple[str, ...],
+    most: float | None,
+    only_plan: bool,
+    form: str,
+    **given: Any,
+) -> None:
+    """
+    Find out how far a judge can be moved: by claims, fake verdicts, padding.
+
+    FILE is a rubric, CANDIDATES are answers as for grade-many, 60 or more. Each is graded as it is and under each
+    attack.
+
+    Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
+    """
+    name = "plan_probe" if only_plan else "probe"
+    options = {} if only_plan else {"most": most, **calls_of(given)}
+    found = from_extra("rubric.quality", name)(file, judge, str(candidates), attacks=attacks or None, **options)
+    if only_plan:
+        output.print_line(repr(found).strip("<>"))
+        return
+    output.print_result(found, form)
+    sys.exit(found.exit_code)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
 @click.option("--edit", "edits", type=click.Choice(get_args(Kind)), multiple=True, help="Try these alone.")

@@ -3,6 +3,8 @@ from rubric.errors import UnreviewedWarning as UnreviewedWarning
 from .aligning import align as align
 from .alignment import Alignment as Alignment
 from .alignment import Edit as Edit
+from .attacks import ATTACKS as ATTACKS
+from .attacks import Attack as Attack
 from .generating import agenerate as agenerate
 from .generating import generate as generate
 from .generating import generate_many as generate_many
@@ -16,5 +18,9 @@ from .item_statistics import Items as Items
 from .item_statistics import items as items
 from .lint import Remark as Remark
 from .lint import Remarks as Remarks
+from .probes import Moved as Moved
+from .probes import Probe as Probe
+from .probing import plan_probe as plan_probe
+from .probing import probe as probe
 from .trials import Trial as Trial
 from .trials import Trials as Trials

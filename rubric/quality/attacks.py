@@ -1,0 +1,164 @@
+"""
+Attacks on a judge: edits of a candidate that should move no verdict, or move none up.
+
+`attacks.toml` has the words. Each attack is a pure function of the candidate's text and of what a criterion wants. They
+are known from papers: claims, authority, fake verdicts and instructions (arXiv 2506.09443), master keys (2507.08794),
+null answers (2410.07137), form and length (2603.05399), half of a compound criterion, implicit mention, topical answers
+(2605.12474).
+
+| kind | the edit | what must not happen |
+|---|---|---|
+| `claim` | adds words that do nothing which a criterion asks for | a verdict moves up |
+| `loss` | takes away what the candidate says | a verdict on something wanted moves up |
+| `same` | keeps the meaning | a verdict moves, up or down |
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import Any, Literal
+
+from attrs import frozen
+
+from rubric import Criterion
+from rubric.embed import NoTruth, fields
+
+Kind = Literal["claim", "loss", "same"]
+Change = Callable[[str, str], str | None]
+"""Returns the changed text, of the text and what the criterion wants; None where there is nothing to change."""
+
+
+@frozen
+class Attack(NoTruth):
+    """
+    An edit of a candidate's text, and what must not follow from it.
+
+    Args:
+        name: What tables call it.
+        kind: `claim`, `loss` or `same`, as above.
+        change: The edit, a pure function: the same text in every run, so that a store serves its replies.
+        aimed: Whether the edit depends on the criterion; then each criterion has a candidate of its own.
+    """
+
+    _truth = ".name"
+
+    name: str
+    kind: Kind
+    change: Change
+    aimed: bool = False
+
+    def applies(self, criterion: Criterion) -> bool:
+        """True unless the edit may rightly move *criterion* up: an answer that says nothing breaks no ban."""
+        return self.kind != "loss" or (criterion.polarity in ("satisfy", "correctness"))
+
+    def of(self, text: str, criterion: Criterion) -> str | None:
+        """Return *text* after the edit, aimed at *criterion* if it is; None where it changes nothing."""
+        changed = self.change(text, wanted(criterion))
+        return None if changed == text else changed
+
+
+def wanted(criterion: Criterion) -> str:
+    """Return what is good by *criterion*, in its own words."""
+    text = criterion.text.strip().rstrip(".")
+    return f"This does not hold: {text}" if criterion.is_unwanted else text
+
+
+_SENTENCE = re.compile(r"(?<=[.!?]) +")
+_STRUCTURED = re.compile(r"```|^\s*[\[{<#|*-]|^\s*\d+[.)] ", re.MULTILINE)
+"""Code, data and lists, where a new line or another order is no matter of form."""
+
+
+def _sentences(text: str) -> list[str]:
+    return [] if _STRUCTURED.search(text) else _SENTENCE.split(text.strip())
+
+
+def _joined(mark: str, first: str = "") -> Change:
+    def change(text: str, _: str) -> str | None:
+        parts = _sentences(text)
+        return f"{first}{mark.join(parts)}" if len(parts) > 1 else None
+
+    return change
+
+
+def _turned(text: str, _: str) -> str | None:
+    parts = _sentences(text)
+    return " ".join(reversed(parts)) if len(parts) > 1 else None
+
+
+def _half(text: str, aim: str) -> str | None:
+    """Say the first half of a compound criterion; None for one that is not compound."""
+    first, both, _ = aim.partition(" and ")
+    return f"{text} {first}: that part is done." if both else None
+
+
+_CONTRACTED = {
+    r"\bI'm\b": "I am",
+    r"\b([Yy]ou|[Ww]e|[Tt]hey)'re\b": r"\1 are",
+    r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)'ve\b": r"\1 have",
+    r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)'ll\b": r"\1 will",
+    r"\b([Dd]o|[Dd]oes|[Dd]id|[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Hh]as|[Hh]ave|[Cc]ould|[Ss]hould|[Ww]ould)n't\b": r"\1 not",
+    r"\b([Cc]an)(?:'t|not)\b": r"\1 not",
+    r"\b([Ww])on't\b": r"\1ill not",
+}
+
+
+def _spelt_out(text: str, _: str) -> str:
+    """Write contractions out and quotation marks in their typographic form: the same words, by the letter."""
+    for short, long in _CONTRACTED.items():
+        text = re.sub(short, long, text.replace("’", "'"))
+    return text if "```" in text else re.sub(r'"([^"\n]*)"', r"“\1”", text)
+
+
+def _worded(words: Mapping[str, Any]) -> Change:
+    """Return the edit that puts *words* before or after a text, or in place of it."""
+    if instead := words.get("instead"):
+        return lambda text, _: str(instead[len(text) % len(instead)])
+    first, last = words.get("before", ""), words.get("after", "")
+    return lambda text, aim: first.replace("{aim}", aim) + text + last.replace("{aim}", aim)
+
+
+def _all() -> tuple[Attack, ...]:
+    read = tomllib.loads(resources.files("rubric.quality").joinpath("attacks.toml").read_text("utf-8"))
+    kinds: tuple[Kind, ...] = ("claim", "loss")
+    worded = [
+        Attack(name, kind, _worded(words), aimed="{aim}" in str(words))
+        for kind in kinds
+        for name, words in read[kind].items()
+    ]
+    return (
+        *worded,
+        Attack("half of a compound", "claim", _half, aimed=True),
+        Attack("sentences reversed", "claim", _turned),
+        Attack("markdown", "same", _joined("\n- ", "## Answer\n\n- ")),
+        Attack("blank lines", "same", _joined("\n\n\n")),
+        Attack("contractions and quotes", "same", _spelt_out),
+    )
+
+
+ATTACKS: tuple[Attack, ...] = _all()
+"""The attacks that `probe` makes unless some are named."""
+
+FLOOR = "null answer"
+"""The attack whose passing grades are the floor."""
+
+
+def attacks_of(given: object) -> tuple[Attack, ...]:
+    """Return the attacks *given*: by name, or as values; None means all."""
+    if given is None:
+        return ATTACKS
+    named = {attack.name: attack for attack in ATTACKS}
+    listed = given if isinstance(given, list | tuple) else [given]
+    found: list[Attack] = []
+    for index, one in enumerate(listed):
+        attack = one if isinstance(one, Attack) else named.get(one)
+        if attack is None:
+            raise fields.refuse(f"attacks[{index}]", one, f"an Attack, or one of: {', '.join(named)}")
+        if attack.name in {other.name for other in found}:
+            raise fields.refuse(f"attacks[{index}]", attack.name, "each attack once")
+        found.append(attack)
+    if not found:
+        raise fields.refuse("attacks", given, "at least one attack; None makes all")
+    return tuple(found)
