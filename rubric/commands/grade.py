@@ -69,6 +69,8 @@ class Inputs:
 
         With a target, a rubric alone is a suite of one case.
         """
+        if len(files) == 2 and Path(files[0]).suffix in {".txt", ".md"} and is_rubric(files[1]):  # noqa: PLR2004 - a pair
+            raise click.UsageError(f"the rubric comes first: rubric grade {shlex.join(reversed(files))}")
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
@@ -128,6 +130,9 @@ class Inputs:
             return one_candidate(
                 Path(file), input=options.read_stream(self.question), reference=options.read_stream(self.reference)
             )
+        if file is not None and file != "-" and not Path(file).exists():
+            cure = f"a text is given at standard input: echo {shlex.quote(file)} | rubric grade RUBRIC -"
+            raise click.UsageError(f"{file}: there is no such file; {cure}")
         context = click.get_current_context()
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, context)
         piped = [stream for stream in (output, self.question, self.reference) if stream is sys.stdin]

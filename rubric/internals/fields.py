@@ -112,7 +112,8 @@ def misspelt(found: object, allowed: Iterable[str]) -> str:
     if not isinstance(found, str):
         return ""
     letters = _letters(found)
-    names = {_letters(name): name for name in allowed}
+    opposites = {f"no{letters}", f"not{letters}", re.sub("^not?", "", letters)} - {letters}
+    names = {plain: name for name in allowed if (plain := _letters(name)) not in opposites}
     same = [name for name in names if re.sub(_INFLECTED, "", name) == re.sub(_INFLECTED, "", letters)]
     shuffled = [name for name in names if sorted(name) == sorted(letters) and len(name) > 3]  # noqa: PLR2004 - not id, di
     # A slip of the keys seldom takes the first letter: `provenance` is another word than `governance`.

@@ -100,7 +100,7 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
     file = Path(path)
     page = Page.read(file)
     if page is None:
-        cure = "a text to draft from is given with --source (sources= in code)"
+        cure = "what replies should do is given with --outcome (case= in code), a text to draft from with --source"
         message = f"{file}: criteria are written into YAML and JSON files, not into {file.suffix!r}; {cure}"
         raise DefinitionError("", message)
     data = page.data()

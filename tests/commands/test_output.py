@@ -151,3 +151,32 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
     error = pickle.loads(pickle.dumps(DefinitionError("rows", Wording("name it: ", columns={"a": "b"}))))  # noqa: S301 - our own
     assert str(error) == "rows: name it: columns={'a': 'b'}"
     assert error.text.worded(lambda name, value: f"--{name} {value['a']}") == "rows: name it: --columns b"
+
+
+@pytest.mark.parametrize(
+    ("typed", "cure"),
+    [
+        (("grade", "r.yaml", "a.txt", "--model", "offline"), "did you mean '--judge'?"),
+        (("grade", "r.yaml", "a.txt", "--dry-run"), "rubric plan"),
+        (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade RUBRIC -"),
+        (("grade", "a.txt", "r.yaml"), "the rubric comes first: rubric grade r.yaml a.txt"),
+        (("eval", "x"), "did you mean 'grade'?"),
+        (("cache", "clear"), "did you mean 'store'?"),
+        (("convert", "r.yaml", "--format", "x"), "did you mean '--to'?"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_with_the_right_one(
+    typed: tuple[str, ...], cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other tools call a command or an option is told in our words, and so are files in the wrong order."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.yaml").write_text("rubric: r\ncriteria: [Is polite]\n")
+    (tmp_path / "a.txt").write_text("Thanks a lot")
+    done = run(*typed)
+    assert done.exit_code == 2
+    assert cure in done.output
+
+
+def test_the_opposite_of_an_option_is_never_proposed() -> None:
+    """`--browser` is what `--no-browser` turns off."""
+    assert "did you mean" not in run("label", "--browser").output
