@@ -155,7 +155,9 @@ ALLOW_SCRIPTS = click.option(
 )
 
 TO_RUN = options(
-    click.option("--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count deferred cases so."),
+    click.option(
+        "--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count a deferred case as this."
+    ),
     ALLOW_SCRIPTS,
     click.option("--repeat", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often verdicts flip."),
     click.option("--runs", type=A_COUNT, metavar="N", help="Let the target answer N times; tell pass@k and pass^k."),
@@ -177,7 +179,10 @@ RUNNING = options(
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
     click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
     click.option(
-        "--risk", type=float, metavar="R", help="Fail only if chance does not explain a drop; R false alarms."
+        "--risk",
+        type=float,
+        metavar="R",
+        help="Fail only if chance does not explain a drop; R is the rate of false alarms.",
     ),
     FILTER,
     VERBOSE,

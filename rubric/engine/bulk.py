@@ -52,7 +52,7 @@ def grade_many(
     Grade many *candidates* against *rubric*: a lazy stream of a `Grade` or an `Ungraded` for each.
 
     Nothing happens before the stream is read, and a slow reader slows the grading down: at most 2 x *concurrency*
-    candidates are ahead of the reader, so memory stays flat, and *candidates* may have no end. Leaving the loop, by
+    candidates are ahead of the reader, so memory stays flat, and *candidates* may go on for ever. Leaving the loop, by
     `break`, by an error or by Ctrl-C, cancels the requests in flight and waits for them.
 
     An item that is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its
