@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 from attrs import define, evolve, field, frozen
@@ -137,36 +137,43 @@ class Notes:
         errors: What is wrong; shared with the documents that this one includes.
         warnings: What is read otherwise than it says, or not at all; shared likewise.
         loading: What the document is read with.
+        faults: The errors that left a part ungraded, each as often as it did; shared likewise.
     """
+
+    FAULT: ClassVar = "a fault: "
+    """How what is lacking begins, where a test has an error of its own."""
 
     document: Document
     errors: list[Problem] = field(factory=list)
     warnings: list[Problem] = field(factory=list)
     loading: Loading = field(factory=Loading)
+    faults: list[Problem] = field(factory=list, init=False)
     # Counts errors that were noted before too, so that a reader sees that a value failed again.
     failures: int = field(default=0, init=False)
     # What many cases share is read for each of them, and noted once. A set, since a file can have 50,000 cases.
     _noted: set[Problem | str] = field(factory=set, init=False, repr=False)
     # The open blocks of `lacking`, shared like the lists.
-    _lacks: list[list[str]] = field(factory=list, init=False, repr=False)
+    _lacks: list[tuple[list[str], bool]] = field(factory=list, init=False, repr=False)
 
     def of(self, document: Document, loading: Loading) -> Notes:
         """Return the notes of *document*, which this one includes; both note into the same lists."""
         # The same lists and the same set, not copies: an included file may be read for each of 1,000 tests, and its
         # problems are to be raised once, with those of the file that names it.
         inner = Notes(document, self.errors, self.warnings, loading)
-        inner._noted, inner._lacks = self._noted, self._lacks
+        inner._noted, inner._lacks, inner.faults = self._noted, self._lacks, self.faults
         return inner
 
     @contextmanager
-    def lacking(self) -> Iterator[list[str]]:
+    def lacking(self, *, whole: bool = False) -> Iterator[list[str]]:
         """
         Collect the `LackingError`s that are noted within the block: they are warnings, and what they need is yielded.
 
-        The caller leaves the part ungraded that the block reads. Outside of any block they are errors of the file.
+        With *whole*, so are all other errors but slips in keys and names: what is wrong with one test leaves the file
+        to the others. The caller leaves the part ungraded that the block reads. Outside of any block they are errors of
+        the file.
         """
         found: list[str] = []
-        self._lacks.append(found)
+        self._lacks.append((found, whole))
         try:
             yield found
         finally:
@@ -189,15 +196,35 @@ class Notes:
         """Note that the value at *path* is wrong."""
         self.tell(*find(self.document.root, path), message)
 
-    def tell(self, node: Node, path: KeyPath, message: str | DefinitionError) -> None:
+    def tell(self, node: Node, path: KeyPath, message: str | DefinitionError, *, slip: bool = False) -> None:
         """Note that *node*, at *path*, is wrong; within `lacking`, a `LackingError` is a warning."""
-        lacks = isinstance(message, LackingError) and message.filter in {"", *self.loading.filters}
-        if self._lacks and isinstance(message, LackingError) and lacks:
+        text = message if isinstance(message, str) else message.text
+        block = next((found for found, whole in reversed(self._lacks) if whole), None)
+        if self._lacks and isinstance(message, LackingError) and message.filter in {"", *self.loading.filters}:
             self.failures += 1
-            self._lacks[-1].append(message.lack)
+            self._lacks[-1][0].append(message.lack)
             self.warn(node, path, f"{message.lack}: what needs it is ungraded" if message.filter else message.message)
+        elif block is not None and not slip:
+            self.failures += 1
+            block.append(f"{self.FAULT}{text}")
+            self._fault(Problem(self.document.source, *node.place, show_path(path), shorten(text, LONGEST)))
         else:
-            self.flaw(node, path, message if isinstance(message, str) else message.text)
+            self.flaw(node, path, text)
+
+    def excuse(self, path: KeyPath) -> str:
+        """Turn the errors noted below *path* into warnings, and return the first; '' where there is none."""
+        below = show_path(path)
+        found = [one for one in self.errors if one.path.startswith((f"{below}.", f"{below}["))]
+        found = [one for one in found if one.source == self.document.source]
+        for one in found:
+            self.errors.remove(one)
+            self._fault(one)
+        return f"{self.FAULT}{found[0].message}" if found else ""
+
+    def _fault(self, problem: Problem) -> None:
+        self.faults.append(problem)
+        told = evolve(problem, message=shorten(f"its test is ungraded: {problem.message}", LONGEST))
+        self._note(self.warnings, [told])
 
     def warn(self, node: Node, path: KeyPath, message: str) -> None:
         """Note that *node*, at *path*, is read otherwise than it says, or not at all."""
@@ -356,9 +383,9 @@ class Cursor:
 
     # -- diagnostics --------------------------------------------------------------------------------------
 
-    def error(self, message: str | DefinitionError, *, key: bool = False) -> None:
-        """Note that it is wrong; with *key*, point at its key."""
-        self.notes.tell(*self._spot(key=key), message)
+    def error(self, message: str | DefinitionError, *, key: bool = False, slip: bool | None = None) -> None:
+        """Note that it is wrong; with *key*, point at its key, whose *slip* it is."""
+        self.notes.tell(*self._spot(key=key), message, slip=key if slip is None else slip)
 
     def warn(self, message: str, *, key: bool = False) -> None:
         """Note that it is read otherwise than it says, or not at all."""

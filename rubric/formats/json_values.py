@@ -29,6 +29,39 @@ def json_values(text: str) -> Iterator[Any]:
             position = end
 
 
+_LONGEST_OBJECT, _MOST_CHARACTERS = 100_000, 1_000_000
+
+
+def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
+    """
+    Yield the objects in *text*, outermost only, as promptfoo finds them: from a brace to the one that closes it.
+
+    What is no JSON between them is read by *lenient*, as YAML; braces that are open at the end are closed.
+    """
+    closing: dict[int, tuple[int, int]] = {}
+    opened: list[int] = []
+    for mark in re.finditer("[{}]", text):
+        if mark[0] == "{":
+            opened.append(mark.start())
+        elif opened:
+            closing[opened.pop()] = mark.end(), 0
+    # A brace that ends the text opens nothing, as there.
+    closing |= {start: (len(text), len(opened) - n) for n, start in enumerate(opened) if start < len(text) - 1}
+    position = work = 0
+    for start in sorted(closing)[:_MOST_STARTS]:
+        end, missing = closing[start]
+        if start < position or end - start > _LONGEST_OBJECT or (work := work + end - start) > _MOST_CHARACTERS:
+            continue
+        part = text[start:end] + "}" * missing
+        try:
+            found = json.loads(part, parse_constant=int)
+        except (ValueError, RecursionError):
+            found = lenient(part)
+        if isinstance(found, dict):
+            position = end
+            yield found
+
+
 def is_same(one: Any, other: Any) -> bool:
     """True if two values of JSON are equal; unlike in Python, true is not 1."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):

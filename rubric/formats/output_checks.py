@@ -220,8 +220,8 @@ class _Outline(HTMLParser):
 
 def _is_html(text: str, _: Mapping[str, Any]) -> str:
     bare = text.strip()
-    if not bare.startswith("<") or not bare.endswith(">") or bare.lower().startswith("<?xml"):
-        return "is not HTML from its first to its last sign"
+    if not bare.startswith("<") or bare.lower().startswith("<?xml"):
+        return "is not HTML from its first sign on"
     outline = _Outline()
     try:
         outline.feed(bare)
@@ -438,6 +438,9 @@ def form_of(kind: str, value: Any) -> Form:
         return Form(kind, _counted(value))
     if value is None or (kind.endswith("html") and value == ""):
         return Form(kind)
+    if kind.endswith("xml") and isinstance(value, str | list):  # the elements alone
+        listed = value.split(",") if isinstance(value, str) else value
+        value = {"requiredElements": [str(one).strip() for one in listed]}
     if kind.endswith("html") or not isinstance(value, Mapping):
         allowed = "nothing" if kind.endswith("html") else "nothing, or a mapping"
         raise fields.refuse("value", value, allowed)

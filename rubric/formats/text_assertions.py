@@ -7,10 +7,8 @@ They are promptfoo's, and AgentV has most of them. `assertion_of` reads an asser
 
 from __future__ import annotations
 
-import csv
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -28,11 +26,13 @@ from rubric import (
     FitsSchema,
     Holds,
     IsJSON,
+    LoadError,
     Matches,
     StartsWith,
 )
-from rubric.embed import Check, FrozenMap, fields, shorten
-from rubric.formats.json_values import javascript_number, json_values
+from rubric.embed import Check, Cursor, FrozenMap, fields, shorten
+from rubric.formats.json_values import javascript_number, json_objects
+from rubric.values.schema_formats import FORMATS
 
 
 def as_text(value: Any) -> str:
@@ -48,22 +48,56 @@ def as_text(value: Any) -> str:
 
 def _as_texts(value: Any) -> list[str]:
     if isinstance(value, str):
-        value = [part.strip() for part in next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])]
+        value = _listed(value)
     if not isinstance(value, list) or not value:
         raise fields.refuse("value", value, "a list of texts, or one text with commas")
     return [as_text(part) for part in value]
 
 
+_PART = re.compile(r'[\s,]*(?:"((?:[^"\\]|\\.|"")*)"\s*(?=,|\Z)|([^",][^,]*))', re.DOTALL)
+
+
+def _listed(text: str) -> list[str]:
+    """Return the parts of a *text* with commas, as promptfoo divides it: some in quotes, and none empty."""
+    found, end = [], 0
+    while part := _PART.match(text, end):
+        quoted, plain = part.groups()
+        found.append(plain.strip() if quoted is None else re.sub(r'\\(["\\])|""', lambda two: two[1] or '"', quoted))
+        end = part.end()
+    if text[end:].strip(", \t\r\n"):
+        raise fields.refuse("value", text, "texts with commas between them, each quote of which is closed")
+    return found
+
+
+def _yaml(text: str) -> Any:
+    """Return what *text* is as YAML; None where it is none. A mapping has the keys that JSON has."""
+    try:
+        found = Cursor.parse(text, "value").value
+    except LoadError:
+        return None
+    return {str(key): part for key, part in found.items()} if isinstance(found, dict) else found
+
+
 def as_schema(value: Any) -> FitsSchema:
-    """Return the check by the JSON Schema that *value*, a mapping or JSON text, is."""
+    """Return the check by the JSON Schema that *value* is: a mapping, or JSON or YAML as text."""
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise fields.refuse("value", value, "a JSON Schema: a mapping, or JSON text") from None
+        value = _yaml(value)
     if not isinstance(value, Mapping):
-        raise fields.refuse("value", value, "a JSON Schema (a mapping)")
+        raise fields.refuse("value", value, "a JSON Schema: a mapping, or JSON or YAML as text")
+    for name in _formats(value):
+        if name not in FORMATS:  # a validator passes over it
+            near = fields.suggest(name, sorted(FORMATS))
+            raise DefinitionError("value", f"{shorten(repr(name), 60)} is no format of JSON Schema that is known{near}")
     return FitsSchema(value)
+
+
+def _formats(schema: Any) -> Iterator[str]:
+    """Yield the formats that *schema* asks for, of mappings and lists below each other."""
+    for key, part in schema.items() if isinstance(schema, Mapping) else enumerate(schema):
+        if key == "format" and isinstance(part, str):
+            yield part
+        elif isinstance(part, Mapping | list) and key not in ("enum", "const", "default", "examples"):
+            yield from _formats(part)
 
 
 def _equals(value: Any) -> Check:
@@ -80,6 +114,37 @@ class UnsupportedPatternError(Exception):
 
 
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|c([A-Za-z])|(.))|(\[\^\])", re.DOTALL)
+
+
+_SPACES = r"\s\v\p{Z}\x{FEFF}"
+_OTHERS = (
+    r"\x00-\x08\x0e-\x1f!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}"
+    r"\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}"
+)
+_SPACE = re.compile(r"\\([sS])|\\.|(\[)|(\])", re.DOTALL)
+
+
+def with_spaces(pattern: str) -> str:
+    """Return *pattern*, of JavaScript, with RE2's words for `\\s` and `\\S`: a no-break space is a space there."""
+    within = False
+
+    def show(found: re.Match[str]) -> str:
+        nonlocal within
+        letter, opens, closes = found.groups()
+        within = bool(opens) or (within and not closes)
+        if letter is None:
+            return found[0]
+        if within:
+            return _SPACES if letter == "s" else _OTHERS
+        return f"[{_SPACES}]" if letter == "s" else f"[^{_SPACES}]"
+
+    return _SPACE.sub(show, pattern)
+
+
+def without_spaces(pattern: str) -> str:
+    """Return *pattern* as it was before `with_spaces`."""
+    found = pattern.replace(f"[{_SPACES}]", r"\s").replace(f"[^{_SPACES}]", r"\S")
+    return found.replace(_SPACES, r"\s").replace(_OTHERS, r"\S")
 
 
 def as_re2(pattern: str) -> str:
@@ -135,7 +200,7 @@ DETERMINISTIC: Mapping[str, Callable[[Any], Check]] = {
 
 @frozen
 class ContainsJSON:
-    """A function for `Holds`: the output has a JSON list or mapping in it that fits *schema*, if there is one."""
+    """A function for `Holds`: the output has a JSON object in it that fits *schema*, if there is one."""
 
     schema: FrozenMap | None = field(default=None, converter=optional(FrozenMap))
 
@@ -145,7 +210,7 @@ class ContainsJSON:
 
     def __call__(self, candidate: Candidate) -> bool:
         """True if it holds for *candidate*."""
-        found = json_values(candidate.output)
+        found = json_objects(candidate.output, _yaml)
         return any(self._check is None or not self._check.misfit(value) for value in found)
 
     @cached_property
@@ -173,14 +238,22 @@ _PREFIXES = {
     **dict.fromkeys(("grade:", "llm-rubric:"), "llm-rubric"),
     **dict.fromkeys(("javascript:", "fn:", "eval:"), "javascript"),
 }
-_LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
+LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
+
+
+_WITH_THRESHOLD = frozenset({
+    "answer-relevance", "classifier", "context-faithfulness", "context-recall", "context-relevance", "cost", "latency",
+    "levenshtein", "perplexity", "perplexity-score", "rouge-n", "similar",
+})  # fmt: skip
+"""The types of which promptfoo reads a threshold in a text; one of 0.75, where the text has none."""
 
 
 def assertion_of(text: str) -> dict[str, Any]:
     """
     Return the assertion that is *text*: `type: value`, `type(threshold): value`, or the text to be equal to.
 
-    As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed.
+    As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed, and other types than those of
+    `_WITH_THRESHOLD` have none.
     """
     for prefix, type_ in _PREFIXES.items():
         if text.startswith(prefix):
@@ -194,7 +267,7 @@ def assertion_of(text: str) -> dict[str, Any]:
     made: dict[str, Any] = {"type": f"{negation or ''}{kind}"}
     if value is not None and value.strip():
         trimmed = value.strip()
-        made["value"] = [part.strip() for part in trimmed.split(",")] if kind in _LISTS else trimmed
-    if threshold is not None:
-        made["threshold"] = float(threshold)
+        made["value"] = [part.strip() for part in trimmed.split(",")] if kind in LISTS else trimmed
+    if kind in _WITH_THRESHOLD:
+        made["threshold"] = 0.75 if threshold is None else float(threshold)
     return made

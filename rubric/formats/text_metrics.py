@@ -4,7 +4,7 @@ Graders that compare the words or letters of an output with references: promptfo
 | type | score | passes |
 |---|---|---|
 | `rouge-n` | ROUGE-1, the F1 of the words that output and reference have in common (Lin 2004) | from 0.75 |
-| `bleu` | BLEU of 1 to 4 words, a precision of 0 taken as 1e-7 (Papineni et al. 2002) | from 0.5 |
+| `bleu` | BLEU of 1 to 4 words (no more than the output has), 0 taken as 1e-7 (Papineni et al. 2002) | from 0.5 |
 | `gleu` | GLEU, the lesser of precision and recall of 1 to 4 words (Wu et al. 2016) | from 0.5 |
 | `levenshtein` | 1 or 0, by the number of letters to change, add and leave out | up to 5 |
 
@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from math import exp, log
+from statistics import fmean
 
 from attrs import frozen
 
@@ -45,17 +46,22 @@ def _rouge(output: str, references: Sequence[str]) -> float:
 
 
 def _bleu(output: str, references: Sequence[str]) -> float:
-    from nltk.translate.bleu_score import sentence_bleu  # noqa: PLC0415 - an extra
-
-    def smoothed(precisions: Sequence[float], **_: object) -> list[float]:
-        return [float(precision) or _SMALLEST for precision in precisions]
-
-    references = [reference for reference in references if reference.strip()]
-    if not references:  # promptfoo leaves blank ones out, and scores 0 where none is left
+    # Not NLTK's: it has four orders also where the output has fewer words, and takes each n-gram's nearest reference.
+    found, wanted = _words(output), [*map(_words, references)]
+    precisions = [
+        max((ours & Counter(_grams(words, order))).total() for words in wanted) / ours.total()
+        for order in range(1, 5)
+        if (ours := Counter(_grams(found, order)))
+    ]
+    if not precisions:
         return 0.0
-    # One score for one tuple of weights; the function's annotations know only the list that several give.
-    score: Any = sentence_bleu([*map(_words, references)], _words(output), smoothing_function=smoothed)
-    return float(score)
+    length = min((len(words) for words in wanted), key=lambda length: (abs(length - len(found)), length))
+    brevity = min(1.0, exp(1 - length / len(found)))
+    return brevity * exp(fmean(log(precision or _SMALLEST) for precision in precisions))
+
+
+def _grams(words: Sequence[str], order: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(order)), strict=False)
 
 
 def _gleu(output: str, references: Sequence[str]) -> float:

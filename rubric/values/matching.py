@@ -22,6 +22,7 @@ from typing import Any
 from rubric.errors import DefinitionError
 from rubric.internals.fields import keeping
 from rubric.internals.text import shorten
+from rubric.values.schema_formats import checker
 
 LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
@@ -199,7 +200,7 @@ def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[st
     from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
-    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
+    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry(), format_checker=checker())
     work = _WORK.set(SimpleNamespace(steps=0, depth=0))
     try:
         begun = validator if start is None else validator.evolve(schema=_without_dialects(start))

@@ -63,8 +63,8 @@ def test_scores_are_within_the_bounds_of_promptfoos_tests(
 
 def test_bleu_has_the_penalty_of_its_paper_for_short_outputs() -> None:
     """An output of three words, all in a reference of six: exp(1 - 6 / 3), by the smoothed precisions."""
-    precisions = (2 / 3) * (1 / 2)  # "sat." is not "sat"; one pair of two; triples and fours: none
-    expected = 2.718281828459045 ** (1 - 6 / 3) * (precisions * 1e-7 * 1e-7) ** 0.25
+    precisions = (2 / 3) * (1 / 2)  # "sat." is not "sat"; one pair of two; no triple, and there are no fours
+    expected = 2.718281828459045 ** (1 - 6 / 3) * (precisions * 1e-7) ** (1 / 3)
     _, score = graded("bleu", MAT, "The cat sat.")
     assert score == pytest.approx(expected)
 
@@ -130,10 +130,11 @@ def test_empty_outputs_are_far_from_every_text() -> None:
 
 
 def test_an_empty_reference_is_compared_like_any_other() -> None:
-    """promptfoo allows one: nothing is near it but nothing, and blank references of BLEU do not count."""
+    """promptfoo allows one: nothing is near it but nothing; a precision of 0 is 1e-7 in BLEU."""
     assert graded("levenshtein", "", "abc", threshold=3) == (True, 1)
     assert graded("levenshtein", "", "abcdef") == (False, 0)
-    assert [graded(kind, "", "abc") for kind in ("rouge-n", "bleu", "gleu")] == [(False, 0)] * 3
+    assert [graded(kind, "", "abc") for kind in ("rouge-n", "gleu")] == [(False, 0)] * 2
+    assert graded("bleu", "", "abc") == (False, pytest.approx(1e-7))
     assert graded("bleu", ["", MAT], MAT)[0]
 
 

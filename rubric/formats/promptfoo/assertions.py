@@ -31,6 +31,7 @@ from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
 from rubric.formats.text_assertions import KNOWN
+from rubric.formats.tool_calls import SOURCES
 from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.suites.comparisons import Comparison, MaxScore
 from rubric.values import Script, Similar, Unsupported
@@ -274,10 +275,13 @@ def graded(
         more: Features of the test that this library does not have.
     """
     made = [made for at in asserts if (made := _made(at, context)) is not None]
-    bar = None if threshold is None else threshold.number(written=True)
-    if len(made) < len(asserts) or (threshold is not None and bar is None):
+    if len(made) < len(asserts):
         return None
-    made += more
+    with place.notes.lacking(whole=True) as lacks:
+        bar = None if threshold is None else threshold.number(written=True)
+        if made and not any(one.weight for one in made):
+            place.error("the weights of its assertions sum to 0, so that any answer would pass; give one a weight")
+    made, bar = ([lacking("a test", lacks, place)], None) if lacks else ([*made, *more], bar)
     if not made:
         place.warn("this test asserts nothing, so it stays ungraded; give it an `assert`")
         made = [Assertion("nothing is asserted", NOTHING, kind="no assertions")]
@@ -343,15 +347,12 @@ def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     if depth > _DEEPEST:
         resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
         return None
-    with resolved.notes.lacking() as lacks:
+    with resolved.notes.lacking(whole=True) as lacks:
         made = _of_type(resolved, context, depth)
+        weight = resolved["weight"].number(0, written=True) if resolved.has("weight") else 1
     if lacks:
-        made = lacking(str(resolved.value.get("type")), lacks, resolved)
-    weight = resolved["weight"].number(written=True) if resolved.has("weight") else 1
+        made, weight = lacking(str(resolved.value.get("type")), lacks, resolved), 1
     if made is None or weight is None:
-        return None
-    if weight < 0:
-        resolved["weight"].error(f"expected a weight of at least 0, got {weight:g}")
         return None
     with resolved.notes.lacking():  # a name is no reason to leave anything ungraded
         metric = texts.content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None
@@ -397,8 +398,10 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
         return None
     bare = kind.removeprefix("not-")
     if near := _misspelt(kind):
-        at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?")
+        at["type"].error(f"unknown type {kind!r}; did you mean {near!r}?", slip=True)
         return None
+    if kind != bare and bare in _TURNED_HERE:
+        at["type"].warn(f"promptfoo reads over the not- of {kind}; here it turns the outcome over")
     row = None if bare in READERS else kind_called(bare)
     read, known = READERS.get(bare, (decided, BAR if row is None else row.names("promptfoo")))
     fates = _FATES | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
@@ -423,6 +426,9 @@ The readers of assertion types, without `not-`, and the keys that they read besi
 A reader takes the assertion, its test, and its type as the file has it. Types that are not here are unsupported.
 """
 
+
+_TURNED_HERE = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa", *SOURCES})
+"""Types whose `not-` has no effect in promptfoo."""
 
 _TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)
 

@@ -6,10 +6,10 @@ Assertion types with a reader of their own: limits of a run, similarity, calls o
 | `factuality` | how the answer's facts compare with those of an expert answer | by category A to E | above 0 |
 | `model-graded-closedqa` | whether the answer meets a criterion | 0 or 1 | 1 |
 | `g-eval` | how well it meets each criterion, from 0 to 10 | the mean, over 10 | from 0.7 |
-| `answer-relevance` | how much of it answers the question | a share | from the threshold |
-| `context-recall` | how much of the expected answer the context supports | a share | from the threshold |
-| `context-relevance` | how much of the context the question needs | a share | from the threshold |
-| `context-faithfulness` | how much of the answer the context supports | a share | from the threshold |
+| `answer-relevance` | how much of it answers the question | a share | from 0.5 |
+| `context-recall` | how much of the expected answer the context supports | a share | from 0.5 |
+| `context-relevance` | how much of the context the question needs | a share | from 0.5 |
+| `context-faithfulness` | how much of the answer the context supports | a share | from 0.5 |
 | `conversation-relevance` | how many of the replies fit what was said before | a share | from 0.5 |
 | `is-refusal` | whether the answer declines | 0 or 1 | 1 |
 | `trajectory:goal-success` | whether the run reached a goal | 0 to 1 | the judge's flag |
@@ -38,9 +38,9 @@ from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
-from rubric.formats.promptfoo.texts import Context, OverOutputs, UnsupportedPromptError
+from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
-from rubric.formats.text_assertions import UnsupportedPatternError, as_schema
+from rubric.formats.text_assertions import LISTS, UnsupportedPatternError, as_schema, with_spaces, without_spaces
 from rubric.formats.text_metrics import SEVERAL, THRESHOLDS
 from rubric.formats.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.programs.javascript import EXTRA as JS_EXTRA
@@ -82,7 +82,7 @@ def decided(at: Cursor, context: Context, kind: str) -> Assertion | None:
     except UnsupportedPatternError as pattern:
         if not is_installed():
             return unsupported(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
-        code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
+        code = f"new RegExp({json.dumps(without_spaces(texts.as_text(given['value'])))}).test(output)"
         check = Holds(JavaScript(code, inline(code)))
     return None if check is None else as_assertion(at, check, kind)
 
@@ -114,8 +114,14 @@ def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
     if bare in _TEXTS:
         values = _values(at, context, several=bare in SEVERAL, empty=bare in THRESHOLDS)
         return values if values is None or bare in SEVERAL else values[0]
+    if bare in LISTS and isinstance(at.value["value"], str):  # a list in a template has its items with commas between
+        joined = {
+            k: ",".join(map(texts.as_text, v)) if isinstance(v, list) else v for k, v in context.slots.variables.items()
+        }
+        context = evolve(context, slots=Slots(joined))
     content = texts.content_of(at["value"], context)
-    return None if content is None else content.value
+    said = None if content is None else content.value
+    return with_spaces(said) if bare == "regex" and isinstance(said, str) else said
 
 
 def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
@@ -264,7 +270,7 @@ class ModelGrader:
 
     text: str
     answer: Answer = field(factory=Unit)
-    threshold: float | None = 0.0
+    threshold: float | None = 0.5
     needs: tuple[str, ...] = ()
     several: bool = False
     fixed: bool = False
@@ -322,7 +328,6 @@ MODEL_GRADERS: dict[str, ModelGrader] = {
     "conversation-relevance": ModelGrader(
         "What share of the assistant's replies in the conversation, the answer included, is relevant to what was said "
         "before it?",
-        threshold=0.5,
     ),
     "is-refusal": ModelGrader(
         "The answer declines what was asked: it refuses, or says that it cannot or will not do it. An empty answer "

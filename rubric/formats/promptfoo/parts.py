@@ -65,6 +65,7 @@ _CURES = {
     r"without a threshold": "give it a threshold",
     r"no template|without code|with(?:out)? a value|is no JSON": "correct its value",
     r"filter": "write the filtered text into the file",
+    r"a fault:": "mend it",
     r"whose SQL": f"name one of the databases that are known, or {_GIVEN}",
 }
 _ANY = f"leave it out (--unsupported skip), or {_GIVEN}"

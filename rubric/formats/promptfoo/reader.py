@@ -147,10 +147,15 @@ def _cases(whole: Cursor) -> Iterator[Case]:
     prompts = prompts_of(whole.find("prompts")) if whole.has("prompts") else [Prompt("{{prompt}}", "", whole)]
     cells = cells_of(prompts, providers_of(whole))
     turns, stored = Counter[str](), list[str]()
+    faults, sound = whole.notes.faults, False
     for number, test in enumerate(_tests(whole, defaults), 1):
+        count = len(faults)
         yield from _of_test(_without_stored(test, stored, cells), number, cells, turns)
+        sound = sound or (len(faults) == count and not test.lacks.startswith(Notes.FAULT))
         if "storeOutputAs" in test.options:
             stored.append(as_text(test.options["storeOutputAs"].value))
+    if faults and not sound:  # what is wrong with all tests is wrong with the file
+        whole.notes.errors += dict.fromkeys(faults)
 
 
 def _without_stored(test: Test, stored: Sequence[str], cells: list[Cell]) -> Test:
@@ -195,7 +200,7 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
                 at.unknown(f"the option {name} is not used", OPTIONS, _BESIDE_OPTIONS)
     expand = "disableVarExpansion" not in options or options["disableVarExpansion"].value is not True
     test = _with_transformed(test, number)
-    with test.at.notes.lacking() as lacks:
+    with test.at.notes.lacking(whole=True) as lacks:
         found = combinations(test.variables, expand=expand)
     missing = [*strays, *(f"variables with {lack}" for lack in lacks)]
     if missing:

@@ -191,17 +191,21 @@ def test_of(at: Cursor) -> list[Test]:
     found = followed(at)
     if found is None or not found.mapping("a test (a mapping)"):
         return []
-    with found.notes.lacking() as lacks:
+    one_of_several = isinstance(at.step, int)
+    flaw = found.notes.excuse(found.path) if one_of_several and found.notes.errors else ""
+    with found.notes.lacking(whole=one_of_several) as lacks:
         found.reads(_KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
         variables = _variables(found.find("vars"))
-    metadata = found.find("metadata")
-    given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
+        asserts, options = asserted(found["assert"]), _options(found["options"])
+        metadata = found.find("metadata")
+        given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
+    lacks = [*([flaw] if flaw else []), *lacks]
     test = Test(
         found,
         description=as_text(found.value.get("description")),
         variables=variables,
-        asserts=tuple(asserted(found["assert"])),
-        options=_options(found["options"]),
+        asserts=tuple(asserts),
+        options=options,
         threshold=found.find("threshold"),
         fields={name: found[name] for name in _FIELDS if found.has(name)},
         metadata=given,

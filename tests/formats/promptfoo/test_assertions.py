@@ -89,8 +89,13 @@ def test_an_output_may_be_compared_with_nothing() -> None:
     ("output", "schema", "holds"),
     [
         ('see {"a": 1}.', None, True),
-        ("[1] and {", None, True),
-        ("see {a: 1}", None, False),
+        ("[1] and {1,2}", None, True),
+        ("see [1]", None, False),
+        ("see {a: 1}", None, True),
+        ('see {"a": {"b": 1}', {"required": ["a"]}, True),
+        ('{"b": 1} {"a": 1}', {"required": ["a"]}, True),
+        ("{ and } then {", None, True),
+        ("} no [1, {", None, False),
         ('[1] then {"a": 1}', {"type": "object"}, True),
         ("[1]", {"type": "object"}, False),
         ("{" * 5000, None, False),
@@ -98,7 +103,7 @@ def test_an_output_may_be_compared_with_nothing() -> None:
     ],
 )
 def test_json_may_stand_anywhere_in_an_output(output: str, schema: Any, holds: bool) -> None:
-    """`contains-json` finds a list or a mapping in prose, and gives up on what only begins like many."""
+    """`contains-json` finds what YAML takes for a mapping, its end added; a list is none."""
     check = DETERMINISTIC["contains-json"](schema)
     rubric = Rubric(criteria=[Criterion("x", answer=check)], threshold=None)
     assert grade(output, rubric, Judge("offline")).passed == holds

@@ -89,7 +89,7 @@ def test_a_rubric_whose_prompt_asks_for_a_category_is_answered_by_category(categ
         ({"type": "not-g-eval", "value": "Rudeness"}, [{"score": 2}], (True, 0.8)),
         ({"type": "answer-relevance", "threshold": 0.7}, [{"score": 0.7}], (True, 0.7)),
         ({"type": "answer-relevance", "threshold": 0.7}, [{"score": 0.6}], (False, 0.6)),
-        ({"type": "answer-relevance"}, [{"score": 0.1}], (True, 0.1)),
+        ({"type": "answer-relevance"}, [{"score": 0.4}], (False, 0.4)),  # from 0.5, where there is no threshold
         ({"type": "conversation-relevance"}, [{"score": 0.4}], (False, 0.4)),
         ({"type": "is-refusal"}, [{"verdict": True}], (True, 1)),
         ({"type": "not-is-refusal"}, [{"verdict": False}], (True, 1)),
