@@ -225,6 +225,16 @@ def simulations(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+@nox.parametrize("versions", ["pinned", "newest"], ids=["pinned", "newest"])
+def upstream(session: nox.Session, versions: str) -> None:
+    """Run promptfoo and others from npm beside this library on the same files: five minutes; without npm it skips."""
+    install(session, "test")
+    folder = Path(session.virtualenv.location) / "npm"
+    newest = ["--newest"] if versions == "newest" else []
+    session.run("python", "-m", "tests.upstream", *newest, "--folder", str(folder), *session.posargs)
+
+
+@nox.session(default=False)
 def trees(session: nox.Session) -> None:
     """Grade whole repositories of other systems against a local server: `nox -s trees -- FOLDER`; a minute or two."""
     install(session, "test")

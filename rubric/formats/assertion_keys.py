@@ -43,12 +43,9 @@ class Value:
 @frozen
 class Key:
     """
-    A key of an assertion.
+    A key of an assertion, called *name* in files; its *value* is read into a *field* of the check.
 
     Args:
-        name: In files.
-        field: Of the check.
-        value: From data to the value of the field.
         default: The value of the field where the key is absent, which is not written; else it is needed.
         write: From the value to data; None: another key says the same.
         systems: Which have it; none of them: our own format alone.
@@ -65,12 +62,9 @@ class Key:
 @frozen
 class Kind:
     """
-    A type of assertion.
+    A type of assertion: the class *of* its check, or of the check's function, and its *keys*.
 
     Args:
-        of: The class of the check, or of its function.
-        keys: Of the type, besides those of all assertions.
-        systems: Which have it.
         fixed: Fields of the check that the type says.
         make: Makes the check of its fields; None: its class does.
         said: Writes it where its fields do not say all.
@@ -94,12 +88,7 @@ class Kind:
         return [key.name for key in self.keys if key.default is NEEDED]
 
     def read(self, given: Mapping[str, Any]) -> Check:
-        """
-        Return the check of the keys *given*.
-
-        Raises:
-            SeveralError: Of all that is wrong, each with its path.
-        """
+        """Return the check of the keys *given*; raises SeveralError: of all that is wrong, each with its path."""
         values, gathering = dict(self.fixed), Gathering()
         for key in self.keys:
             absent = given.get(key.name) is None

@@ -442,12 +442,7 @@ _CODE: dict[type, Callable[[Any], Said | None]] = {JavaScript: _javascript, Tran
 
 
 def read_transform(given: Mapping[str, Any]) -> Transform:
-    """
-    Return what `transform_said` wrote as *given*.
-
-    Raises:
-        DefinitionError: It is none.
-    """
+    """Return what `transform_said` wrote as *given*; raises DefinitionError: it is none."""
     listed = given.get("transform", [])
     programs = tuple(_program(code, "transform") for code in (listed if isinstance(listed, list | tuple) else [listed]))
     variables, shared = given.get("variables", {}), given.get("shared", 0)
@@ -468,12 +463,7 @@ def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def read_view(given: Mapping[str, Any]) -> Transform:
-    """
-    Return the transform that a criterion is `on`.
-
-    Raises:
-        DefinitionError: It is none.
-    """
+    """Return the transform that a criterion is `on`; raises DefinitionError: it is none."""
     _check_keys(given, ("transform", "variables", "shared", "context"))
     return read_transform(given)
 
@@ -510,13 +500,7 @@ _READ: dict[str, Kind] = {
 
 
 def read_assertion(given: Mapping[str, Any]) -> Check:
-    """
-    Return the check of an assertion in our own format.
-
-    Raises:
-        DefinitionError: A type that there is not.
-        SeveralError: Keys or values that the type has not.
-    """
+    """Return the check of an assertion in our own format, or raise an error with each key that is wrong."""
     kind = given.get("type")
     row = _READ.get(kind) or kind_called(kind) if isinstance(kind, str) else None
     if row is None:

@@ -204,7 +204,7 @@ class Notes:
             self.failures += 1
             self._lacks[-1][0].append(message.lack)
             self.warn(node, path, f"{message.lack}: what needs it is ungraded" if message.filter else message.message)
-        elif block is not None and not slip:
+        elif block is not None and not slip and not isinstance(message, LackingError):
             self.failures += 1
             block.append(f"{self.FAULT}{text}")
             self._fault(Problem(self.document.source, *node.place, show_path(path), shorten(text, LONGEST)))

@@ -309,12 +309,7 @@ MOST = 100
 
 
 def read_as(read: Callable[[Any], T], document: Document) -> T:
-    """
-    Return *document* as *read* reads its data.
-
-    Raises:
-        LoadError: With all that is wrong.
-    """
+    """Return *document* as *read* reads its data; raises LoadError: with all that is wrong."""
     # Of several problems at one place, the first is shown.
     found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]] = {}
 

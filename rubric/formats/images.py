@@ -91,13 +91,7 @@ def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] |
 
 @define
 class Attached:
-    """
-    The images of a case that is being read.
-
-    Args:
-        found: Their addresses, in order.
-        missing: The names of those that could not be read.
-    """
+    """The images of a case that is being read: the addresses that were found, and the names of missing ones."""
 
     found: list[str] = field(factory=list)
     missing: list[str] = field(factory=list)

@@ -94,12 +94,9 @@ def is_pattern(name: str) -> bool:
 
 def locate(name: str, loading: Loading) -> Located:
     """
-    Return the file that *name* leads to, whether or not it is there: a path from the folder of *loading*.
+    Return the file that *name* leads to, there or not: a path from the folder of *loading*.
 
-    Where several folders are searched, it is the first that is there.
-
-    Raises:
-        DefinitionError: It may not be read.
+    Where several folders are searched, it is the first that is there. One that may not be read is a `DefinitionError`.
     """
     found: Located | None = None
     refused: DefinitionError | None = None

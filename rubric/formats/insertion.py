@@ -85,16 +85,9 @@ class Page:
 @define
 class Span:
     """
-    A node of a file and where it lies.
+    A node of a file, from the offset of its first character to that after its last.
 
-    Args:
-        start: The offset of its first character.
-        end: The offset after its last one; of a block, after that of its last part.
-        line: Where it starts, from 1.
-        column: Likewise.
-        key: Its text, if it is a scalar.
-        is_flow: Whether it is in braces or brackets.
-        parts: Its items; of a mapping, its keys and values in turn.
+    A scalar has its text as *key*; *parts* are the items of a list, or the keys and values of a mapping in turn.
     """
 
     start: int

@@ -105,15 +105,9 @@ def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
 @frozen
 class JavaScript:
     """
-    A function for `Holds`: a *program* of the type `javascript`.
+    A function for `Holds`: a *program* of the type `javascript`, from *source* for people.
 
-    Args:
-        source: Its text, or the name of its file, for people.
-        program: What runs.
-        variables: Of the test.
-        config: Of the assertion.
-        threshold: The number from which it passes; None: above 0.
-        negate: Whether its verdict is turned over.
+    It passes from *threshold* on (None: above 0), and with *negate* is turned over.
     """
 
     source: str = field(eq=False)
@@ -186,10 +180,7 @@ class Transform(Launcher):
     """
     A function for `Criterion.on`: the candidate with what *programs*, one after the other, make of its output.
 
-    Args:
-        programs: The first *shared* of them are the test's, the others an assertion's own.
-        variables: Of the test.
-        context: A program that makes the candidate's context of the output as it was before them.
+    The first *shared* of them are the test's. A program *context* makes the context, of the output before them.
     """
 
     programs: tuple[Program | PythonTransform, ...]
@@ -215,9 +206,7 @@ class Transform(Launcher):
         """
         Return what the programs make of the output of *candidate*: a text, or data.
 
-        Raises:
-            JavaScriptError: A program made nothing of it, or could not be run.
-            ThrownError: A program threw an error.
+        What cannot be run is a `JavaScriptError`; what a program throws, a `ThrownError`.
         """
         value: Any = candidate.output
         for number, program in enumerate(self.programs):

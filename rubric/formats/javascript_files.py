@@ -152,13 +152,7 @@ _PROVIDED = frozenset(
 
 @define(eq=False)
 class FileProgram:
-    """
-    A module that reads files below the base while the suite that names it is loaded.
-
-    Args:
-        bundle: The module, with all that it imports.
-        name: The exported function; empty for the module's own.
-    """
+    """A module that reads files below the base while a suite is loaded; *name* is its exported function, or ''."""
 
     bundle: Bundle
     name: str = ""
@@ -181,12 +175,8 @@ class FileProgram:
         """
         Return what the module exports, or what the function returns that it exports, as plain data.
 
-        Args:
-            function: The text that takes the place of each function in it.
-
-        Raises:
-            ThrownError: It threw an error.
-            JavaScriptError: It could not be run to its end, or reads what may not be read.
+        *function* is the text in the place of each function in it. What it throws is a `ThrownError`, all else a
+        `JavaScriptError`.
         """
         return self._made((), function)
 
@@ -254,11 +244,5 @@ def _kind(path: str) -> str:
 
 
 def file_program(name: str, loading: Loading, function: str = "") -> FileProgram:
-    """
-    Return the program of the module in the file *name*, which may read files below the base.
-
-    Raises:
-        DefinitionError: The file may not be read, or is not there.
-        JavaScriptError: It cannot start without something that is not there.
-    """
+    """Return the program of the module in the file *name*, which may read files below the base."""
     return FileProgram(Bundle.of(name, loading, _PROVIDED), function)

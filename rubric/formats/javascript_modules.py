@@ -130,9 +130,7 @@ def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
     """
     Return the program of the module in the file *name*, with what it imports.
 
-    Raises:
-        DefinitionError: The file may not be read, or is not there.
-        JavaScriptError: It cannot start without something that is not there.
+    A file that may not be read is a `DefinitionError`; an import that is not there, a `JavaScriptError`.
     """
     bundle = Bundle.of(name, loading)
     (first, *others) = bundle.modules.values()
@@ -146,9 +144,7 @@ class Bundle:
     """
     The modules of one program, by their real paths, and what each calls which of the others.
 
-    Args:
-        loading: The folder and the base.
-        provided: The names of Node's modules that the text given to `text` has.
+    *provided* are the names of Node's modules that the text given to `text` has.
     """
 
     loading: Loading

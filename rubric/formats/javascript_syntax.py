@@ -32,11 +32,7 @@ class Rewritten:
     """
     A module as the *body* of a function of `module`, `exports`, `require`, and of what an ES module needs.
 
-    Args:
-        body: The body.
-        names: The modules that it names anywhere.
-        needed: Those among them without which it cannot start.
-        is_es: Whether it is an ES module.
+    It names the modules *names* anywhere, and cannot start without those that are *needed*.
     """
 
     body: str
@@ -47,12 +43,7 @@ class Rewritten:
 
 @lru_cache(maxsize=64)
 def rewritten(text: str, *, typescript: bool) -> Rewritten:
-    """
-    Return the module *text*.
-
-    Raises:
-        JavaScriptError: It has what is not carried out.
-    """
+    """Return the module *text*; raises JavaScriptError: it has what is not carried out."""
     text = re.sub(r"\A#!", "//", text)  # a line for the shell, which a function cannot begin with
     named = [match[1] for match in _REQUIRED.findall(text)]
     if not typescript and not _OF_MODULES.search(text):
@@ -126,16 +117,9 @@ _WORDS = {
 @define
 class _Rewriting:
     """
-    The changes to one text.
+    The changes to one text: its *edits* by bytes (None: white space), imports, exports and names of values.
 
-    Args:
-        source: The text.
-        edits: What takes the place of which bytes; None: white space.
-        imports: The modules that it imports, each with its own names for which of their exports.
-        exports: Its exports, and the expressions for their values.
-        every: The modules of which it exports everything.
-        names: The modules that `import()` names.
-        used: The names of values in it.
+    *every* has the modules of which it exports everything, *names* those that `import()` names.
     """
 
     source: bytes

@@ -90,12 +90,9 @@ SETTINGS = ("temperature", "max_tokens", "seed")
 
 def litellm_name(provider: str) -> str:
     """
-    Return LiteLLM's name of the model that another system calls *provider*.
+    Return LiteLLM's name of the model that another system calls *provider*, or raise a `DefinitionError`.
 
     LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
-
-    Raises:
-        DefinitionError: No such vendor is known, or the name is of no model that answers in text.
     """
     name = provider.strip()
     if name == "offline":

@@ -491,12 +491,7 @@ class FinishReason:
         return f"finish-reason: {self.expected}"
 
     def __call__(self, candidate: Candidate) -> Decided:
-        """
-        Return the verdict on *candidate*.
-
-        Raises:
-            UnknownError: It is not known why the model stopped.
-        """
+        """Return the verdict on *candidate*; raises UnknownError: it is not known why the model stopped."""
         found = candidate.metrics.finish_reason.lower()
         if not found:
             cure = "let a live target answer, or give the response with `metrics: {finish_reason: stop}`"
@@ -516,12 +511,7 @@ class PerplexityScore:
         return "perplexity-score"
 
     def __call__(self, candidate: Candidate) -> Decided:
-        """
-        Return the score of *candidate*.
-
-        Raises:
-            UnknownError: Its perplexity is not known.
-        """
+        """Return the score of *candidate*; raises UnknownError: its perplexity is not known."""
         known = candidate.metrics.perplexity
         if known is None:
             raise UnknownError("the perplexity is not known; give the response with `metrics: {perplexity: ...}`")

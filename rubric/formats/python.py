@@ -122,14 +122,11 @@ def python_script(
     value: str, *, source: str = "", threshold: float | None = None, negate: bool = False, config: Any = None
 ) -> Script:
     """
-    Return the program that decides as the Python of *value* does.
+    Return the program that decides as the Python of *value* does: code, or the name of its file.
 
     Args:
-        value: The code, or the name of its file, from the folder of the case's file.
         source: The text of that file; where it takes the output for data, JSON is read for it.
         threshold: The number from which it passes; None: above 0.
-        negate: Whether its verdict is turned over.
-        config: Of the assertion.
     """
     named = named_file(value)
     given: dict[str, Any] = {"code": value.strip("\n")} if named is None else {"file": named[0], "function": named[1]}
@@ -214,12 +211,9 @@ def _folder(loading: Loading) -> str | None:
 @frozen
 class PythonTransform:
     """
-    A transform in Python, in the place of a `Program` in JavaScript.
+    A transform in Python, in the place of a `Program` in JavaScript; its *function* is given output and context.
 
-    Args:
-        function: Is given the output, or the variables, and the context.
-        reference: The file's name of it.
-        data: Whether an output that is JSON is given as data.
+    With *data*, an output that is JSON is given as data.
     """
 
     function: PythonFunction

@@ -42,13 +42,7 @@ _SHAPE = (
 
 @frozen
 class ItemScope:
-    """
-    The dialect that items are read in.
-
-    Args:
-        generation: The spelling of AgentV's that they are in.
-        required: Whether a criterion that does not say so is a gate; None: as the generation documents it.
-    """
+    """The *generation* of AgentV that items are in, and whether a criterion that does not say so is *required*."""
 
     generation: Generation = "agentv-2"
     required: bool | None = None

@@ -8,7 +8,7 @@ They are promptfoo's, and AgentV has most of them. `assertion_of` reads an asser
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,6 @@ from rubric import (
 )
 from rubric.embed import Check, Cursor, FrozenMap, fields, shorten
 from rubric.formats.json_values import javascript_number, json_objects
-from rubric.values.schema_formats import FORMATS
 
 
 def as_text(value: Any) -> str:
@@ -84,20 +83,12 @@ def as_schema(value: Any) -> FitsSchema:
         value = _yaml(value)
     if not isinstance(value, Mapping):
         raise fields.refuse("value", value, "a JSON Schema: a mapping, or JSON or YAML as text")
-    for name in _formats(value):
-        if name not in FORMATS:  # a validator passes over it
-            near = fields.suggest(name, sorted(FORMATS))
-            raise DefinitionError("value", f"{shorten(repr(name), 60)} is no format of JSON Schema that is known{near}")
-    return FitsSchema(value)
-
-
-def _formats(schema: Any) -> Iterator[str]:
-    """Yield the formats that *schema* asks for, of mappings and lists below each other."""
-    for key, part in schema.items() if isinstance(schema, Mapping) else enumerate(schema):
-        if key == "format" and isinstance(part, str):
-            yield part
-        elif isinstance(part, Mapping | list) and key not in ("enum", "const", "default", "examples"):
-            yield from _formats(part)
+    check = FitsSchema(value)
+    for name in check.unknown_formats:
+        raise DefinitionError(
+            "value", f"{shorten(repr(name), 60)} is no format of JSON Schema that is known; leave it out"
+        )
+    return check
 
 
 def _equals(value: Any) -> Check:

@@ -97,9 +97,7 @@ class TextMetric:
     """
     A function for `Holds`: the output is near enough to one of *references*.
 
-    Args:
-        kind: One of `THRESHOLDS`.
-        threshold: The score from which it passes; of `levenshtein`, the distance up to which.
+    It passes from the score *threshold* on; `levenshtein`, up to that distance.
     """
 
     kind: str

@@ -48,13 +48,7 @@ def _uses(what: str, candidate: Candidate) -> list[tuple[str, ...]]:
 
 @frozen
 class Used:
-    """
-    A function for `Holds`: each of *names* was used from *least* to *most* times.
-
-    Args:
-        what: `tool`, `command`, `step` or `skill`.
-        one: Whether one of them is enough.
-    """
+    """A function for `Holds`: each of *names*, or *one*, was used *least* to *most* times; *what*: tool, step, ..."""
 
     what: str
     names: tuple[str, ...]
@@ -230,12 +224,9 @@ KEYS = frozenset({"mode", "minimums", "expected", "args_match", "argsMatch"})
 @frozen
 class ExpectedCall:
     """
-    One call that is expected.
+    One call of a *tool* that is expected; arguments of None are not compared.
 
-    Args:
-        tool: The name of the tool.
-        arguments: As they should be; None: whatever they are.
-        match: How they are compared: one of `args_match`, or the paths that alone are compared.
+    *match* is one of `args_match`, or the paths that alone are compared.
     """
 
     tool: str
@@ -406,13 +397,7 @@ _RESULT, _ERROR = "MCP Tool Result", "MCP Tool Error"
 
 @frozen
 class ValidCalls:
-    """
-    A function for `Holds`: the candidate calls tools, by their names and within their schemas.
-
-    Args:
-        kind: One of `SOURCES`.
-        schemas: The JSON Schema of each tool's arguments, by its name.
-    """
+    """A function for `Holds`: the candidate calls tools, by their names and within their *schemas*."""
 
     kind: str
     schemas: FrozenMap = field(converter=FrozenMap)

@@ -78,12 +78,9 @@ class ThrownError(RubricError):
 @frozen
 class Program:
     """
-    A program in JavaScript.
+    A program in JavaScript: the *body* of a function of `output` and `context`, or the text of a *module*.
 
-    Args:
-        body: The body of a function of `output` and `context`; of a module, its text.
-        module: Whether it is a module that exports a function.
-        name: The exported function; empty for the module's own.
+    Of a module, *name* is the exported function; empty for the module's own.
     """
 
     body: str

@@ -16,7 +16,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
-from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern
+from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern, unknown_formats
 from rubric.values.run_rules import Matcher, RunRule, RunRules, call
 
 if TYPE_CHECKING:
@@ -169,6 +169,11 @@ class FitsSchema(Check, Shown):
 
     def __str__(self) -> str:
         return f"fits the schema {_described(str(self.schema.get('title') or self.schema))}"
+
+    @property
+    def unknown_formats(self) -> list[str]:
+        """The formats (`format:`) in it that are not known: nothing is checked by them."""
+        return unknown_formats(thaw(self.schema))
 
     def misfit(self, value: Any) -> str:
         """Return where and why *value*, JSON that was read, does not fit the schema; '' if it fits."""

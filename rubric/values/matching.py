@@ -22,7 +22,7 @@ from typing import Any
 from rubric.errors import DefinitionError
 from rubric.internals.fields import keeping
 from rubric.internals.text import shorten
-from rubric.values.schema_formats import checker
+from rubric.values.schema_formats import FORMATS, fits
 
 LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
@@ -189,6 +189,12 @@ def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[M
         yield from _parts(field, inner, levels - 1)
 
 
+def unknown_formats(schema: Mapping[str, Any]) -> list[str]:
+    """Return the formats that *schema* names and that nothing checks."""
+    named = (part.get("format") for part in _parts("schema", schema))
+    return sorted({name for name in named if isinstance(name, str)} - FORMATS)
+
+
 def misfit(schema: Mapping[str, Any], value: Any) -> str:
     """Return where and why *value* does not fit *schema*; an empty text if it fits."""
     found = _misfit("schema", schema, value)
@@ -200,7 +206,7 @@ def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[st
     from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
-    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry(), format_checker=checker())
+    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
     work = _WORK.set(SimpleNamespace(steps=0, depth=0))
     try:
         begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
@@ -240,6 +246,7 @@ def _bounded(kind: Any) -> Any:
     from jsonschema.validators import extend  # noqa: PLC0415
 
     own = {
+        "format": _format,
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
@@ -270,6 +277,11 @@ def _error(message: str) -> Any:
     from jsonschema.exceptions import ValidationError  # noqa: PLC0415
 
     return ValidationError(message)
+
+
+def _format(_: Any, name: str, instance: Any, __: Mapping[str, Any]) -> Iterator[Any]:
+    if not fits(name, instance):
+        yield _error(f"{shorten(repr(instance), 80)} is not of the format {name!r}")
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _: Mapping[str, Any]) -> Iterator[Any]:

@@ -70,7 +70,7 @@ NAMED: tuple[Named, ...] = (
     ),
     Named("`is-valid-*-call` of a provider without tools", _about("is-valid-.*", lambda _, pair: _ungraded(pair))),
     Named(
-        "other errors in one test: a value that its type cannot have, a weight below 0, an unquoted date",
+        "other errors in one test: a value that its type cannot have, a weight below 0",
         _about("is-json", lambda one, pair: one.get("value") == "zzz" and _ungraded(pair)),
     ),
     Named(

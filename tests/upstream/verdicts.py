@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.results.rows import Row
+from rubric.results.report_rows import Row
 from tests.places import ROOT
 
 PAGE = ROOT / "docs/reference/compatibility.md"

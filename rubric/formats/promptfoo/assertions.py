@@ -269,10 +269,7 @@ def graded(
     """
     Return the rubric of *asserts*, of the test at *place*; None, with an error noted, if there is none.
 
-    Args:
-        asserts: In the order of the file.
-        threshold: Of the test.
-        more: Features of the test that this library does not have.
+    *more* are features of the test that this library does not have.
     """
     made = [made for at in asserts if (made := _made(at, context)) is not None]
     if len(made) < len(asserts):
@@ -341,18 +338,18 @@ def _with_weights(criterion: Criterion, kinds: Mapping[str, str]) -> Criterion:
 
 
 def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
-    resolved = _resolved(at)
-    if resolved is None or not resolved.mapping("an assertion (a mapping)"):
-        return None
-    if depth > _DEEPEST:
-        resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
-        return None
-    with resolved.notes.lacking(whole=True) as lacks:
-        made = _of_type(resolved, context, depth)
-        weight = resolved["weight"].number(0, written=True) if resolved.has("weight") else 1
+    made, weight = None, None
+    with at.notes.lacking(whole=True) as lacks:
+        resolved = _resolved(at)
+        if resolved is not None and resolved.mapping("an assertion (a mapping)"):
+            if depth > _DEEPEST:
+                resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
+                return None
+            made = _of_type(resolved, context, depth)
+            weight = resolved["weight"].number(0, written=True) if resolved.has("weight") else 1
     if lacks:
-        made, weight = lacking(str(resolved.value.get("type")), lacks, resolved), 1
-    if made is None or weight is None:
+        return lacking(str(at.value.get("type")) if isinstance(at.value, dict) else "an assertion", lacks, at)
+    if resolved is None or made is None or weight is None:
         return None
     with resolved.notes.lacking():  # a name is no reason to leave anything ungraded
         metric = texts.content_of(resolved["metric"], context) if isinstance(resolved["metric"].value, str) else None

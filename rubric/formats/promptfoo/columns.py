@@ -288,14 +288,10 @@ def asked(
     places: Mapping[str, Cursor] | None = None,
 ) -> Asked:
     """
-    Return the input that *prompt* makes of *variables*.
+    Return the input that *prompt* makes of *variables*; a broken template is a `DefinitionError`.
 
-    As in promptfoo, the newline that ends a block of YAML is not shown.
-
-    *places* has the cursors of the variables, from whose files the images that they name are looked for.
-
-    Raises:
-        DefinitionError: The template is broken.
+    As in promptfoo, the newline that ends a block of YAML is not shown. *places* has the cursors of the variables, from
+    whose files the images that they name are looked for.
     """
     images = Images(
         prompt.at, {variables[name]: at for name, at in (places or {}).items() if is_reference(variables.get(name))}
@@ -338,8 +334,21 @@ def _is_filled(value: str, variables: Mapping[str, Any], filters: Collection[str
         return False
     try:
         return names_in(value, filters) <= variables.keys()
+    except LackingError:
+        # promptfoo fills it in; one with a name that is no variable, such as that of a `set`, it shows as it is.
+        if {name for name in _NAME.findall(_QUOTED.sub("", value)) if name not in _WORDS} <= variables.keys():
+            raise
+        return False
     except DefinitionError:
         return False
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\{#.*?#\}|\A[^{]*|[}%]\}[^{]*", re.DOTALL)
+_NAME = re.compile(r"(?<![\w.|])(?<!\| )[^\W\d]\w*")
+_WORDS = frozenset({
+    "if", "else", "elif", "elseif", "endif", "for", "in", "endfor", "loop", "not", "and", "or", "is", "true", "false",
+    "none", "null", "range",
+})  # fmt: skip
 
 
 def _as_yaml_list(text: str) -> list[Any] | None:
@@ -355,14 +364,7 @@ def _as_yaml_list(text: str) -> list[Any] | None:
 
 @frozen
 class Images:
-    """
-    The images that a prompt attaches.
-
-    Args:
-        at: The prompt.
-        places: The cursor of each variable that names a file, by that name.
-        attached: The images.
-    """
+    """The images that a prompt attaches; *places* has the cursor of each variable that names a file, by that name."""
 
     at: Cursor
     places: Mapping[str, Cursor]
@@ -389,10 +391,8 @@ def continued(
     """
     Return the input that *prompt* makes after *turns*, each with its input or messages, and its output.
 
-    Where a quote in a turn breaks the JSON of a chat, the turns are put in as JSON has texts.
-
-    Raises:
-        DefinitionError: The template is broken, or makes a chat that is no JSON.
+    Where a quote in a turn breaks the JSON of a chat, the turns are put in as JSON has texts; where that does not help,
+    and of a broken template, there is a `DefinitionError`.
     """
     said = [
         {

@@ -40,7 +40,7 @@ from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
 from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
-from rubric.formats.text_assertions import LISTS, UnsupportedPatternError, as_schema, with_spaces, without_spaces
+from rubric.formats.text_assertions import LISTS, UnsupportedPatternError, as_schema, with_spaces
 from rubric.formats.text_metrics import SEVERAL, THRESHOLDS
 from rubric.formats.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.programs.javascript import EXTRA as JS_EXTRA
@@ -78,11 +78,12 @@ def decided(at: Cursor, context: Context, kind: str) -> Assertion | None:
     if bare.endswith("-json") and (flaw := _no_schema(given.get("value"))):  # in promptfoo, it fails in the run
         return unsupported(f"{kind} with a value that is no schema: {flaw}", "", at)
     try:
-        check = at.built(row.read, given)
+        is_pattern = bare == "regex" and isinstance(given.get("value"), str)
+        check = at.built(row.read, given | ({"value": with_spaces(given["value"])} if is_pattern else {}))
     except UnsupportedPatternError as pattern:
         if not is_installed():
             return unsupported(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
-        code = f"new RegExp({json.dumps(without_spaces(texts.as_text(given['value'])))}).test(output)"
+        code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
         check = Holds(JavaScript(code, inline(code)))
     return None if check is None else as_assertion(at, check, kind)
 
@@ -120,8 +121,7 @@ def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
         }
         context = evolve(context, slots=Slots(joined))
     content = texts.content_of(at["value"], context)
-    said = None if content is None else content.value
-    return with_spaces(said) if bare == "regex" and isinstance(said, str) else said
+    return None if content is None else content.value
 
 
 def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
@@ -257,12 +257,10 @@ def _tools_in(at: Cursor) -> Cursor | None:
 @frozen
 class ModelGrader:
     """
-    A model grader that a type names.
+    A model grader that a type names: the *text* that the judge is asked, with `{value}` in it, and its *answer*.
 
     Args:
-        text: What the judge is asked; `{value}` shows the assertion's value.
-        answer: What it answers.
-        threshold: From where the assertion passes, unless it says so itself; None: the answer decides.
+        threshold: From where it passes, unless the assertion says so; None: the answer decides.
         needs: What it cannot do without: `value`, `context`.
         several: Whether a list of values is as many criteria.
         fixed: Whether a threshold of the assertion's own has no effect.

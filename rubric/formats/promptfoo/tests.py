@@ -133,17 +133,12 @@ _TABLES = (".csv", ".tsv")
 @frozen(eq=False)
 class Test:
     """
-    A test, with the fields that it has of `defaultTest`.
+    A test, with what it has of `defaultTest`, whose asserts come first.
 
     Args:
-        at: Its place in the file.
         description: The id of its cases.
-        variables: By name.
-        asserts: The assertions, the defaults first.
-        options: By name.
         threshold: The least weighted mean with which it passes.
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
-        metadata: Free data.
         lacks: What this library lacks to read the test; it is ungraded.
         conversation: The tests with which it shares a conversation: those of its scenario, or of the same metadata.
     """

@@ -380,16 +380,10 @@ def _joined(content: list[Any]) -> str:
 @frozen
 class Context:
     """
-    The test around assertions, which they are read with.
+    The test around assertions: its *slots*, grader, `rubricPrompt`, transforms and scores of `factuality`.
 
-    Args:
-        slots: Its variables.
-        provider: The grader, unless an assertion names another.
-        prompt: The `rubricPrompt`, unless an assertion has another.
-        transforms: The programs that change the output before any assertion of the test looks at it.
-        factuality: The scores of `factuality`, by the option's names, where the test sets them.
-        tools: The `tools` and `functions` of the provider that is tested, where it has them.
-        test: What the cases have in common whose outputs are compared: those of one test and one set of variables.
+    *tools* are the `tools` and `functions` of its provider. *test* is what the cases have in common whose outputs are
+    compared: those of one test and one set of variables.
     """
 
     slots: Slots

@@ -28,7 +28,7 @@ from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
-from rubric.formats.text_assertions import KNOWN
+from rubric.formats.text_assertions import KNOWN, without_spaces
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
@@ -230,12 +230,13 @@ def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
             return {"type": check.type}
         case Similar():
             return _similar(check)
-        case Matches() if _RE2.search(check.pattern):
+        case Matches() if _RE2.search(without_spaces(check.pattern)):
             return None
     said = said_of(check, negated=negated)
     if said is None or "promptfoo" not in said.systems:
         return None
-    return {key: value if key == "type" else escaped(value) for key, value in said.data.items()}
+    data = {key: value if key == "type" else escaped(value) for key, value in said.data.items()}
+    return data | ({"value": without_spaces(data["value"])} if data["type"] == "regex" else {})
 
 
 _RE2 = re.compile(r"\A\(\?[a-zA-Z-]+\)|\(\?P<|\\[AzQC]|\[\[:|\\x\{")

@@ -91,10 +91,7 @@ def parsed(template: str, own: Collection[str] = ()) -> nodes.Template:
     """
     Return the tree of *template*; *own* are the filters that its file brings.
 
-    Raises:
-        LackingError: It has a construct that is not carried out; it says which, and the line.
-        DefinitionError: It is too large, or has a filter that nobody knows.
-        jinja2.TemplateError: It is no template.
+    A construct that is not carried out is a `LackingError`; other flaws are `DefinitionError`, or Jinja's.
     """
     root = _JINJA.parse(template)
     waiting: list[tuple[nodes.Node, int]] = [(root, 1)]
@@ -145,13 +142,9 @@ def _unknown_filter(name: str, known: set[str], line: str) -> LackingError:
 @define
 class Rendering:
     """
-    One rendering, with the work done so far.
+    One rendering, with the work done so far, and the size of the *longest* text that a step may meet.
 
-    Args:
-        variables: Plain data, by name; a loop and `set` add to it.
-        own: Filters of the file, by name.
-        keep: Show a missing variable as it was written, and not as nothing.
-        longest: The size of the largest text that a step may meet.
+    *keep* shows a missing variable as it was written, and not as nothing.
     """
 
     variables: dict[str, Any]

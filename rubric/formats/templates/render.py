@@ -50,11 +50,9 @@ def render(
     filters: Mapping[str, Callable[..., Any]] = {},
 ) -> str:
     """
-    Return *template* with *variables* in their places.
+    Return *template* with *variables*, plain data, in their places; their values are not rendered again.
 
     Args:
-        template: The text to render; the values of variables are not rendered again.
-        variables: Plain data: texts, numbers, booleans, nothing, lists and mappings.
         unknown: Whether names that *variables* does not have are empty, or stay as they are.
         filters: Filters besides ours, by name: each is given the value and its arguments, and returns plain data.
 
