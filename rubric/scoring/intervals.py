@@ -10,7 +10,8 @@ an end vary less in a small sample than in truth, and five equal ones not at all
 Observations that belong together are one group: their spread is that between groups, by the jackknife that leaves out a
 group at a time (K. M. Wolter, Introduction to Variance Estimation, 2007, chapter 4), with groups - 1 degrees of
 freedom. A pseudo-observation then weighs as much as it takes to count as one, which is the design effect (L. Kish,
-Survey Sampling, 1965).
+Survey Sampling, 1965). A share of groups has the interval of a share of as many verdicts as they are worth (C. Franco
+and others, Journal of Survey Statistics and Methodology 7, 2019).
 
 A mean of paired differences has Student's interval too, with half a pseudo-pair at each end of what was seen and one
 without a difference (the idea of A. Agresti and Y. Min, Statistics in Medicine 24, 2005, for pass rates): a handful of
@@ -133,12 +134,17 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
     sums, sizes = _by_group(values, groups)
     if len(sums) < 2:  # noqa: PLR2004
         return None
-    if len(sums) == len(values) and all(value in (0, 1) for value in values):
+    is_share = all(value in (0, 1) for value in values)
+    if len(sums) == len(values) and is_share:
         return share_interval(round(sum(values)), len(values))
     size, mean = len(values) / len(sums), fmean(values)
     _, _, effective = _pad(sums, sizes, size)  # pseudo-observations that weigh as much as a group
     middle, variance, _ = _pad(sums, sizes, min(size, (len(values) + 2 * size) / effective))  # as much as one does
-    half = t_quantile(_freedom(sizes)) * math.sqrt(variance)
+    quantile = t_quantile(_freedom(sizes))
+    if is_share:
+        worth = min(len(values), max(1.0, middle * (1 - middle) / variance - 2))
+        return share_interval(mean * worth, worth, quantile)
+    half = quantile * math.sqrt(variance)
     return max(0.0, min(middle - half, mean)), min(1.0, max(middle + half, mean))
 
 

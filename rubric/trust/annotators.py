@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from scipy import stats
 
 from rubric.embed import NoTruth, Statistic
 from rubric.trust import coefficients as co
-from rubric.trust.coefficients import coefficient, share
+from rubric.trust.coefficients import among_many, share
 from rubric.trust.inference import Floats, compact, mean_error
 from rubric.trust.ratings import Judged, Ratings, Scale
 
@@ -68,24 +70,25 @@ def votes_of(name: str, scale: Scale, table: Floats, given: Judged) -> Votes:
     several = (~np.isnan(table)).sum(axis=1) > 1
     votes = table[several]
     groups = compact(given.groups[several]) if given.grouped else None
-    none = Statistic("flip rate", None, reason="no candidate has two votes")
     if not len(votes):
-        return Votes(name, 0, none, evolve(none, name="ICC1"), evolve(none, name="alpha"), None)
+        flips, icc1, alpha = (
+            Statistic(of, None, reason="no candidate has two votes") for of in ("flip rate", "ICC1", "alpha")
+        )
+        return Votes(name, 0, flips, icc1, alpha, None)
     m = (~np.isnan(votes)).sum(axis=1)
     same = np.zeros(len(votes))
     for value in co.categories_of(votes):
         count = (votes == value).sum(axis=1)
         same += count * (count - 1)
     flips = share("flip rate", 1 - same / (m * (m - 1)), groups)
-    icc = co.intraclass(votes).get("ICC1")
-    reliability = Statistic("ICC1", None, reason="all votes are the same, or some are missing")
+    none = co.undefined("all votes are the same, or some are missing")
+    reliability = among_many("ICC1", lambda votes: co.intraclass(votes).get("ICC1", none), votes, groups)
     needed = 1 if flips.value == 0 else None
-    if icc is not None:
-        reliability = coefficient("ICC1", icc, groups)
-        if icc.value is not None and icc.value > 0:
-            needed = max(1, int(np.ceil(_RELIABLE * (1 - icc.value) / (icc.value * (1 - _RELIABLE)) - 1e-9)))
+    if (icc := reliability.value or 0.0) > 0:
+        needed = max(1, int(np.ceil(_RELIABLE * (1 - icc) / (icc * (1 - _RELIABLE)) - 1e-9)))
     level: co.Level = "interval" if scale.kind == "number" else "nominal"
-    return Votes(name, len(votes), flips, reliability, coefficient("alpha", co.alpha(votes, level), groups), needed)
+    alpha = among_many("alpha", partial(co.alpha, level=level), votes, groups)
+    return Votes(name, len(votes), flips, reliability, alpha, needed)
 
 
 def alt_test(ratings: Ratings, epsilon: float) -> AltTest | None:

@@ -9,17 +9,24 @@ are by group where there are groups.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from scipy import stats
 
 from rubric.embed import Statistic
-from rubric.trust.inference import Codes, Floats, quantile, unit_interval
+from rubric.trust.inference import UPPER, Codes, Floats, Interval, unit_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
+
+FEWEST = 10
+"""Units below which the errors of coefficients are too uncertain for an interval."""
+
+RARE = 15
+"""Units with the rarer verdict below which a sample may have missed some that differ."""
 
 _MOST_CELLS = 1_000
 """Different pairs of ratings that every other one is ranked against."""
@@ -67,15 +74,20 @@ def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
     return Statistic(name, float(values.mean()), interval, "" if interval else "one group")
 
 
-def coefficient(name: str, found: Coefficient, groups: Codes | None) -> Statistic:
-    """Return a coefficient with an interval on Fisher's scale, where it is nearly normal and stays within -1 and 1."""
+def coefficient(name: str, found: Coefficient, groups: Codes | None, freedom: float = np.inf) -> Statistic:
+    """
+    Return a coefficient with an interval on Fisher's scale, where it is nearly normal and stays within -1 and 1.
+
+    Its degrees of freedom are those of its units, at most *freedom*; below ten units there is no interval.
+    """
     if found.value is None:
         return Statistic(name, None, reason=found.reason)
     error = found.error(groups)
     n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
-    if error is None or n < 4:
-        return Statistic(name, found.value, reason="too few ratings for an interval")
-    q = quantile(groups, n)
+    units = n if groups is None else len(np.unique(groups))
+    if error is None or units < FEWEST:
+        return Statistic(name, found.value, reason=f"no interval below {FEWEST} candidates, or groups of them")
+    q = float(stats.t.ppf(UPPER, max(1.0, min(units - 1, freedom))))
     if error < 1e-9:  # all units are alike: as many may differ as a share of none leaves open
         half = 2 * q * q / (n + q * q)
         return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))
@@ -83,6 +95,33 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None) -> Statisti
     half = q * error / (1 - value * value)
     low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
     return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
+
+
+def hedged(found: Statistic, other: Interval | None) -> Statistic:
+    """Return *found* with an interval that reaches as far as the *other* one, too."""
+    if found.interval is None or other is None:
+        return found
+    return evolve(found, interval=(min(found.interval[0], other[0]), max(found.interval[1], other[1])))
+
+
+def among_many(name: str, find: Callable[[Floats], Coefficient], ratings: Floats, groups: Codes | None) -> Statistic:
+    """
+    Return a coefficient of many raters, of which *find* has the value.
+
+    Where few units are unanimous in the rarer of two verdicts, a sample may have none: the interval allows for one
+    more, and for one more on which raters differ.
+    """
+    found = coefficient(name, find(ratings), groups)
+    used = categories_of(ratings)
+    if len(used) != 2 or found.interval is None:
+        return found
+    rare, often = sorted(used, key=lambda value: (ratings == value).sum())
+    if ((ratings == rare) | np.isnan(ratings)).all(axis=1).sum() >= RARE:
+        return found
+    unit = None if groups is None else np.append(groups, groups.max() + 1)
+    for more in (np.full(ratings.shape[1], rare), np.array([rare, *[often] * (ratings.shape[1] - 1)])):
+        found = hedged(found, coefficient(name, find(np.vstack([ratings, more])), unit).interval)
+    return found
 
 
 def categories_of(*ratings: Floats) -> Floats:

@@ -9,6 +9,7 @@ candidates, averaged over pairs. A judge as good as people reaches what they rea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.coefficients import coefficient, share
+from rubric.trust.coefficients import among_many, coefficient, hedged, share
 from rubric.trust.inference import Codes, Floats, compact, paired, unit_interval
 from rubric.trust.rates import ClassRates, balanced, named, rates_of
 from rubric.trust.ratings import Ratings, Scale
@@ -32,9 +33,6 @@ _COMMON, _MOST_PAIRS = 3, 300
 LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
 _EXACT = 0.5
 """Where more numbers are equal, intervals allow for differences that the sample missed."""
-
-_RARE = 15
-"""Where fewer people say one of two verdicts, coefficients that rest on it are hedged."""
 
 
 @frozen(repr=False)
@@ -129,11 +127,11 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     n, ties = len(one), int((anyone & np.isnan(ratings.target)).sum())
     judged_too = int((anyone & ~np.isnan(ratings.judge)).sum())
     coverage = judged_too / max(1, int(anyone.sum()))
-    counted, times = by_weight(ratings)
+    counted = by_weight(ratings)
     a, b = _both(counted)
     groups = compact(counted.groups[_is_both(counted)]) if counted.grouped else None
     rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
-    statistics = tuple(_pair(a, b, scale, groups, rates, times=times)) if n > 1 else ()
+    statistics = tuple(_pair(a, b, scale, groups, rates)) if n > 1 else ()
     rates = tuple(evolve(r, people=int((other == k).sum()), judge=int((one == k).sum())) for k, r in enumerate(rates))
     categories, confusion = _confusion(one, other, scale)
     each, ceiling = _like_for_like(counted)
@@ -170,21 +168,21 @@ def _both(ratings: Ratings) -> tuple[Floats, Floats]:
     return ratings.judge[_is_both(ratings)], ratings.target[_is_both(ratings)]
 
 
-def by_weight(ratings: Ratings) -> tuple[Ratings, int]:
+def by_weight(ratings: Ratings) -> Ratings:
     """
-    Return *ratings* with each labelled candidate as often as it counts, and the copies of one of average weight.
+    Return *ratings* with each labelled candidate as often as it counts.
 
     The copies of a candidate are one group, so errors are those of weighted estimates.
     """
     labelled = ~np.isnan(ratings.target)
     weights = ratings.weights[labelled]
     if not len(weights) or np.ptp(weights) == 0:
-        return ratings, 1
+        return ratings
     copies = np.ones(len(labelled), dtype=np.intp)
     copies[labelled] = np.maximum(1, np.rint(weights / weights.mean() * _COPIES))
     rows = np.repeat(np.arange(len(labelled)), copies)
     kept = {name: getattr(ratings, name)[rows] for name in ("judge", "people", "groups", "weights")}
-    return evolve(ratings, grouped=True, **kept), _COPIES
+    return evolve(ratings, grouped=True, **kept)
 
 
 def _correlations(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficient]:
@@ -203,17 +201,18 @@ def _alike(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> Statisti
 
 
 def _pair(
-    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = (), *, times: int = 1
+    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = ()
 ) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
     found = [_alike(a, b, scale, groups), *(named(rates, balanced(rates, a, b, groups)) if rates else [])]
-    plain = {name: coefficient(name, one, groups) for name, one in _coefficients(a, b, scale).items()}
-    if (more := _unseen(a, b, scale, times)) is not None:
-        x, y = np.append(a, more[0]), np.append(b, more[1])
-        copies = np.repeat(np.arange(len(more[0]) // times), times)
-        among = None if groups is None else np.append(groups, groups.max() + 1 + copies)
+    freedom = _freedom(b, scale, groups)
+    plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
+    if (more := _unseen(a, b, scale, groups)) is not None:
+        x, y, unit = np.append(a, more[0]), np.append(b, more[1]), more[2]
+        among = None if groups is None else np.append(groups, groups.max() + 1 + unit)
         for name, one in _coefficients(x, y, scale).items():
-            plain[name] = _hedged(plain[name], coefficient(name, one, among).interval) if name != "AC1" else plain[name]
+            other = coefficient(name, one, among, freedom).interval
+            plain[name] = hedged(plain[name], other) if name != "AC1" else plain[name]
     errors = _errors(a, b, scale, groups) if scale.kind == "number" else []
     first = [plain.pop(name) for name in ("pearson", "spearman", "kendall") if errors]
     return [*found, *first, *errors, *plain.values()]
@@ -232,26 +231,39 @@ def _coefficients(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficien
     return found | {"alpha": co.alpha(both), "AC1": co.many(both, "gwet")}
 
 
-def _unseen(a: Floats, b: Floats, scale: Scale, times: int) -> tuple[Floats, Floats] | None:
+def _freedom(b: Floats, scale: Scale, groups: Codes | None) -> float:
     """
-    Return candidates that a small sample may have missed, *times* each; None where it has enough of them.
+    Return the groups that the rarer verdict is worth: coefficients that are corrected for chance rest on these.
+
+    See A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics 99, 2017.
+    """
+    if groups is None or scale.kind != "verdict":
+        return np.inf
+    counts = np.bincount(groups[b == float((b == 1).sum() < (b == 0).sum())])
+    return float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 1.0
+
+
+def _unseen(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
+    """
+    Return candidates that a small sample may have missed, and which belong together; None where it has enough of them.
 
     Coefficients that are corrected for chance rest on the rarer verdict: of a few, a sample may show none that differ.
-    Where most numbers are equal, they rest on few that differ: the one that differs most may come once more.
+    In groups it comes as often as in those that have it. Where most numbers are equal, they rest on few that differ:
+    the one that differs most may come once more.
     """
-    if scale.kind == "verdict" and min((b == 0).sum(), (b == 1).sum()) < _RARE * times:
-        return np.repeat([0.0, 0.0, 1.0, 1.0], times), np.repeat([0.0, 1.0, 0.0, 1.0], times)
+    units = np.arange(len(b)) if groups is None else groups
+    if scale.kind == "verdict":
+        rare = b == float((b == 1).sum() < (b == 0).sum())
+        number = len(np.unique(units[rare]))
+        if number < co.RARE:
+            times = round(int(rare.sum()) / number) if number else 1
+            x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
+            return np.repeat(x, times), np.repeat(y, times), np.repeat(np.arange(4), times)
     if scale.kind == "number" and (a == b).mean() > _EXACT:
         worst = int(np.abs(a - b).argmax())
-        return np.repeat(a[worst], times), np.repeat(b[worst], times)
+        times = int(((units == units[worst]) & (a == a[worst]) & (b == b[worst])).sum())
+        return np.repeat(a[worst], times), np.repeat(b[worst], times), np.zeros(times, dtype=np.intp)
     return None
-
-
-def _hedged(found: Statistic, other: tuple[float, float] | None) -> Statistic:
-    """Return *found* with an interval that reaches as far as the *other* one, too."""
-    if found.interval is None or other is None:
-        return found
-    return evolve(found, interval=(min(found.interval[0], other[0]), max(found.interval[1], other[1])))
 
 
 def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
@@ -263,15 +275,16 @@ def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[St
     most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
     off = np.abs(a - b)
     largest = float(off.max()) or float(np.ptp(np.concatenate([a, b]))) or 1.0
-    unseen = 2 if groups is None and (a == b).mean() > _EXACT else 0
+    unseen = 2 if groups is None and (len(a) < _FEW or (a == b).mean() > _EXACT) else 0
     out = []
     for name, power, more in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
         shares = (off / largest) ** power
         found = Statistic(name, largest * float(shares.mean()) ** (1 / power), unit_interval(shares, groups))
-        found = _hedged(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
+        found = hedged(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
         low, high = found.interval or (np.nan, np.nan)
         low, high = (min(most, largest * end ** (1 / power)) for end in (low, high))
-        out.append(evolve(found, interval=(low, high) if found.interval else None))
+        is_told = found.interval is not None and len(a if groups is None else np.unique(groups)) >= co.FEWEST
+        out.append(evolve(found, interval=(low, high) if is_told else None))
     contrasts = [paired(a - b, groups)]
     contrasts += [paired(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
     ends = [one.interval for one in contrasts if one is not None]
@@ -344,12 +357,14 @@ def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Stati
     ceiling = _averaged(among, ratings)
     rated = ~np.isnan(people).all(axis=1)
     people, groups = people[rated], ratings.groups[rated] if ratings.grouped else None
-    plain = {f"alpha, {level}": co.alpha(people, level) for level in LEVELS}
-    if scale.kind != "number":
-        plain = {"alpha": co.alpha(people), "AC1": co.many(people, "gwet")}
-        plain |= {"fleiss": co.many(people, "fleiss")} if people.shape[1] > 2 else {}  # of two, see kappa
-    plain |= co.intraclass(people) if scale.kind == "number" else {}
-    ceiling += [coefficient(name, found, groups) for name, found in plain.items()]
+    if scale.kind == "number":
+        plain = {f"alpha, {level}": co.alpha(people, level) for level in LEVELS} | co.intraclass(people)
+        ceiling += [coefficient(name, found, groups) for name, found in plain.items()]
+    else:
+        ceiling.append(among_many("alpha", co.alpha, people, groups))
+        found = ("AC1", "gwet"), ("fleiss", "fleiss")
+        for name, kind in found if people.shape[1] > 2 else found[:1]:  # of two, see kappa
+            ceiling.append(among_many(name, partial(co.many, name=kind), people, groups))
     return (_averaged(with_each, ratings) if judged else []), ceiling
 
 

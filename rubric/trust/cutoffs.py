@@ -212,7 +212,7 @@ def thresholds(
     if n < _FEWEST or passed in (0, n):
         message = f"expected {_FEWEST} graded candidates with a label at least, some passed and some failed by people"
         raise DefinitionError("labels", f"{message}; got {n}, {passed} of them passed")
-    counted, _ = by_weight(evolve(found, judge=reach))  # each as often as it counts
+    counted = by_weight(evolve(found, judge=reach))  # each as often as it counts
     rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
     groups = compact(counted.groups[rows]) if counted.grouped else None
     known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), every.digest]}
