@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
-from rubric.engine.grade import JudgeLike, RubricOrEach, as_rubric, checked_rubrics, judge_or_default, remarked, traced
+from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, checked_rubrics, judge_or_default, trace
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
@@ -177,13 +177,13 @@ class _Job:
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
-            result = await traced(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
+            result = await trace(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             result = self._as_ungraded(index, error, candidate, rubric)
             return result if candidate is not None else evolve(result, key=key_of(given, columns))
-        result = remarked(result, self.pipeline.dispatcher)
+        result = annotate(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
         # as scoring them.
         object.__setattr__(result, "index", index)
@@ -210,8 +210,8 @@ class Session:
 
     async def grade(self, candidate: Candidate, rubric: Rubric) -> Result:
         """Grade *candidate* against *rubric*."""
-        graded = await traced(candidate, rubric, self.judge, self.pipeline.send, keep=self.options.keeps)
-        return remarked(graded, self.pipeline.dispatcher)
+        graded = await trace(candidate, rubric, self.judge, self.pipeline.send, keep=self.options.keeps)
+        return annotate(graded, self.pipeline.dispatcher)
 
     async def work(self, items: Sequence[Any], work: Callable[[int, Any], Awaitable[T]]) -> list[T]:
         """Return what *work* makes of each place and item, in order, as many at once as candidates are graded."""

@@ -89,7 +89,7 @@ def grade(
     """
     beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return graded(background_loop.run(_run(candidate, beside, rubric, judge, options)))
+    return grade_or_raise(background_loop.run(_run(candidate, beside, rubric, judge, options)))
 
 
 @guided
@@ -110,7 +110,7 @@ async def agrade(
     """Grade *candidate* like `grade`, without holding up the event loop."""
     beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
-    return graded(await _run(candidate, beside, rubric, judge, options))
+    return grade_or_raise(await _run(candidate, beside, rubric, judge, options))
 
 
 @guided
@@ -181,12 +181,12 @@ async def _run(
     one, by = one_candidate(candidate, **beside), as_rubric(rubric)
     if not options.is_slow_to_open:
         opened = options.pipeline()
-        return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
+        return annotate(await trace(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
     with await asyncio.to_thread(options.pipeline, judges) as opened:
-        return remarked(await traced(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
+        return annotate(await trace(one, by, judges, opened.send, keep=options.keeps), opened.dispatcher)
 
 
-def traced(
+def trace(
     candidate: Candidate, rubric: Rubric, judge: AnyJudge, send: Transport, *, keep: bool = False
 ) -> Coroutine[Any, Any, Grade | Ungraded]:
     """Grade *candidate* over *send*, in a span of its own."""
@@ -207,13 +207,13 @@ async def in_span(rubric: Rubric, grading: Awaitable[Grade | Ungraded]) -> Grade
     return result
 
 
-def remarked(result: Grade | Ungraded, dispatcher: Dispatcher) -> Grade | Ungraded:
+def annotate(result: Grade | Ungraded, dispatcher: Dispatcher) -> Grade | Ungraded:
     """Return *result* with the remarks of *dispatcher* among its warnings."""
     remarks = dispatcher.remarks()
     return evolve(result, warnings=(*result.warnings, *remarks)) if remarks else result
 
 
-def graded(result: Grade | Ungraded) -> Grade:
+def grade_or_raise(result: Grade | Ungraded) -> Grade:
     """Return *result* if it is a `Grade`; raise `UngradedError` if it is not."""
     if isinstance(result, Ungraded):
         raise UngradedError(result)

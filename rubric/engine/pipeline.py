@@ -391,7 +391,7 @@ class Leads:
             lead.set()
 
 
-def chained(*several: Limiter | None) -> Limiter | None:
+def chain_limiters(*several: Limiter | None) -> Limiter | None:
     """
     Return one limiter that passes a request through all of *several*, in order; None for none.
 
@@ -566,7 +566,7 @@ class Options:
 
             check_identity(judge)
         models = model_of if transport is None else _ForeignModel(transport, self.concurrency).of
-        places, limiter = asyncio.Semaphore(self.concurrency), chained(self.budget, self.limits)
+        places, limiter = asyncio.Semaphore(self.concurrency), chain_limiters(self.budget, self.limits)
         store = self.store
         if isinstance(store, str | os.PathLike):
             from rubric.store.store import Store  # noqa: PLC0415 - as above

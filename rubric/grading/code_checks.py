@@ -176,10 +176,10 @@ def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901
         case checks.Matches():
             met = check.found_in(candidate.output)
         case checks.IsJSON():
-            _, problem = _parsed(candidate.output)
+            _, problem = _parse_json(candidate.output)
             return not problem, problem or "is JSON"
         case checks.FitsSchema(schema=schema):
-            value, problem = _parsed(candidate.output)
+            value, problem = _parse_json(candidate.output)
             if problem:
                 return False, problem
             problem = misfit(thaw(schema), value)
@@ -204,7 +204,7 @@ def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901
     return met, f"{check}: {'yes' if met else 'no'}"
 
 
-def _parsed(text: str) -> tuple[Any, str]:
+def _parse_json(text: str) -> tuple[Any, str]:
     """Return *text* read as JSON, and why it is none; '' if it is."""
     try:
         return json.loads(text, parse_constant=_no_constant, parse_int=_integer), ""

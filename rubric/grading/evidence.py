@@ -96,7 +96,7 @@ def occurs_in(words: str, text: str) -> bool:
     """True if *words* occur in *text*; white space, escapes, letters beyond ASCII and masked words do not matter."""
     within, at = _squeezed_text(text), 0
     for part in words.split(MASK):
-        wanted = _squeezed(part)
+        wanted = _squeeze(part)
         at = within.find(wanted, at)
         if at < 0:
             return False
@@ -104,11 +104,11 @@ def occurs_in(words: str, text: str) -> bool:
     return True
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return re.sub(r"[^!-\[\]-~]", "", _ESCAPE.sub("", text).translate(_PUNCTUATION))
 
 
-_squeezed_text = lru_cache(maxsize=4)(_squeezed)
+_squeezed_text = lru_cache(maxsize=4)(_squeeze)
 
 
 @define

@@ -28,7 +28,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
 from rubric.grading.code_checks import decide, inapplicable, settle
-from rubric.grading.looking import NO_ROOM, answer_now, continued, offering
+from rubric.grading.looking import NO_ROOM, answer_now, continue_with_results, offering
 from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
@@ -581,7 +581,7 @@ class _Session:
         (got,) = yield (ask,)
         while True:
             if isinstance(got, Reply) and got.wanted and ask.steps:
-                further = continued(ask, got.wanted)
+                further = continue_with_results(ask, got.wanted)
             elif (
                 isinstance(got, Failure) and got.kind == "context_window" and ask.turns and NO_ROOM not in ask.turns[-1]
             ):

@@ -78,7 +78,7 @@ def pieces(text: str, *, strict: bool) -> list[Piece]:
 def find_objects(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> list[tuple[Mapping[str, Any], str]]:
     """Return the outermost objects in *text* that *accept* takes, each with its source, if each has one meaning."""
     found = [p for p in pieces(text, strict=False) if p.value is not None and accept(p.value, p.source)]
-    return [(checked(piece), piece.source) for piece in found]
+    return [(check_piece(piece), piece.source) for piece in found]
 
 
 def find_object(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> Mapping[str, Any] | None:
@@ -89,7 +89,7 @@ def find_object(text: str, accept: Callable[[Mapping[str, Any], str], bool]) -> 
     return values[0] if values else None
 
 
-def checked(piece: Piece) -> Mapping[str, Any]:
+def check_piece(piece: Piece) -> Mapping[str, Any]:
     """Return the content of *piece*; `Ambiguous` with a key twice, a value that is a guess, or no end."""
     value = piece.value or {}
     if piece.end is None:

@@ -45,7 +45,7 @@ def read_by(ask: Ask) -> Material:
     return material_of(ask.about, steps='"list_steps"' in ask.tools)
 
 
-def continued(ask: Ask, wanted: str) -> Ask | None:
+def continue_with_results(ask: Ask, wanted: str) -> Ask | None:
     """Return *ask* after the turn in which its model *wanted* tools, with their results; None where that is no call."""
     try:
         message = json.loads(wanted)

@@ -146,7 +146,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     for block in (_GIVEN, *before, (*last, STEPS, *_CHANGED), ("candidate",)):
         titles = [title for title in block if title == "candidate" or texts.get(title)]
         for title in titles:
-            digest.update(_framed(title))
+            digest.update(_frame(title))
             sections[title] = _shown(texts[title], digest, warnings)
         if titles:
             blocks.append((titles, digest.copy()))
@@ -156,12 +156,12 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
         variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
         for name in variables:
-            digest.update(_framed(name))
+            digest.update(_frame(name))
     blocks[-1] = (blocks[-1][0], digest.copy())
     system = _system(rubric.guidelines)
     for text in (system.text, *candidate.images):
-        digest.update(_framed(text))
-    shared, cuts = _fenced(
+        digest.update(_frame(text))
+    shared, cuts = _fence(
         blocks,
         digest,
         sections,
@@ -255,7 +255,7 @@ def _places(parts: Sequence[_Section], sections: Mapping[str, str]) -> tuple[tup
     return tuple(found)
 
 
-def _fenced(
+def _fence(
     blocks: Sequence[tuple[Sequence[str], _Hash]], whole: _Hash, sections: Mapping[str, str], texts: Sequence[str]
 ) -> tuple[str, tuple[int, ...]]:
     """
@@ -305,7 +305,7 @@ def _shown(text: str, digest: _Hash, warnings: dict[str, None]) -> str:
     return text
 
 
-def _framed(text: str) -> bytes:
+def _frame(text: str) -> bytes:
     """Return *text* as bytes with their number before them, so that no text can run into the next one."""
     encoded = text.encode("utf-8", "surrogatepass")
     return b"%d:%b" % (len(encoded), encoded)
@@ -379,7 +379,7 @@ def compose_all(
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
     output = about.candidate.output
     digest = about.digest.copy()
-    digest.update(b"%b%d;" % (_framed(judge.name), repair))
+    digest.update(b"%b%d;" % (_frame(judge.name), repair))
     asks = []
     for group in groups:
         asked = _criterion_prompt(
@@ -484,7 +484,7 @@ def _criterion_prompt(
             unsealed=unsealed,
             before_nonce=f"{tail}\n\n{before}",
             after_nonce=after,
-            digested=_framed(unsealed),
+            digested=_frame(unsealed),
             schema=form.schema(),
             exact=form.exact(rubric, criteria),
             max_tokens=form.most_tokens(criteria),
@@ -574,14 +574,14 @@ def _own_messages(
 ) -> tuple[str, tuple[Outgoing, ...]]:
     """Return the nonce, empty for an unsealed judge, and the messages of the user's own *template*."""
     form = asked.form
-    messages = _filled(template, about, asked, form.words(""))
+    messages = _fill(template, about, asked, form.words(""))
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
     attached = [media.address for _, media in about.media]
     sent = as_json([judge.name, repair, attached, [(m.role, m.text) for m in messages]])
-    nonce = _letters(sha256(), _framed(sent))
-    return nonce, _filled(template, about, asked, form.words(nonce))
+    nonce = _letters(sha256(), _frame(sent))
+    return nonce, _fill(template, about, asked, form.words(nonce))
 
 
 _SHOWING = frozenset({"candidate", "output", "conversation", "tool_calls", "file_changes"})
@@ -601,7 +601,7 @@ def remarks_on_template(asks: Sequence[Ask], about: SharedPrompt, rubric: Rubric
     return remarks
 
 
-def _filled(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str) -> tuple[Outgoing, ...]:
+def _fill(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str) -> tuple[Outgoing, ...]:
     slots = {
         "candidate": about.shared.rstrip(),
         "output": about.sections["candidate"],

@@ -42,7 +42,7 @@ from rubric.grading.evidence import occurs_in, quote, quote_step
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
 from rubric.grading.looking import read_by
 from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
-from rubric.grading.similarity import compared
+from rubric.grading.similarity import compare
 from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
@@ -78,7 +78,7 @@ class Unreadable(Ambiguous):
 def read(ask: Ask, reply: Reply | Failure) -> tuple[Finding, ...]:
     """Return a finding for each of the ask's criteria, in order. No reply raises an error, whatever is in it."""
     if ask.embeds:
-        return (compared(ask, reply),)
+        return (compare(ask, reply),)
     if isinstance(reply, Failure):
         return _unjudged_all(ask, reply, "")
     if (finding := _as_asked(ask, reply)) is not None:

@@ -32,7 +32,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
-from rubric.grading.json_extraction import Ambiguous, Piece, checked, objects_in, pieces
+from rubric.grading.json_extraction import Ambiguous, Piece, check_piece, objects_in, pieces
 
 _NONCE = "nonce"
 
@@ -59,7 +59,7 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
     own = [p for p in found if p.value is not None and p.value.get(_NONCE) == nonce and _asks(p.value, asked)]
     all_sure = True
     for piece in own:
-        value = checked(piece)
+        value = check_piece(piece)
         _check_end(value, nonce)
         _check_keys(value, asked, value.values(), asked)
         all_sure = all_sure and _is_sure(value, asked)
@@ -93,7 +93,7 @@ def sealed_list(
                 raise Ambiguous('expected one object for each criterion in "verdicts"')
             _check_end(entry, nonce)
             _check_keys(entry, asked, entry.values(), keys | {"id"})
-        _check_keys(checked(piece), keys, [item for key, item in value.items() if key not in LISTS], keys)
+        _check_keys(check_piece(piece), keys, [item for key, item in value.items() if key not in LISTS], keys)
         if len(value.keys() & keys) != 1 or value.get(_NONCE, nonce) != nonce:
             raise Ambiguous('expected the keys of a verdict within the list of "verdicts", got some beside it')
         all_sure = all_sure and _is_complete(entries, ids, asked)

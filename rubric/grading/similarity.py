@@ -48,7 +48,7 @@ def embedding_ask(criterion: Criterion, check: Similar, output: str, judge: Judg
     )
 
 
-def compared(ask: Ask, got: Reply | Failure) -> Finding:
+def compare(ask: Ask, got: Reply | Failure) -> Finding:
     """Return the finding of the criterion of *ask*, whose vectors are *got*."""
     (criterion,) = ask.criteria
     check = criterion.answer

@@ -17,7 +17,7 @@ from attrs import evolve
 from rubric.grading.segments import segments_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import counted, shorten
-from rubric.scoring.outcomes import substantiated
+from rubric.scoring.outcomes import is_substantiated
 from rubric.values.answers import EVEN
 from rubric.values.artefacts import SEGMENT
 from rubric.values.candidates import Candidate
@@ -177,7 +177,7 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     if not counted:
         return next((finding for finding in findings if isinstance(finding, Abstained)), findings[0])
     scored = {name: one for name, one in found.items() if isinstance(one, Scored)}
-    backed = {name: substantiated(rubric, criterion, one) for name, one in scored.items()}
+    backed = {name: is_substantiated(rubric, criterion, one) for name, one in scored.items()}
     scores = {name: one.score if backed[name] else float(criterion.is_unwanted) for name, one in scored.items()}
     broken = {name: one for name, one in found.items() if isinstance(one, Unjudged)}
     low = _pooled(criterion, [broken[name].low if name in broken else scores[name] for name in counted])

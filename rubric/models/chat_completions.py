@@ -120,7 +120,7 @@ def replies_for(ask: Ask) -> int:
     return min(ask.n, _most.get(_server(ask.judge), ask.n))
 
 
-def lowered(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
+def relax(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
     """Return *failure* as one to be sent again at once, if the server takes fewer replies than *sent*, or no *form*."""
     if failure.kind not in ("bad_request", "overloaded") or failure.status not in _REFUSALS:
         return failure

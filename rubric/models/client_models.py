@@ -31,7 +31,7 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.frozen_map import thaw
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
-from rubric.models.chat_completions import Form, first_form, form_for, lowered, replies_for, reply_from, response_format
+from rubric.models.chat_completions import Form, first_form, form_for, relax, replies_for, reply_from, response_format
 from rubric.models.failure_kinds import failure_of
 from rubric.models.threads import in_thread
 from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, takes_limit
@@ -125,7 +125,7 @@ class ClientModel:
             secret = getattr(self.client, "api_key", None)
             secrets = [secret] if isinstance(secret, str) and secret else []
             failure = failure_of(error, secrets, answer)
-            raise ModelError(lowered(ask, *sent, failure) if self.kind == "openai" else failure) from error
+            raise ModelError(relax(ask, *sent, failure) if self.kind == "openai" else failure) from error
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Return what *function*, a method of the client, returns; that of a sync client is called in a thread."""
@@ -134,7 +134,7 @@ class ClientModel:
             return await function(*args, **options)
         return await in_thread((id(self.client),), lambda: function(*args, **options), _THREADS)
 
-    async def batched(self, ask: Ask, run: Callable[[Sequence[Ask]], Sequence[Reply]]) -> Reply:
+    async def answer_in_batch(self, ask: Ask, run: Callable[[Sequence[Ask]], Sequence[Reply]]) -> Reply:
         """Return the reply to *ask* from *run*, which is given all asks that are waiting at the time."""
         loop = asyncio.get_running_loop()
         batch = self._batches.get(loop)
@@ -338,7 +338,7 @@ async def _transformers(model: ClientModel, ask: Ask) -> Reply:
         made = model.client([each.chat() for each in asks], max_new_tokens=longest, return_full_text=False, **options)
         return [_from_transformers(each, ask) for each, ask in zip(made, asks, strict=True)]
 
-    return await model.batched(ask, run)
+    return await model.answer_in_batch(ask, run)
 
 
 def _from_transformers(made: Any, ask: Ask) -> Reply:
@@ -356,7 +356,7 @@ async def _vllm(model: ClientModel, ask: Ask) -> Reply:
         made = model.client.chat([each.chat() for each in asks], params, use_tqdm=False)
         return [_from_vllm(each) for each in made]
 
-    return await model.batched(ask, run)
+    return await model.answer_in_batch(ask, run)
 
 
 def _vllm_settings(ask: Ask) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from rubric.models.chat_completions import (
     chat,
     first_form,
     form_for,
-    lowered,
+    relax,
     replies_for,
     reply_from,
     response_format,
@@ -44,14 +44,14 @@ from rubric.models.chat_completions import (
 from rubric.models.litellm_library import (
     is_watched,
     library,
-    listed,
     payer_of,
+    price_entry,
     skip_unwanted_logging,
     supported,
     take_short_way,
     vendor_of,
 )
-from rubric.models.pricing import is_simply_priced, priced
+from rubric.models.pricing import is_simply_priced, with_cost
 from rubric.values.requests import Reply, Usage
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def _answer(ask: Ask) -> Reply:
     try:
         response, unsent = await complete(ask.judge, request, may_end_early=_is_plain(ask.judge))
     except ModelError as error:
-        raise ModelError(lowered(ask, replies, form, error.failure)) from None
+        raise ModelError(relax(ask, replies, form, error.failure)) from None
     if ask.schema and not ask.steps and form == "nothing":
         unsent = (*unsent, "response_format")
     price = partial(_with_known_cost, ask.judge)
@@ -144,7 +144,7 @@ async def _embed(ask: Ask) -> Reply:
 
 def _with_known_cost(judge: Judge, usage: Usage) -> Usage:
     """Return *usage* with a cost of None if LiteLLM says 0 for want of a price; if it says none, as listed."""
-    return evolve(usage, cost=None) if usage.cost == 0 and listed(judge.name) is None else priced(judge, usage)
+    return evolve(usage, cost=None) if usage.cost == 0 and price_entry(judge.name) is None else with_cost(judge, usage)
 
 
 _secrets: Memo[Judge, [], tuple[str, ...]] = Memo(lambda judge: values_of(judge.params))
@@ -222,7 +222,7 @@ def _first_form(model: str) -> Form:
     if "response_format" not in supported(model):
         return "nothing"
     takes_schema = library().supports_response_schema(model=name, custom_llm_provider=provider or None)
-    if provider in _JSON_ALONE or (provider == "openai" and listed(model) is not None and not takes_schema):
+    if provider in _JSON_ALONE or (provider == "openai" and price_entry(model) is not None and not takes_schema):
         return "json"
     return "schema"
 

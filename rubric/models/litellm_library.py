@@ -223,7 +223,7 @@ def vendor_of(model: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def listed(model: str) -> Mapping[str, Any] | None:
+def price_entry(model: str) -> Mapping[str, Any] | None:
     """
     Return the entry of *model* in LiteLLM's price list; None if it has no price.
 

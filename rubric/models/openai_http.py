@@ -29,11 +29,11 @@ from attrs import frozen
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo
 from rubric.internals.secrets import values_of
-from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, lowered, replies_for, reply_from
+from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, relax, replies_for, reply_from
 from rubric.models.http_bodies import most_bytes
 from rubric.models.http_client import VARIABLES, Server, is_reachable, post, proxy_for
 from rubric.models.litellm_library import payer_headers
-from rubric.models.pricing import priced
+from rubric.models.pricing import with_cost
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
@@ -151,5 +151,5 @@ class OpenAIHTTPModel:
         try:
             body = await post(to.server, content, judge.timeout, limit)
         except ModelError as error:
-            raise ModelError(lowered(ask, replies, form, error.failure)) from None
-        return reply_from(body, unsent, to.endpoint.secrets, partial(priced, judge), to.remarks, ask=ask)
+            raise ModelError(relax(ask, replies, form, error.failure)) from None
+        return reply_from(body, unsent, to.endpoint.secrets, partial(with_cost, judge), to.remarks, ask=ask)

@@ -3,7 +3,7 @@ What tokens cost and how many a text has, as far as can be known without asking 
 
 Prices are those of the list that comes with LiteLLM. There are two ways to it:
 
-- The cost of a call whose tokens are known (`priced`) takes the list as a file. The direct path needs it after each
+- The cost of a call whose tokens are known (`with_cost`) takes the list as a file. The direct path needs it after each
   reply, and importing LiteLLM for it would take seconds.
 - Estimates (`price`) and upper bounds (`worst_cost`, `dearest`) need LiteLLM in any case, for its tokenisers.
 
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.models.litellm_library import library, listed, ready, vendor_of
+from rubric.models.litellm_library import library, price_entry, ready, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.values.judges import Judge
 
@@ -87,7 +87,7 @@ def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
 # -- the cost of a call -----------------------------------------------------------------------------------
 
 
-def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
+def with_cost(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     """
     Return *usage* with its cost, if it has none, its tokens are known, and the model is listed.
 
@@ -110,7 +110,7 @@ def priced(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
 
 def is_simply_priced(judge: Judge) -> bool:
     """
-    True if `priced` and LiteLLM agree: the cost depends on the tokens sent, cached and received alone, or is unknown.
+    True if `with_cost` and LiteLLM agree: the cost depends on tokens sent, cached and received alone, or is unknown.
 
     A program may have changed LiteLLM's list (`litellm.register_model`); the file does not have that.
     """
@@ -136,7 +136,7 @@ def price(judge: Judge, /) -> tuple[float, float] | None:
     """Return the prices of a token sent and of one received, in US dollars; None if they are unknown."""
     if judge.model == OFFLINE:
         return 0.0, 0.0
-    entry = listed(judge.model) if isinstance(judge.model, str) else None
+    entry = price_entry(judge.model) if isinstance(judge.model, str) else None
     return None if entry is None else (float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"]))
 
 
@@ -250,7 +250,7 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
 @lru_cache(maxsize=256)
 def _highest_prices(model: str, tier: str) -> tuple[Steps, Steps] | None:
     """Return all prices that may be charged for a token sent, and for one received; None if nothing is listed."""
-    entry = listed(model)
+    entry = price_entry(model)
     if entry is None:
         return None
     sent, back = (

@@ -68,7 +68,7 @@ class FunctionModel:
             except Exception as error:
                 raise ModelError(Failure.of(error)) from error
         else:
-            said = await self._said_in_a_thread(ask)
+            said = await self._call_in_thread(ask)
         if ask.embeds:
             return Reply(_as_vectors(said), usage=_USED)
         if isinstance(said, Mapping):
@@ -81,7 +81,7 @@ class FunctionModel:
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)
 
-    async def _said_in_a_thread(self, ask: Ask) -> Any:
+    async def _call_in_thread(self, ask: Ask) -> Any:
         said, error = await self._in_a_thread(ask)
         if isinstance(error, Exception):
             raise ModelError(Failure.of(error)) from error

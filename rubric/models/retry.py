@@ -121,7 +121,7 @@ parking: ContextVar[Callable[[int], None] | None] = ContextVar("parking", defaul
 
 
 @contextmanager
-def _parked() -> Iterator[None]:
+def _park() -> Iterator[None]:
     tell = parking.get()
     if tell is None:
         yield
@@ -135,7 +135,7 @@ def _parked() -> Iterator[None]:
 
 async def sleep(seconds: float) -> None:
     """Wait *seconds* before the next attempt; the worker takes other work meanwhile."""
-    with _parked():
+    with _park():
         await asyncio.sleep(seconds)
 
 
@@ -162,7 +162,7 @@ class Backoffs:
         self._asleep[waiter] = loop.time()
         self._replied = min(self._replied, loop.time())
         try:
-            with _parked():
+            with _park():
                 await asyncio.wait([waiter], timeout=seconds)
         finally:
             self._asleep.pop(waiter, None)

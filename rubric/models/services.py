@@ -22,7 +22,7 @@ from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
 from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE
 from rubric.models.openai_http import destination_of
-from rubric.models.pricing import priced
+from rubric.models.pricing import with_cost
 from rubric.models.retry import persist
 from rubric.values.requests import Failure, Reply
 
@@ -72,7 +72,7 @@ class Service:
         if status // 100 != 2:  # noqa: PLR2004 - a success
             return failure_of_status(status, json.dumps(body), secrets=to.endpoint.secrets)
         try:
-            said, price = body if isinstance(body, dict) else {}, partial(priced, self.judge, in_batch=True)
+            said, price = body if isinstance(body, dict) else {}, partial(with_cost, self.judge, in_batch=True)
             return reply_from(said, unsent, to.endpoint.secrets, price, to.remarks)
         except ModelError as problem:
             return problem.failure

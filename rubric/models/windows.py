@@ -87,7 +87,7 @@ async def refusal(ask: Ask, window: int) -> Failure | None:
 
 def _refusal(ask: Ask, window: int) -> Failure | None:
     model = model_name(ask.judge)
-    tokens, exact = sum(_counted(model, text) for text in _texts(ask)), is_exact(model)
+    tokens, exact = sum(_count_own(model, text) for text in _texts(ask)), is_exact(model)
     if tokens <= (window if exact else window + window // 2):
         return None
     about = "" if exact else "about "
@@ -99,5 +99,5 @@ def _refusal(ask: Ask, window: int) -> Failure | None:
 
 
 @lru_cache(maxsize=16)  # the part that all asks about a candidate share is counted once
-def _counted(model: str, text: str) -> int:
+def _count_own(model: str, text: str) -> int:
     return count_tokens(Judge(model or OFFLINE), text)

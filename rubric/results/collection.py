@@ -23,7 +23,7 @@ from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.groups import NO_VALUE, Groups, refuse_unknown, values_of
 from rubric.results.plain_data import Record
-from rubric.results.restoring import restored
+from rubric.results.restoring import restore
 from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
@@ -389,7 +389,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 if isinstance(data, Mapping) and "end_of_shard" in data:
                     end = json.dumps(data) + "\n"
                 else:
-                    results.append(restored(data, rubrics, judge))
+                    results.append(restore(data, rubrics, judge))
             except (ValueError, TypeError, RecursionError) as problem:
                 number = int(where.rpartition(":")[2])
                 raise LoadError([Problem(str(file), number, 1, "", str(problem))]) from None
@@ -408,7 +408,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             raise refuse("data", data, "a mapping that Grades.to_dict returned")
         rubrics = _several(rubric)
         records = [Record.from_dict(each, f"data.results[{n}]") for n, each in enumerate(data["results"])]
-        return cls(restored(record, rubrics, judge) for record in records)
+        return cls(restore(record, rubrics, judge) for record in records)
 
     @overload
     def to_csv(self, path: None = None) -> str: ...

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rubric.results.result import JudgeOf
 
 
-def restored(
+def restore(
     data: Mapping[str, Any] | Record, rubric: Rubric | Iterable[Rubric], judge: JudgeOf | None = None
 ) -> Grade | Ungraded:
     """Return the result in *data*; see `Result.from_dict`."""

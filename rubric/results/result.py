@@ -183,7 +183,7 @@ class Result(NoTruth, Listed[Finding]):
             return degenerate(changed, judge or self.judge, self.degenerate)
         if isinstance(self.judge, Judge):
             usage, failures, warnings = self.usage, self.failures, self.warnings
-            walked = [*map(_walked_again, changed.judged, self.findings)]
+            walked = [*map(_walk_again, changed.judged, self.findings)]
             return conclude(changed, self.judge, walked, usage=usage, failures=failures, warnings=warnings)
         by = self.judge if judge is None else judge
         if isinstance(by, Cascade) != isinstance(self.judge, Cascade):
@@ -232,9 +232,9 @@ class Result(NoTruth, Listed[Finding]):
         Raises:
             DefinitionError: The rubric or the judge is another, or *data* is no result.
         """
-        from rubric.results.restoring import restored  # noqa: PLC0415 - it needs this module
+        from rubric.results.restoring import restore  # noqa: PLC0415 - it needs this module
 
-        return restored(data, rubric, judge)
+        return restore(data, rubric, judge)
 
     def to_markdown(self) -> str:
         """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
@@ -383,11 +383,11 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     return made(rubric, rule, *made_of, models=models_of(votes))
 
 
-def merged(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
+def merge(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
     """Return *own*, of *judge*, scored anew with the findings *others*, by id, in their places, and in every vote."""
     if not isinstance(judge, Judge):
         pairs = zip(judge.members, own.votes, strict=False)  # a cascade may not have asked its second judge
-        return conclude_votes(rubric, judge, [merged(rubric, member, vote, others) for member, vote in pairs])
+        return conclude_votes(rubric, judge, [merge(rubric, member, vote, others) for member, vote in pairs])
     found = {**{finding.id: finding for finding in own.findings}, **others}
     findings = [found[criterion.id] for criterion in rubric.judged]
     return conclude(
@@ -440,12 +440,12 @@ def _asks_anew(changes: Sequence[RubricChange]) -> str:
     return f"the judge is asked something else ({named}), and was not; {_AGAIN}"
 
 
-def _walked_again(criterion: Criterion, finding: Finding) -> Finding:
+def _walk_again(criterion: Criterion, finding: Finding) -> Finding:
     """Return *finding* with the scores that the leaves of the tree of *criterion* have now."""
     if not isinstance(finding, Scored | Unjudged):
         return finding
     if isinstance(criterion.answer, Rubric) and finding.parts:
-        parts = tuple(map(_walked_again, criterion.answer.judged, finding.parts))
+        parts = tuple(map(_walk_again, criterion.answer.judged, finding.parts))
         return finding if parts == finding.parts else evolve(finding, parts=parts)
     if not isinstance(criterion.answer, DecisionTree):
         return finding

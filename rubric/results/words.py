@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rubric.scoring.outcomes import substantiated
+from rubric.scoring.outcomes import is_substantiated
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Finding, Scored
@@ -36,7 +36,7 @@ def needs_of(result: Result) -> str:
 
 def lack_of(rubric: Rubric, criterion: Criterion, finding: Finding) -> str:
     """Return that *finding* lacks the quote without which it does not count; nothing if it does not."""
-    if not isinstance(finding, Scored) or substantiated(rubric, criterion, finding):
+    if not isinstance(finding, Scored) or is_substantiated(rubric, criterion, finding):
         return ""
     return "its quote is not in the candidate" if finding.evidence else "no quote from the candidate"
 

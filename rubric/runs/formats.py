@@ -177,7 +177,7 @@ def _gemini(document: Any, _: Path | None) -> Found:
         contents, first = _exchange(document)
         contents = [*([{**system, "role": "system"}] if isinstance(system, Mapping) else ()), *contents]
         finish = str(either(first, "finish_reason") or "").rpartition(".")[2]
-        refusal = str(_blocked(document) or (finish if finish in _REFUSED else ""))
+        refusal = str(_block_reason(document) or (finish if finish in _REFUSED else ""))
     messages = of_gemini(contents)
     messages += [{"role": "assistant", "content": None, "refusal": refusal}] if refusal else []
     is_whole = bool(refusal) or finish in ("", "STOP", "FINISH_REASON_UNSPECIFIED")
@@ -191,7 +191,7 @@ def _exchange(document: Mapping[str, Any]) -> tuple[list[Any], Mapping[str, Any]
     return [*(document.get("contents") or ()), *([said] if said.get("parts") else ())], first
 
 
-def _blocked(document: Mapping[str, Any]) -> Any:
+def _block_reason(document: Mapping[str, Any]) -> Any:
     """Return why the prompt in *document* was refused; None if it was not."""
     return either(either(document, "prompt_feedback") or {}, "block_reason")
 
@@ -199,7 +199,9 @@ def _blocked(document: Mapping[str, Any]) -> Any:
 def _is_gemini(document: Any) -> bool:
     if isinstance(document, Mapping):
         contents, first = _exchange(document)
-        return _is_gemini(contents) or bool(not contents and (either(first, "finish_reason") or _blocked(document)))
+        return _is_gemini(contents) or bool(
+            not contents and (either(first, "finish_reason") or _block_reason(document))
+        )
     rows = _rows(document)
     return bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
 

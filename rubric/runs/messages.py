@@ -144,10 +144,10 @@ def of_gemini(contents: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _content(content: Mapping[str, Any], role: str, pairs: _Pairs, **own: Any) -> Iterator[Said]:
-    return spoken((_part(part, pairs) for part in content.get("parts") or ()), role, **own)
+    return messages_of_parts((_part(part, pairs) for part in content.get("parts") or ()), role, **own)
 
 
-def spoken(parts: Iterable[Said], role: str, **own: Any) -> Iterator[Said]:
+def messages_of_parts(parts: Iterable[Said], role: str, **own: Any) -> Iterator[Said]:
     """Yield the messages in *parts*, some of which are messages themselves: words together, up to the next call."""
     said: list[Any] = []
     for part in parts:

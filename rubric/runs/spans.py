@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
-from rubric.runs.messages import Said, call, media, result, run_of, spoken
+from rubric.runs.messages import Said, call, media, messages_of_parts, result, run_of
 from rubric.values.runs import SubRun
 
 _MODELS = ("chat", "generate_content", "text_completion")
@@ -153,12 +153,12 @@ def _messages(agent: Span | None, spans: Iterable[Span], below: Mapping[str, Seq
             found.append(_sub_run(span, below))
             continue
         if span.does in _MODELS:
-            found += _new(_told(span), seen)
+            found += _new(_messages_of(span), seen)
         else:
             _ran(span, found, ran)
         inner = sorted(_nearest(below.get(span.id, ()), below), key=lambda each: each.start)
         found += [_sub_run(each, below) for each in inner if each.does in _AGENTS]
-    if agent is not None and not any(_is_of(each, "user") for each in found) and (told := [*_told(agent)]):
+    if agent is not None and not any(_is_of(each, "user") for each in found) and (told := [*_messages_of(agent)]):
         found = [*told, *(each for each in found if isinstance(each, SubRun))]
     for each in found:
         if _is_of(each, "tool") and (known := ran.pop(each["tool_call_id"], None)):
@@ -201,27 +201,27 @@ def _new(told: Iterable[Any], known: list[str]) -> Iterator[Any]:
 # -- what a span tells ------------------------------------------------------------------------------------
 
 
-def _told(span: Span) -> Iterator[Said]:
+def _messages_of(span: Span) -> Iterator[Said]:
     """Yield the messages that *span* has: what the model was told, what it was sent, and what it said."""
     held = {**span.held, **{k: v for name, more in span.events if name == _DETAILS for k, v in more.items()}}
     system = _json(held.get("gen_ai.system_instructions"))
     if isinstance(system, list):
-        yield from spoken(map(_part, system), "system")
+        yield from messages_of_parts(map(_part, system), "system")
     elif system:
         yield {"role": "system", "content": str(system)}
     names = ("gen_ai.input.messages", "gen_ai.output.messages")
     listed = [each for name in names for each in _json(held.get(name)) or ()]
     for each in listed or _json(held.get("pydantic_ai.all_messages")) or ():
         own = {"name": each["name"]} if each.get("name") else {}
-        yield from spoken(map(_part, each.get("parts") or ()), str(each.get("role") or "user"), **own)
+        yield from messages_of_parts(map(_part, each.get("parts") or ()), str(each.get("role") or "user"), **own)
     if not listed:
         logged = _json(held.get("events")) or ()
         for name, each in [*span.events, *((str(one.get("event.name")), one) for one in logged)]:
             if name.startswith("gen_ai.") and name.endswith((".message", ".choice")):
-                yield _logged(name, each)
+                yield _message_of_event(name, each)
 
 
-def _logged(name: str, held: Mapping[str, Any]) -> Said:
+def _message_of_event(name: str, held: Mapping[str, Any]) -> Said:
     """Return the message of an event, as the conventions had them first."""
     held = {**held, **(inner if isinstance(inner := _json(held.get("message")), Mapping) else {})}
     role = "assistant" if name.endswith(".choice") else name.split(".")[1]

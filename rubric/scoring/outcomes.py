@@ -154,7 +154,7 @@ def meets(rubric: Rubric, score: float) -> bool:
 # -- what a rubric asks of a criterion -------------------------------------------------------------------
 
 
-def substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
+def is_substantiated(rubric: Rubric, criterion: Criterion, finding: Scored) -> bool:
     """
     True if *finding* has the evidence that it needs.
 
@@ -257,7 +257,7 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
         case Scored() | Unjudged() if isinstance(rule.criterion.answer, Rubric):
             inner = _inner(finding, rule.criterion.answer)
             return _nested_part(rule, rule.criterion.answer, inner, best=best)
-        case Scored() if rule.quoted and not substantiated(rubric, rule.criterion, finding):
+        case Scored() if rule.quoted and not is_substantiated(rubric, rule.criterion, finding):
             return Part(rule, 0.0, holds=False, gated=not rule.penalty)
         case Scored():
             part = _judged_part(rule, finding.score, flag=finding.flag)
@@ -303,7 +303,7 @@ def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
     votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
     if not any(vote.weighted for vote in votes):
         return False
-    backed = all(substantiated(rubric, rule.criterion, vote) for vote in votes)
+    backed = all(is_substantiated(rubric, rule.criterion, vote) for vote in votes)
     return backed and all(vote.score < EVEN if rule.unwanted else vote.score >= EVEN for vote in votes)
 
 
@@ -437,18 +437,18 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     if not counted:  # what counts does not apply
         return 1.0
     combination = COMBINATIONS[rubric.aggregation]
-    score = _combined(combination, counted)
+    score = _combine(combination, counted)
     if not combination.subtracts:
         return score
     penalties = [part for part in counted if part.rule.penalty]
     if penalties and all(part.leaves for part in counted if not part.rule.penalty):
         # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
         # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
-        score = (max if best else min)(score, _combined(combination, penalties))
+        score = (max if best else min)(score, _combine(combination, penalties))
     return score
 
 
-def _combined(combination: Combination, parts: Sequence[Part]) -> float:
+def _combine(combination: Combination, parts: Sequence[Part]) -> float:
     rules = [part.rule for part in parts]
     values = [part.contribution for part in parts]
     return combination.score(values, [rule.weight for rule in rules], [rule.penalty for rule in rules])

@@ -79,7 +79,7 @@ def _pooled_scores(
 ) -> Scored:
     findings, weights = [v for v, _ in scored], [w for _, w in scored]
     unwanted = criterion.is_unwanted
-    backed = [outcomes.substantiated(rubric, criterion, v) for v in findings]
+    backed = [outcomes.is_substantiated(rubric, criterion, v) for v in findings]
     raw = [v.score if ok else float(unwanted) for v, ok in zip(findings, backed, strict=True)]
     score = _middle(raw, weights, how, unwanted=unwanted)
     kept = [v for v, ok in zip(findings, backed, strict=True) if ok] or findings

@@ -17,8 +17,8 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import masked, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
-from rubric.store.database import load, unpacked
-from rubric.store.schema import PATIENCE, connect_to_read, explained
+from rubric.store.database import load, unpack
+from rubric.store.schema import PATIENCE, connect_to_read, explain
 
 
 @frozen
@@ -211,13 +211,13 @@ def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str
                 "sent_at": sent_at,
                 "ended_at": ended_at,
                 "request": request,
-                **_mask(unpacked(result, key.hex()) if result else {}),
+                **_mask(unpack(result, key.hex()) if result else {}),
             }
 
 
 @contextmanager
 def _read(path: str | Path) -> Iterator[sqlite3.Connection]:
-    with explained(Path(path)), closing(connect_to_read(Path(path), PATIENCE)) as connection:
+    with explain(Path(path)), closing(connect_to_read(Path(path), PATIENCE)) as connection:
         yield connection
 
 

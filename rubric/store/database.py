@@ -55,7 +55,7 @@ def dump(result: Reply | Failure, key: str = "") -> str:
 
 def load(text: str, key: str = "") -> Reply | Failure:
     """Return the reply or failure in *text*, of the request of *key*; raise `ValueError` if it was not written so."""
-    data = unpacked(text, key)
+    data = unpack(text, key)
     try:
         if "reply" in data:
             return _converter().structure(data["reply"], Reply)
@@ -64,7 +64,7 @@ def load(text: str, key: str = "") -> Reply | Failure:
         raise ValueError(f"no reply and no failure: {type(error).__name__}") from error
 
 
-def unpacked(text: str, key: str) -> dict[str, Any]:
+def unpack(text: str, key: str) -> dict[str, Any]:
     """
     Check the checksum of *text*, of the request of *key*; return its data, or raise `ValueError`.
 

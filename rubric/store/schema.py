@@ -96,7 +96,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
         raise StoreError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise StoreError(f"{path}: it cannot be written to; mode='replay' needs no more than reading")
-    with explained(path):
+    with explain(path):
         connection = _connect(path, "mode=rwc", patience)
         try:
             _prepare(connection, path, patience)
@@ -108,7 +108,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 def connect_beside(path: Path) -> sqlite3.Connection:
     """Return another connection, to a store that is open for writing; it waits for no lock, and changes nothing."""
-    with explained(path):
+    with explain(path):
         return _connect(path, "mode=ro", 0.0)
 
 
@@ -116,7 +116,7 @@ def connect_to_read(path: Path, patience: float) -> sqlite3.Connection:
     """Return a connection to the store at *path*, whose folder may be read-only, that changes nothing."""
     if not path.is_file():
         raise StoreError(f"{path}: there is no such file")
-    with explained(path):
+    with explain(path):
         for options in ("mode=ro", "mode=ro&immutable=1"):
             connection = _connect(path, options, patience)
             try:
@@ -218,7 +218,7 @@ _CURES = (
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain(path: Path) -> Iterator[None]:
     """Turn errors of SQLite, and of damage that SQLite does not see, into a `StoreError` that says what to do."""
     try:
         yield

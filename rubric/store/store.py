@@ -53,7 +53,7 @@ from rubric.store.schema import (
     connect,
     connect_beside,
     connect_to_read,
-    explained,
+    explain,
     transaction,
 )
 from rubric.store.writer_thread import Task, WriterThread
@@ -274,7 +274,7 @@ class OpenFile:
             return cls(path, Database(connect_to_read(path, patience), None, mode, in_doubt), None, shared)
         connection = connect(path, patience)
         database = Database(connect_beside(path), connection, mode, in_doubt)
-        with explained(path), transaction(connection):
+        with explain(path), transaction(connection):
             database.begin()
         return cls(path, database, WriterThread(path, database, lambda: bool(shared)), shared)
 
@@ -288,7 +288,7 @@ class OpenFile:
             return await inner(ask)
         request = request_of(ask)
         if self.writer is None:
-            with explained(self.path):
+            with explain(self.path):
                 recorded = self.database.recall(request)
             if recorded is not None:
                 return self._serve(recorded)

@@ -27,7 +27,7 @@ from rubric.embed import Check, Finding, Transport, judge_or_default, side_by_si
 from rubric.models.api_keys import why_keyless
 from rubric.models.registry import EnvironmentModel
 from rubric.programs.processes import is_allowed
-from rubric.results.result import merged
+from rubric.results.result import merge
 from rubric.suites.cases import Case
 from rubric.values import AnyJudge
 
@@ -157,7 +157,7 @@ async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry
     results = await side_by_side([by(judge.without_early_stop(), share(rubric, ids)) for judge, ids in groups])
     others = {finding.id: finding for result in results[1:] for finding in result.findings}
     return evolve(
-        merged(rubric, groups[0][0], results[0], others),
+        merge(rubric, groups[0][0], results[0], others),
         usage=sum((result.usage for result in results), Usage()),
         failures=tuple(failure for result in results for failure in result.failures),
         warnings=tuple(dict.fromkeys(warning for result in results for warning in result.warnings)),
@@ -177,5 +177,5 @@ def share(rubric: Rubric, ids: Sequence[str]) -> Rubric:
 
 def with_findings(rubric: Rubric, own: Grade | Ungraded, found: Sequence[Finding]) -> Grade | Ungraded:
     """Return *own* with the findings *found* in their places, scored by *rubric*; what it took stays."""
-    result = merged(rubric, own.judge, own, {finding.id: finding for finding in found})
+    result = merge(rubric, own.judge, own, {finding.id: finding for finding in found})
     return evolve(result, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models)

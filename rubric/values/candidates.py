@@ -18,7 +18,7 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
 from rubric.values.images import is_address
-from rubric.values.run_parts import RunPart, placed
+from rubric.values.run_parts import RunPart, place_in_run
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
 _NONE = FrozenMap()
@@ -217,7 +217,7 @@ class Candidate(Shown):
         if is_text and (run is not None or messages is not None or tool_calls is not None or output is None):
             said = None if messages is None else as_events(messages)
             called = None if tool_calls is None else as_calls(tool_calls)
-            whole = placed(output, input, reference, run, messages=said, calls=called)
+            whole = place_in_run(output, input, reference, run, messages=said, calls=called)
             given |= zip(("output", "input", "reference", "run"), whole, strict=True)
         self.__attrs_init__(**given)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
 

@@ -204,7 +204,7 @@ def _said_in(message: Any, parts: list[Any], events: list[Event], calls: Mapping
             and _is_result(block)
             and not _keep_result(events, calls, at(block, "tool_use_id"), block)
         ):
-            words, shown = _returned(block)
+            words, shown = _result_of(block)
             orphans += [Message("tool", words, media=shown)] if words or shown else []
     key = next((key for name in ("tool_call_id", "tool_name", "name") if (key := at(message, name))), "")
     if role == "tool" and _keep_result(events, calls, key, message):
@@ -233,7 +233,7 @@ def _is_result(part: Any) -> bool:
     return str(at(part, "type")).endswith("tool_result")
 
 
-def _returned(result: Any) -> tuple[str, tuple[Media, ...]]:
+def _result_of(result: Any) -> tuple[str, tuple[Media, ...]]:
     """Return the text and the media of *result*, a message or a block; what a server's tool returned is JSON."""
     content = at(result, "content")
     parts = content if isinstance(content, list | tuple) else ()
@@ -253,7 +253,7 @@ def _keep_result(events: list[Event], calls: Mapping[str, list[int]], key: Any, 
     place = next(still_open, places[-1] if places else None)
     if place is None or not isinstance(call := events[place], ToolCall):
         return False
-    text, media = _returned(result)
+    text, media = _result_of(result)
     has_failed = bool(at(result, "is_error") or at(result, "error")) or at(result, "status") == "error"
     has_failed = has_failed or bool(at(at(result, "content"), "error_code"))
     why = at(result, "error")

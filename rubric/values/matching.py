@@ -47,7 +47,7 @@ def check_pattern(field: str, pattern: object) -> str:
     if len(pattern) > LONGEST_PATTERN:
         raise DefinitionError(field, f"a pattern has at most {LONGEST_PATTERN} characters, this one {len(pattern)}")
     try:
-        _compiled(pattern)
+        _compile(pattern)
     except ValueError as problem:
         message = (
             f"{pattern!r} is not a pattern that RE2 takes ({problem}); "
@@ -65,7 +65,7 @@ pattern = keeping(check_pattern)
 def _size(pattern: str) -> int:
     """Return the size of *pattern* as a program over bytes, where a class of letters is one instruction or few."""
     try:
-        return int(_compiled(pattern.encode()).programsize)
+        return int(_compile(pattern.encode()).programsize)
     except ValueError:  # without its counts, or over bytes, it is no pattern
         return 0
 
@@ -73,7 +73,7 @@ def _size(pattern: str) -> int:
 def matches(pattern: str, text: str) -> bool:
     """True if *pattern* is found anywhere in the first million characters of *text*."""
     clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
-    return _compiled(pattern).search(clean) is not None
+    return _compile(pattern).search(clean) is not None
 
 
 def matches_name(name: str, called: str) -> bool:
@@ -87,11 +87,11 @@ def matches_name(name: str, called: str) -> bool:
 def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield where *pattern* is found in the first million characters of *text*."""
     clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
-    return (match.span() for match in _compiled(pattern).finditer(clean))
+    return (match.span() for match in _compile(pattern).finditer(clean))
 
 
 @lru_cache(maxsize=256)  # bounded: a compiled pattern takes up to 8 MiB, and files bring patterns without end
-def _compiled(pattern: str | bytes) -> Any:
+def _compile(pattern: str | bytes) -> Any:
     import re2  # noqa: PLC0415 - a compiled extension that most rubrics never need
 
     options = re2.Options()

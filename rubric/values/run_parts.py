@@ -88,7 +88,7 @@ def _says(event: Event, words: str) -> bool:
     return isinstance(event, Message) and event.role == "assistant" and event.content.strip() == words.strip()
 
 
-def placed(
+def place_in_run(
     output: str | None,
     asked: str,
     reference: str,
@@ -136,7 +136,7 @@ def _part(
     calls: Sequence[ToolCall] | None,
 ) -> RunPart:
     if isinstance(run, RunPart):
-        return run if messages is None and calls is None else _relisted(run, messages, calls, output, asked)
+        return run if messages is None and calls is None else _relist(run, messages, calls, output, asked)
     if run is None:
         return _part_of_lists(messages or (), calls or (), output, asked)
     if not isinstance(run, Run):
@@ -206,7 +206,7 @@ def _part_of_lists(messages: Sequence[Event], calls: Sequence[ToolCall], output:
     return RunPart(Run([*before.events, *answer]), asked_at, len(before.events) if answer else None)
 
 
-def _relisted(
+def _relist(
     part: RunPart, messages: Sequence[Event] | None, calls: Sequence[ToolCall] | None, output: str | None, asked: str
 ) -> RunPart:
     """Return *part* with other messages or calls, where it is plain in which order they stand to the rest."""

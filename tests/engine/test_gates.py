@@ -13,7 +13,7 @@ from attrs import define, field
 
 from rubric import Judge, grade_many
 from rubric.engine.budget import Amount, Budget
-from rubric.engine.pipeline import chained, pipeline
+from rubric.engine.pipeline import chain_limiters, pipeline
 from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError, StoreError
 from rubric.models.pricing import most_tokens
@@ -82,7 +82,7 @@ def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: floa
     ask = ask_to(model)
     limits = Limits(concurrency=1, rpm=5, tpm=10_000, clock=now)
     budget = Budget(cost=1.0, tokens=10_000, calls=5, prices={"Slow": (1.0, 1.0)})
-    gate = chained(budget, Turnstile(), limits, Turnstile())
+    gate = chain_limiters(budget, Turnstile(), limits, Turnstile())
 
     async def main() -> bool:
         task = asyncio.create_task(attempt(model, ask, limiter=gate))
@@ -106,7 +106,7 @@ def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: floa
 def test_what_waits_for_a_place_holds_no_money_once_it_is_cancelled() -> None:
     """It had passed the budget, and stood in the line of the limits; what it had set aside is there for others."""
     model, limits, budget = Slow(), Limits(concurrency=1, clock=now), Budget(calls=2)
-    gate = chained(budget, limits)
+    gate = chain_limiters(budget, limits)
 
     async def main() -> list[Any]:
         tasks = [asyncio.create_task(attempt(model, ask_to(model), limiter=gate)) for _ in range(3)]
@@ -124,7 +124,7 @@ def test_a_refusal_by_any_gate_is_no_call_for_the_others(first: bool) -> None:
     """Nor is it taken for the vendor's own: a limiter that stands before keeps its speed."""
     model, limits, budget = Slow(), Limits(concurrency=8, rpm=5, clock=now), Budget(calls=2)
     several: list[Limiter] = [budget, limits]
-    gate = chained(*(several if first else several[::-1]), Turnstile(refuses=True))
+    gate = chain_limiters(*(several if first else several[::-1]), Turnstile(refuses=True))
     outcome = simulate(attempt(model, ask_to(model), limiter=gate))
     assert isinstance(outcome, Failure)
     assert (outcome.kind, outcome.usage, model.calls) == ("rate_limited", Usage(), 0)
@@ -158,7 +158,7 @@ def log() -> list[str]:
 
 def test_several_gates_are_passed_in_order(log: list[str]) -> None:
     """A request enters them in order, each is told what came, and they are left in the reverse order."""
-    gate = chained(Post("a", log), None, Post("b", log))
+    gate = chain_limiters(Post("a", log), None, Post("b", log))
     assert gate is not None
     model = Slow()
     assert simulate(attempt(model, ask_to(model), limiter=gate)) == GOOD
@@ -167,7 +167,7 @@ def test_several_gates_are_passed_in_order(log: list[str]) -> None:
 
 def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
     """If one refuses, those before it are told that nothing has left, and are left."""
-    gate = chained(Post("a", log), Post("b", log, shut=True))
+    gate = chain_limiters(Post("a", log), Post("b", log, shut=True))
     results = list(grade_many(["x"], POLITE, Judge(Counted()), limits=gate))
     assert [failure.kind for failure in results[0].failures] == ["budget"]
     assert log == ["a in", "a told NoneType", "a out"]
@@ -176,8 +176,8 @@ def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
 def test_no_gates_are_none(log: list[str]) -> None:
     """Nothing to pass is no gate; one is itself."""
     post = Post("a", log)
-    assert chained(None, None) is None
-    assert chained(None, post) is post
+    assert chain_limiters(None, None) is None
+    assert chain_limiters(None, post) is post
 
 
 def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) -> None:

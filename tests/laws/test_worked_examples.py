@@ -25,7 +25,7 @@ from rubric import (
     ask,
 )
 from rubric.driving import Failure
-from rubric.engine.grade import graded as require
+from rubric.engine.grade import grade_or_raise as require
 from rubric.results import NotApplicable, Scored
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values import Boolean, Leaf, Letter, UnitScale

@@ -11,7 +11,7 @@ from rubric import grade
 from rubric.engine.budget import Budget
 from rubric.errors import DefinitionError
 from rubric.models.litellm_library import library
-from rubric.models.pricing import count_tokens, price, priced
+from rubric.models.pricing import count_tokens, price, with_cost
 from rubric.values.judges import Judge
 from rubric.values.requests import Usage
 from tests.sendables import RECENT
@@ -97,7 +97,7 @@ def test_what_a_call_has_cost_is_what_litellm_makes_of_it(model: str, tier: str 
             usage_object=library().Usage(**said, prompt_tokens_details=details),
             service_tier=tier,
         )
-        cost = priced(judge, usage).cost
+        cost = with_cost(judge, usage).cost
         assert cost is not None
         if sent >= 1024 and model == "openai/gpt-5.6":  # it may have been written to the cache, which costs more
             assert (there + back) * 0.999 <= cost <= (there + back) * 1.3
@@ -109,7 +109,7 @@ def test_a_batch_is_half_the_price() -> None:
     """As the list has it."""
     usage = Usage(1, 1000, 0, 100, None)
     judge = Judge("openai/gpt-4o-mini")
-    whole, half = priced(judge, usage).cost, priced(judge, usage, in_batch=True).cost
+    whole, half = with_cost(judge, usage).cost, with_cost(judge, usage, in_batch=True).cost
     assert whole is not None
     assert half == pytest.approx(whole / 2)
 
@@ -128,7 +128,7 @@ def test_a_reply_through_a_gateway_is_priced_whatever_prices_are_listed_beside_t
 def test_a_price_that_is_listed_for_long_prompts_alone_leaves_short_ones_as_they_are() -> None:
     """Gemini's entry has one for what is written to the cache, from 200,000 tokens on."""
     judge = Judge("vertex_ai/gemini-3.1-pro-preview")
-    there = priced(judge, Usage(1, 2000, 0, 0, None)).cost
+    there = with_cost(judge, Usage(1, 2000, 0, 0, None)).cost
     assert there == pytest.approx(2000 * price(judge)[0])  # type: ignore[index]  # it is listed
 
 
@@ -136,9 +136,9 @@ def test_a_price_that_is_listed_for_long_prompts_alone_leaves_short_ones_as_they
 def test_what_is_not_listed_has_no_cost(model: str) -> None:
     """Nor what is another vendor's under a bare name; and what has been said stays."""
     usage = Usage(1, 1000, 0, 100, None)
-    assert priced(Judge(model), usage) == usage
-    assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 0, 0, 0, None, 1)).cost is None
-    assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, 0.5)).cost == 0.5
+    assert with_cost(Judge(model), usage) == usage
+    assert with_cost(Judge("openai/gpt-4o-mini"), Usage(1, 0, 0, 0, None, 1)).cost is None
+    assert with_cost(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, 0.5)).cost == 0.5
 
 
 def test_prices_of_the_direct_path_do_not_load_litellm() -> None:
@@ -147,8 +147,8 @@ def test_prices_of_the_direct_path_do_not_load_litellm() -> None:
 import sys
 from rubric import Judge
 from rubric.values.requests import Usage
-from rubric.models.pricing import priced
-assert priced(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
+from rubric.models.pricing import with_cost
+assert with_cost(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
 assert "litellm" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
