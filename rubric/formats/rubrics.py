@@ -27,12 +27,14 @@ from rubric.formats.native.suite import is_suite
 from rubric.formats.yaml import to_yaml
 from rubric.internals.fields import as_path, check_name, refuse
 from rubric.internals.frozen_map import thaw
+from rubric.internals.guided import guided
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
+@guided
 def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = None) -> Rubric:
     """
     Return the rubric in the file at *path*.
@@ -53,6 +55,7 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
     return _load(read_text(file, within, FOR_RUBRICS), str(file), language, file.parent, within)
 
 
+@guided
 def loads(text: str, /, *, source: str = "<string>") -> Rubric:
     """
     Return the rubric in *text* (YAML 1.2 or JSON).
@@ -105,6 +108,7 @@ def to_data(rubric: Rubric, /) -> dict[str, Any]:
     return found
 
 
+@guided
 def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str:
     """
     Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
@@ -132,6 +136,7 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
     return text
 
 
+@guided
 def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     """
     Write *rubric* to the file at *path*.

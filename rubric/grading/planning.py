@@ -12,6 +12,7 @@ from rubric.grading.looking import most_of_a_turn, offering
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, grouped, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.turns import SEGMENTS, asked_parts, in_segments
+from rubric.internals.guided import Guided
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, table
 from rubric.scoring.votes import Voter, fewest_votes, number_votes
@@ -34,7 +35,7 @@ Worst = Callable[[Ask, int], float | None]
 
 
 @frozen(repr=False)
-class Plan:
+class Plan(Guided):
     """
     The calls, tokens and cost of a grading that has not been sent.
 

@@ -72,7 +72,8 @@ def understood(
         if (meant := shape(call)) is not None:
             return (args[0], *meant[0]), meant[1]
     if isinstance(error, DefinitionError):
-        raise DefinitionError(error.field, error.message + call.cure_of(error)) from None
+        cure = call.cure_of(error)
+        raise DefinitionError(error.field, error.message + ("" if cure in error.message else cure)) from None
     return call.refuse()
 
 
@@ -128,6 +129,12 @@ class _Call:
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
             return f"; write {form}"
         value = self.given.get(field)
+        if field in {"context", "reference", "input", "output"} and isinstance(value, list | tuple):
+            return rf"; write {field}='\n\n'.join({field})"
+        if self.owner == "Contains" and isinstance(value, list | tuple):
+            return f"; for all of them, write ContainsAll({value!r}); for one of them, ContainsAny({value!r})"
+        if self.owner == "Equals" and field == "text":
+            return f"; write Equals({str(value)!r})"
         if isinstance(value, str) and (share := as_share(value)) is not None:
             return f"; {value} is {field}={share:g}"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -343,7 +350,7 @@ def attribute_cure(kind: type, name: str) -> str:
         if bare != name and (meant := _expression(kind, bare)):
             return f"; {meant}"
     guesses = {word for _, words in _cures("attributes", *_lineage(kind)) for word in words}
-    if near := "".join(nearest(name, guesses, 0.8)):
+    if near := misspelt(name, guesses):
         return f"; {_expression(kind, near)}"
     names = own[:_MOST_NAMED]
     return f"; it has {', '.join(names)}{'' if len(names) == len(own) else ', ...'}"
@@ -365,7 +372,7 @@ def _expression(kind: type, name: str) -> str:
         for where, expression in _RELATED.get(each, ()):
             module, _, related = where.partition(":")
             of = getattr(import_module(module), related)
-            if name in _public(of):
+            if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
                 return expression.format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
     return ""
 

@@ -14,6 +14,7 @@ from attrs import asdict, fields, frozen
 
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import refuse
+from rubric.internals.guided import guided
 from rubric.internals.text import as_json, shorten
 from rubric.results.presentation import Presented, Table
 from rubric.values.answers import Unit
@@ -110,6 +111,7 @@ class RubricDiff(Presented, Listed[RubricChange]):
         return [("", ("for the", "what", "before", "after"), rows)] if rows else []
 
 
+@guided
 def diff(before: Rubric, after: Rubric) -> RubricDiff:
     """
     Return what changed from the rubric *before* to the rubric *after*.

@@ -128,6 +128,9 @@ class Suite(fields.Shown, Listed[Case]):
         Raises:
             DefinitionError: No case fits.
         """
+        if others := [each for each in patterns if not isinstance(each, str)]:
+            cure = "by a function, write attrs.evolve(suite, cases=[case for case in suite if keep(case)])"
+            raise DefinitionError("filter", f"expected texts, got {others[0]!r}; {cure}")
         kept = [case for case in self.cases if fits(patterns, case.id, case.tags)]
         if not kept:
             known = shorten(", ".join(case.id for case in self.cases), 300)

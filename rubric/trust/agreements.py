@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, Presented, counted, percent
+from rubric.embed import Listed, Presented, counted, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
 from rubric.trust.assumptions import of_grades, of_labels, sentences
@@ -233,6 +233,7 @@ def _of_people(labels: Labels) -> Agreement:
     return Agreement(tuple(criteria), "people", "each other", raters=raters)
 
 
+@guided
 def agreement(
     grades: Grades | Report | Judged | Labels | Mapping[Any, Any] | str | PathLike[str],
     others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,

@@ -16,7 +16,7 @@ from attrs import asdict, evolve, field, frozen
 from scipy import optimize
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields
+from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields, guided
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
@@ -202,6 +202,7 @@ def from_dict(data: dict[str, Any], source: str) -> Calibration:
         raise DefinitionError(source, f"holds no whole calibration: {problem!r}") from None
 
 
+@guided
 def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Calibration:
     """
     Learn from *labels* what people would say where the judge says something.

@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
-from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, percent
+from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
@@ -183,6 +183,7 @@ class Thresholds(Presented, Listed[Point]):
         return alt.layer(curves, rule.encode(x="threshold:Q"))
 
 
+@guided
 def thresholds(
     grades: Grades | Report | Sequence[Grade | Ungraded],
     labels: Labels | Mapping[Any, Any] | str | PathLike[str],

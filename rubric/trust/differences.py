@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
+from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
@@ -157,6 +157,7 @@ class Difference(Presented, Listed[CriterionDifference]):
         return forest(rows, "difference, new less old", self.sentence, zero=True)
 
 
+@guided
 def compare(
     new: Grades | Report | Judged | str | PathLike[str],
     old: Grades | Report | Judged | str | PathLike[str],

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Presented, Statistic, Table, few_groups, fields, percent, share_interval
+from rubric.embed import Presented, Statistic, Table, few_groups, fields, guided, percent, share_interval
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
@@ -126,6 +126,7 @@ class Estimate(Presented):
         return forest(rows, self.measure, self.sentence)
 
 
+@guided
 def estimate(
     grades: Grades | Report | Judged | str | PathLike[str],
     labels: Labels | Any,

@@ -200,7 +200,8 @@ def as_labels(value: object) -> Labels:
         return Labels(value)
     if isinstance(value, str | Path):
         return Labels.read(value)
-    raise fields.refuse("labels", value, "Labels, a mapping such as {key: value}, or the path of a file")
+    cure = " (by place, write dict(enumerate(labels)))" if isinstance(value, list | tuple) else ""
+    raise fields.refuse("labels", value, f"Labels, a mapping such as {{key: value}}{cure}, or the path of a file")
 
 
 # -- mappings ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import TOLERANCE, Presented, Table, fields, percent
+from rubric.embed import TOLERANCE, Presented, Table, fields, guided, percent
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
@@ -127,6 +127,7 @@ class Trusted(Presented):
         return [("", head, [row])]
 
 
+@guided
 def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:
     """
     Find the verdicts that can be kept: people differ from at most a share *error* of them, but for a *risk*.

@@ -512,7 +512,7 @@ def rubric_of(value: object) -> Rubric:
         case list() | tuple():
             cure = f'; give Rubric("name", {shorten(repr(value), 120)})'
         case Mapping():
-            cure = "; what a file would hold is read by loads(json.dumps(data))"
+            cure = "; what a file would hold is Rubric.from_dict(data)"
         case PathLike():
             cure = f"; give load({fspath(value)!r})"
         case _ if isinstance(getattr(value, "rubric", None), Rubric):
