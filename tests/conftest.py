@@ -73,6 +73,8 @@ def stay_at_home(event: str, args: tuple[Any, ...]) -> None:
 
 sys.addaudithook(stay_at_home)
 
+os.environ["RUBRIC_RUNS"] = ""  # commands keep no runs in this folder; the tests of kept runs name their own
+
 for name in [*os.environ]:  # once, as a fixture of each test takes seconds of them all
     if name.endswith(("_API_KEY", "_TOKEN", "_CREDENTIALS")):
         del os.environ[name]

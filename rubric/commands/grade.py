@@ -229,14 +229,15 @@ def grade(files: Sequence[str], **given: Any) -> None:
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
             raise click.UsageError(message)
+        candidate = inputs.candidate(files[1])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:
-            result = grade_candidate(
-                inputs.candidate(files[1]), rubric, inputs.judge, store=running.store, **concurrency
-            )
+            result = grade_candidate(candidate, rubric, inputs.judge, store=running.store, **concurrency)
         except UngradedError as problem:
+            running.keep_one(problem.result, candidate, files)
             print_result(problem.result, running.form, quiet=running.quiet)
             raise
+        running.keep_one(result, candidate, files)
         print_result(result, running.form, quiet=running.quiet)
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()

@@ -18,10 +18,11 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
+from rubric.commands.kept_runs import Keeper
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.commands.running import projected
-from rubric.embed import CONCURRENCY, JudgeLike, counted, source_of
+from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
 
@@ -57,6 +58,7 @@ class Inputs:
     shard: Shard | None
     columns: Sequence[str]
     quiet: bool
+    keep: bool = True
     report: Path | None = None
 
     def check(self, rubric: Path) -> None:
@@ -75,7 +77,7 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def run(self, rubric: Rubric, judge: JudgeLike | None) -> Summary:
+    def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), options.columns_of(self.columns)
         is_limited = self.rpm is not None or self.tpm is not None
@@ -83,6 +85,7 @@ class Inputs:
             print_line(self._head(rubric, judge, columns), problem=True)
         counts = Counts()
         kept: list[Grade | Ungraded] = []
+        keeper, builder = Keeper.of(rubric.name or "grades", [name, self.candidates], keep=self.keep), RowBuilder()
         try:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
@@ -103,6 +106,8 @@ class Inputs:
                     if file is not None:
                         file.write(line_of(result))
                     counts.add(result)
+                    if keeper.folder is not None:
+                        keeper.add(builder.of(result))
                     if self.report is not None:
                         kept.append(result)
                 if file is not None:  # only a run that comes here has written all results
@@ -112,7 +117,9 @@ class Inputs:
             if self.store is not None:
                 cure = f"run the same command again to go on: what {self.store} has is not paid for again"
             print_line(f"interrupted: {len(counts):,} candidates were finished; {cure}", problem=True)
+            keeper.end()
             raise SystemExit(INTERRUPTED) from None
+        keeper.end()
         if self.report is not None:
             print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
@@ -142,6 +149,7 @@ class Inputs:
 @click.option(
     "--report", type=options.PATH, metavar="FILE", help="Write a page of all results here, to read in a browser."
 )
+@options.KEEP
 @options.STORE
 @click.option(
     "--in-doubt",
@@ -184,7 +192,7 @@ def grade_many(
     inputs = Inputs(**given)
     inputs.check(rubric)
     loaded = load(rubric)
-    summary = inputs.run(loaded if threshold is None else loaded.passing_at(threshold), judge)
+    summary = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")

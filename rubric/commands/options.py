@@ -154,6 +154,13 @@ ALLOW_SCRIPTS = click.option(
     "--allow-scripts", is_flag=True, help="Run the programs that a suite names: graders, prompts, tests, providers."
 )
 
+KEEP = click.option(
+    "--keep/--no-keep", default=True, help="Keep the run below .rubric/runs, for view and compare; 50 are kept."
+)
+RERUN = click.option(
+    "--rerun", type=click.Choice(["ungraded", "failed"]), help="Ask again for these alone of the last kept run."
+)
+
 TO_RUN = options(
     click.option(
         "--deferred", type=click.Choice(get_args(Deferred)), default="error", help="Count a deferred case as this."
@@ -186,6 +193,8 @@ RUNNING = options(
     ),
     FILTER,
     VERBOSE,
+    KEEP,
+    RERUN,
     TO_RUN,
 )
 """The options of `grade` that one candidate has no use for. A new one is a line here, and a field of `RunOptions`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -13,8 +14,9 @@ import attrs
 import click
 from attrs import evolve, frozen
 
-from rubric import DefinitionError, Suite
+from rubric import Candidate, DefinitionError, Grade, Suite, Ungraded
 from rubric.commands import output
+from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
@@ -54,6 +56,8 @@ class RunOptions:
     quiet: bool
     store: Path | None
     form: str
+    keep: bool
+    rerun: str | None
     run: Mapping[str, Any]
 
     @classmethod
@@ -137,11 +141,16 @@ class RunOptions:
         """
         reports: list[Report] = []
         budget = budget_of(self.max_cost, None)
-        if not self.quiet:
-            for suite in suites:
-                output.print_line(self._head(suite, judge, target), problem=True)
         # Expanded here too, so that what is counted is what is run.
-        suites = [suite.expanded(target, self.run["runs"]) for suite in suites]
+        expanded = [suite.expanded(target, self.run["runs"]) for suite in suites]
+        earlier, asked = self._asked_again(expanded, files)
+        keeper = Keeper.of(", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep)
+        if earlier is not None:
+            keeper.carry(last_runs(1, files)[0], (case.id for suite in asked for case in suite))
+        if not self.quiet:
+            for suite in suites if earlier is None else asked:
+                output.print_line(self._head(suite, judge, target), problem=True)
+        suites = asked
         for suite in suites:
             done: list[Row] = []
             total = len(suite) * self.run["repeat"]
@@ -150,6 +159,7 @@ class RunOptions:
 
                     def on_row(row: Row, done: list[Row] = done, advance: Callable[[], None] = advance) -> None:
                         done.append(row)
+                        keeper.add(row)
                         advance()
 
                     report = suite.run(
@@ -164,12 +174,36 @@ class RunOptions:
                 output.print_line(
                     f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
                 )
-                self.write(joined([*reports, self._interrupted(suite, done)], files))
+                stopped = within(earlier, joined([*reports, self._interrupted(suite, done)], files))
+                keeper.end(stopped)
+                self.write(stopped)
                 raise SystemExit(output.INTERRUPTED) from None
             reports.append(report)
             if self.run["fail_fast"] and report.exit_code:
                 break
-        return joined(reports, files)
+        report = within(earlier, joined(reports, files))
+        keeper.end(report)
+        return report
+
+    def keep_one(self, result: Grade | Ungraded, candidate: Candidate, files: Sequence[str]) -> None:
+        """Keep the *result* of one candidate as a run."""
+        keeper = Keeper.of(result.rubric.name or Path(files[0]).stem, files, keep=self.keep)
+        keeper.add(RowBuilder().of(result, candidate.key or Path(files[1]).name, candidate))
+        keeper.end()
+
+    def _asked_again(self, suites: Sequence[Suite], files: Sequence[str]) -> tuple[Report | None, list[Suite]]:
+        """Return the last kept report of *files* and the cases that `--rerun` asks again for; else all cases."""
+        if self.rerun is None:
+            return None, [*suites]
+        earlier = Report.load(last_runs(1, files)[0] / "report.json")
+        wanted = {re.sub(r" \[repeat \d+\]$", "", row.id) for row in earlier if row.status == self.rerun}
+        if not wanted:
+            raise Refusal(f"--rerun {self.rerun}: no case of the last run is {self.rerun}")
+        names = [""] if len(files) == 1 else [f"{name}: " for name in names_of(files)]
+        return earlier, [
+            evolve(suite, cases=[case for case in suite if f"{name}{row_id(case)}" in wanted])
+            for name, suite in zip(names, suites, strict=True)
+        ]
 
     def _head(self, suite: Suite, judge: Any, target: Any) -> str:
         """Return a line that says before the first call what the run of *suite* will take."""
@@ -227,7 +261,7 @@ class RunOptions:
         return comparison.exit_code
 
 
-SUITES_ONLY = RUNNING.names
+SUITES_ONLY = RUNNING.names - {"keep"}
 """The options that one candidate has no use for."""
 
 
@@ -271,6 +305,22 @@ def projected(plan: Plan, times: float = 1) -> str:
     return f"{calls}, at most {about}${plan.cost[1] * times:,.4f}" if plan.cost[1] else f"{calls}, free of charge"
 
 
+def within(earlier: Report | None, report: Report) -> Report:
+    """Return *report* with the rows of an *earlier* one that were not asked again for."""
+    if earlier is None:
+        return report
+    rows = {row.id: row for row in (*earlier, *report)}
+    return evolve(report, rows=tuple(rows.values()))
+
+
+def names_of(files: Sequence[str]) -> Sequence[str]:
+    """Return what the ids of the cases of each of several *files* start with."""
+    if len(set(map(str, map(Path, files)))) < len(files):
+        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
+    stems = [Path(file).stem for file in files]
+    return stems if len(set(stems)) == len(stems) else files
+
+
 def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
     """
     Return *reports* as one; if there are several *files*, each id starts with the file of its case.
@@ -279,11 +329,7 @@ def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
     """
     if len(files) == 1:
         return reports[0]
-    if len(set(map(str, map(Path, files)))) < len(files):
-        raise DefinitionError("FILE", "one file is given twice; its cases would have the same ids")
-    stems = [Path(file).stem for file in files]
-    names = stems if len(set(stems)) == len(stems) else files
-    pairs = [*zip(names, reports, strict=False)]
+    pairs = [*zip(names_of(files), reports, strict=False)]
     missing = len(files) - len(reports)
     return evolve(
         reports[0],

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import FORMAT, PATH, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 
@@ -92,18 +93,23 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
 
 
 @click.command(cls=Command)
-@click.argument("new", type=PATH)
-@click.argument("old", type=PATH)
+@click.argument("new", type=PATH, required=False)
+@click.argument("old", type=PATH, required=False)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
 @FORMAT
-def compare(new: Path, old: Path, labels: tuple[Path, Path] | None, form: str) -> None:
+def compare(new: Path | None, old: Path | None, labels: tuple[Path, Path] | None, form: str) -> None:
     """
     Compare two runs over the same candidates.
 
-    NEW and OLD are what `grade-many --out` wrote, paired by key, else by place.
+    NEW and OLD are what `grade-many --out` wrote, paired by key, else by place; without them, the last two kept runs of
+    the same files.
 
     Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
     """
+    if new is None:
+        new, old = (folder / "results.jsonl" for folder in last_runs(2))
+    if old is None:
+        raise click.UsageError(f"name the run to compare {new} with, or no file for the last two kept runs")
     found = from_extra("rubric.trust", "compare")(new, old, labels)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]

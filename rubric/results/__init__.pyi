@@ -7,7 +7,6 @@ from rubric.values.findings import Unjudged as Unjudged
 
 from .differences import RubricChange as RubricChange
 from .differences import RubricDiff as RubricDiff
-from .groups import Groups as Groups
 from .plain_data import Plain as Plain
 from .plain_data import Record as Record
 from .report_rows import Entry as Entry

@@ -21,7 +21,7 @@ from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, as_page, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
-from rubric.results.groups import NO_VALUE, Groups, refuse_unknown, values_of
+from rubric.results.groups import NO_VALUE, refuse_unknown, values_of
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restore
 from rubric.results.result import Grade, JudgeOf, Ungraded
@@ -195,13 +195,13 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             raise refuse("count", count, "a number of results, from 1")
         return Grades(sorted(self.graded, key=lambda result: (bool(result.passed), result.outcome.score))[:count])
 
-    def by(self, what: str | Callable[[Any], object], /) -> Groups:
+    def by(self, what: str | Callable[[Any], object], /) -> dict[str, Grades]:
         """
-        Return the results by *what* they share, with the rates of each group.
+        Return the results of each value of *what* they share; a result with several tags is under each of them.
 
         Args:
             what: `tag` (of a suite's cases), `group`, `key`, `verdict`, `rubric`, `judge`, the name of a variable of
-                the candidates, or a function of a result.
+                the candidates, or a function of a result. Results without a value are under `(none)`.
 
         Raises:
             DefinitionError: No result has it.
@@ -212,8 +212,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 groups.setdefault(value, []).append(result)
         if groups.keys() == {NO_VALUE}:
             raise refuse_unknown(what, self.results)
-        name = what if isinstance(what, str) else getattr(what, "__name__", "function")
-        return Groups(name, {value: Grades(results) for value, results in groups.items()})
+        return {value: Grades(results) for value, results in groups.items()}
 
     def rescore(
         self, rubric: Rubric | None = None, *, judge: Jury | Panel | Cascade | None = None, **rule: Any

@@ -137,8 +137,8 @@ class Summary(NoTruth):
 
     def _facts(self) -> dict[str, str]:
         facts = {
-            "pass rate": with_interval(self.pass_rate, self.pass_interval, "{:.1%}"),
-            "mean": with_interval(self.mean, self.mean_interval, "{:.3f}"),
+            "pass rate": _with_interval(self.pass_rate, self.pass_interval, "{:.1%}"),
+            "mean": _with_interval(self.mean, self.mean_interval, "{:.3f}"),
         }
         if self.ungraded:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.failures.items())
@@ -164,7 +164,7 @@ class Summary(NoTruth):
         return remarks
 
     def _rows(self) -> list[tuple[object, ...]]:
-        means = (with_interval(c.mean, c.interval, "{:.3f}") + _of_all(c) for c in self.criteria)
+        means = (_with_interval(c.mean, c.interval, "{:.3f}") + _of_all(c) for c in self.criteria)
         return [
             (c.id, c.scored, mean, c.not_applicable, c.abstained, c.unjudged, c.gated)
             for c, mean in zip(self.criteria, means, strict=True)
@@ -181,7 +181,7 @@ def _usage_line(usage: Usage) -> str:
     return f"{calls}, {usage.prompt_tokens:,}{cached} in, {usage.completion_tokens:,} out tokens, {cost}"
 
 
-def with_interval(value: float | None, interval: Interval | None, form: str) -> str:
+def _with_interval(value: float | None, interval: Interval | None, form: str) -> str:
     if value is None:
         return ""
     return form.format(value) + ("" if interval is None else f" ({' to '.join(map(form.format, interval))})")

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from rubric import DecisionTree, Grade, Grades, Rubric, Ungraded
-from rubric.embed import Presented, cut
+from rubric.embed import Presented
 from rubric.engine import Plan, Progress
 from rubric.results import Summary
 from rubric.view import html
@@ -14,7 +14,7 @@ from rubric.view.cards import card, cards, summary_card
 from rubric.view.page import results_page
 from rubric.view.rubrics import rubric_card, tree_card
 
-_MOST_ASKS, _LONGEST_MESSAGE = 40, 20_000
+_MOST_ASKS = 40
 
 
 @singledispatch
@@ -38,21 +38,6 @@ def _card_of(result: Presented) -> str:
     return html.fragment(html.card(html.header(result.sentence, title=type(result).__name__), *body))
 
 
-def _plan(plan: Plan) -> str:
-    shown = plan.asks[:_MOST_ASKS]
-    folds = []
-    for a in shown:
-        said = f"{a.judge.name} · {', '.join(c.id for c in a.criteria)}{f' · vote {a.vote}' if a.vote else ''}"
-        messages = [html.section(m.role, html.candidate(cut(m.text, _LONGEST_MESSAGE))) for m in a.messages]
-        size = f" · {sum(len(m.text) for m in a.messages):,} characters"
-        folds.append(html.fold(html.join((html.text(said, html.NAME), size)), *messages))
-    more = html.tag("p", f"and {len(plan.asks) - len(shown):,} more") if len(plan.asks) > len(shown) else None
-    free = html.notice(f"without a call: {', '.join(plan.free)}", "deferred") if plan.free else None
-    head = html.header(f"{repr(plan)[len('<Plan: ') : -1]}.", title="plan: nothing has been sent")
-    facts = html.facts(("calls with every re-ask", f"{plan.ceiling:,}"), ("messages", f"{len(plan.asks):,}"))
-    return html.fragment(html.card(head, facts, free, html.section("Requests", *folds, more)))
-
-
 def _progress(state: Progress) -> str:
     total = state.total or (state.done if state.ended else 0)  # without one, a bar is drawn as if the run went on
     share = {"value": state.done, "max": total} if total else {}
@@ -65,6 +50,8 @@ fragment_of.register(Grade, card)
 fragment_of.register(Ungraded, card)
 fragment_of.register(Grades, lambda results: cards(results, results.summary()))
 fragment_of.register(Summary, lambda summary: html.fragment(summary_card(summary)))
-fragment_of.register(Plan, _plan)
+fragment_of.register(
+    Plan, lambda plan: html.fragment(html.render("plan.html", plan=plan, said=f"{repr(plan)[7:-1]}.", most=_MOST_ASKS))
+)
 fragment_of.register(Progress, _progress)
 fragment_of.register(Presented, _card_of)

@@ -219,17 +219,9 @@ def _environment() -> Environment:
     return environment
 
 
-@cache
 def text_template(template: str) -> Template:
     """Return a *template* of ours for text that is no HTML; it escapes nothing by itself."""
-    environment = Environment(
-        loader=PackageLoader("rubric.view"),
-        autoescape=False,  # noqa: S701 - it makes no HTML
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(template)
+    return _environment().overlay(autoescape=False, finalize=str).get_template(template)
 
 
 # -- whole outputs ---------------------------------------------------------------------------------------
@@ -249,13 +241,6 @@ def style() -> str:
 def fragment(*body: object) -> str:
     """Return *body* for the output of a notebook's cell, with the style that it needs."""
     return str(tag("div", Html(f"<style>{style()}</style>"), *body, class_="rubric"))
-
-
-def search_form(words: str, *more: Html) -> Html:
-    """Return a form that asks for the same page with other *words* (`q`) and what *more* fields say."""
-    label = "All of these words"
-    field = tag("input", type="search", name="q", value=words, placeholder=label, aria_label=label, autofocus=True)
-    return tag("form", field, *more, tag("button", "Search"), method="get", class_="search")
 
 
 def page(

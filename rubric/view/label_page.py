@@ -13,7 +13,7 @@ from rubric import DecisionTree, Rubric
 from rubric.embed import RowBuilder, clean, cut
 from rubric.view import charts, html
 from rubric.view.cards import inside, sentence
-from rubric.view.html import Html, join, tag, text
+from rubric.view.html import Html, join
 from rubric.view.rubrics import examples
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
         mode=mode,
         head=html.header(f"Label {page.title}", title=page.rubric.name or "rubric"),
         facts=html.facts(("candidates", f"{len(page.candidates):,}"), ("questions each", len(page.questions))),
-        key_names=_KEYS,
-        rules=_rules(page),
+        guidelines=cut(clean(page.rubric.guidelines), LONGEST),
         questions=[(question, _question(question)) for question in page.questions],
         templates=templates,
         data=Html(json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")),
@@ -57,29 +56,12 @@ def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
     )
 
 
-def _rules(page: LabelPage) -> Html | None:
-    said = clean(page.rubric.guidelines) if page.rubric.guidelines else ""
-    return html.fold("Guidelines", html.candidate(cut(said, LONGEST)), is_open=True) if said else None
-
-
 def _judges(page: LabelPage, item: Drawn, place: int) -> Iterator[Html]:
     for number, result in enumerate(page.results.get(item.name, ())):
         row = RowBuilder().of_record(result, page.rubric)
         badge = html.badge(row.verdict or "ungraded", row.verdict or "ungraded")
         head = html.header(sentence(row), badge, title=f"Judge: {clean(str(result.get('judge', '')))}")
         yield html.card(head, inside(row, f"j{place}-{number}", page.rubric), kind=row.status)
-
-
-_KEYS = (
-    ("y/n/p/f/0–9", "answer"),
-    ("c", "cannot tell"),
-    ("⌫", "take back"),
-    ("↑↓", "question"),
-    ("r", "reason"),
-    ("Enter", "next candidate"),
-    ("←→", "look back and forth"),
-    ("u", "first open"),
-)
 
 
 def _question(question: Question) -> dict[str, Any]:
@@ -96,28 +78,14 @@ def _question(question: Question) -> dict[str, Any]:
 
 
 def _candidate(candidate: Candidate) -> list[Html]:
-    """Return all that belongs to *candidate*, the text to judge among it."""
+    """Return all that belongs to *candidate*, the text to judge among it; the page loads no image of elsewhere."""
     fields = RowBuilder().of_candidate(candidate)
     parts = (
-        ("Input", clean(candidate.input), ""),
+        ("Input", fields["input"], ""),
         ("Context", clean(candidate.context), ""),
         ("Reference", clean(candidate.reference), ""),
         ("Candidate", fields["output"], "main"),
         ("Run", "\n".join(fields["run"]), ""),
         ("File changes", clean(candidate.file_changes), ""),
     )
-    shown = [
-        tag("div", html.section(name, html.candidate(cut(said, LONGEST))), class_=kind or None)
-        for name, said, kind in parts
-        if said or kind
-    ]
-    if candidate.images:
-        shown.append(html.section("Images", *map(_image, candidate.images)))
-    return shown
-
-
-def _image(address: str) -> Html:
-    """Return an image that is in the data; of another, its address, since the page loads nothing."""
-    if address.startswith("data:"):
-        return tag("img", src=Html(html.escape(address)), alt="An image of the candidate")
-    return text(address)
+    return [html.render("label_candidate.html", parts=parts, images=candidate.images, longest=LONGEST)]

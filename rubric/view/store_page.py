@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from rubric.embed import clean, cut, shorten
+from rubric.embed import clean, shorten
 from rubric.store import export, stats
 from rubric.view import html
 from rubric.view.cards import exchange
-from rubric.view.html import Html, tag, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,58 +94,22 @@ def page(path: Path, query: Query) -> str:
         StoreError: There is no store at *path*, or it is damaged.
     """
     found, more = search(path, query)
-    counts = stats(path)
-    figures = [(state, f"{number:,}") for state, number in counts.states.items()]
-    figures += [
-        ("requests", f"{counts.calls:,}"),
-        ("cost", f"${counts.cost:,.4f}"),
-        ("served again", f"{counts.hits:,}"),
-    ]
-    said = f"{sum(counts.states.values()):,} calls"
-    states = [tag("option", "any state", value="", selected=not query.state)]
-    states += [tag("option", state, value=state, selected=state == query.state) for state in counts.states]
-    form = html.search_form(query.words, tag("select", *states, name="state", aria_label="State"))
-    turns = [_turn("newer", query, max(query.start - SIZE, 0))] if query.start else []
-    turns += [_turn("older", query, query.start + SIZE)] if more else []
-    body = html.render(
-        "store_page.html",
-        name=text(path.name),
-        badge=html.badge(said),
-        facts=html.facts(*figures),
-        form=form,
-        first=f"{query.start + 1 if found else 0:,}",
-        last=f"{query.start + len(found):,}",
-        calls=[_call(call) for call in found],
-        turns=turns,
-    )
-    return html.page(f"{path.name}: {said}", body, has_form=True)
+    turns = [("newer", max(query.start - SIZE, 0))] if query.start else []
+    turns += [("older", query.start + SIZE)] if more else []
+    more_of = {"name": path.name, "counts": stats(path), "query": query, "turns": turns, "kinds": _STATES}
+    body = html.render("store_page.html", calls=[(call, *_shown(call)) for call in found], **more_of)
+    return html.page(f"{path.name}: calls", body, has_form=True)
 
 
-def _turn(words: str, query: Query, start: int) -> tuple[str, list[tuple[str, object]]]:
-    """Return a button to another page of the same search: its words, and the fields that it sends."""
-    return words, [("q", query.words), ("state", query.state), ("start", str(start))]
-
-
-def _call(call: dict[str, Any]) -> Html:
-    messages = [{"role": str(pair[0]), "content": _text(pair[1])} for pair in _messages(call)]
+def _shown(call: dict[str, Any]) -> tuple[object, ...]:
+    """Return what a page shows of *call*: its criterion, reply and end, time, usage, and its messages folded."""
+    messages = [{"role": str(pair[0]), "content": str(pair[1])} for pair in _messages(call)]
     last = messages[-1]["content"] if messages else ""
     matches = _ABOUT.findall(last)
     about = shorten(matches[-1] if matches else last[-200:], 160)
-    usage = (call.get("reply") or call.get("failure") or {}).get("usage") or {}
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "cost": None}
+    usage |= (call.get("reply") or call.get("failure") or {}).get("usage") or {}
     when = call["sent_at"] and datetime.fromtimestamp(call["sent_at"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    facts: list[tuple[str, object]] = [("call", f"#{call['call']}")]
-    facts += [("tokens in", f"{usage['prompt_tokens']:,}")] if usage.get("prompt_tokens") else []
-    facts += [("tokens out", f"{usage['completion_tokens']:,}")] if usage.get("completion_tokens") else []
-    facts += [("cost", f"${usage['cost']:.6f}")] if usage.get("cost") else []
-    facts += [("s", f"{call['ended_at'] - call['sent_at']:.2f}")] if call["ended_at"] and call["sent_at"] else []
-    facts += [("sent", when)] if when else []
     said, end = _reply(call)
-    kind = _STATES.get(call["state"], "plain")
-    head = html.header(about, html.badge(call["state"].replace("_", " "), kind), title=call["model"])
-    reply = html.candidate(cut(clean(said), html.LONGEST)) if said else None
     folded = exchange(f"{len(messages)} messages", "the whole reply", messages, (said, end))
-    return html.card(head, html.facts(*facts), reply, folded, kind=kind)
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else str(content)
+    return about, clean(said), end, when, usage, folded

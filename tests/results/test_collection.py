@@ -211,7 +211,7 @@ def test_a_comparison_with_a_missing_score_keeps_nothing(grades: Grades) -> None
 
 
 def test_they_are_grouped_by_what_they_share() -> None:
-    """By the group, a variable or a function, with the rates of each; what no result has is refused."""
+    """By the group, a variable or a function; what no result has is refused."""
     candidates = [Candidate(str(n), group="ab"[n % 2], variables={"lang": "en"}) for n in range(3)]
     grades = grade_many([*candidates, Candidate("3")], "Says a number", "offline").collect()
     found = grades.by("group")
@@ -220,9 +220,6 @@ def test_they_are_grouped_by_what_they_share() -> None:
         "b": [1],
         "(none)": [3],
     }
-    assert "3 groups by group" in str(found)
-    assert "pass rate" in found._repr_markdown_()
-    assert found._repr_html_()
     assert list(grades.by("lang")) == ["en", "(none)"]
     assert list(grades.by(lambda r: r.index > 1)) == ["False", "True"]
     with pytest.raises(DefinitionError, match="lang, or a function of a result; no result here has it"):

@@ -1,0 +1,136 @@
+"""
+The runs that the command line keeps, each in a folder of its own below `.rubric/runs`, the newest fifty.
+
+`run.json` is what was asked, `report.json` the report with all secrets masked, written anew as the run goes on, and
+`results.jsonl` the results as `agree`, `compare` and `align` take them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from attrs import define, field
+
+from rubric.commands.output import Refusal, print_line
+from rubric.embed import clean, replacing
+from rubric.results import Row
+from rubric.suites import Report
+from rubric.suites.report import written
+
+MOST, LARGEST = 50, 10_000
+"""The runs that are kept, and the rows of a report; `results.jsonl` has all results."""
+
+
+def folder_of_runs() -> Path | None:
+    """Return the folder of the kept runs: `.rubric/runs`, or what `RUBRIC_RUNS` names; None if that is empty."""
+    named = os.environ.get("RUBRIC_RUNS", ".rubric/runs")
+    return Path(named) if named else None
+
+
+def kept_runs(folder: Path | None) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the folder of each run in *folder* with what was asked, the newest first."""
+    found = []
+    for each in sorted(folder.iterdir(), reverse=True) if folder is not None and folder.is_dir() else ():
+        with suppress(OSError, ValueError):
+            about = json.loads((each / "run.json").read_bytes())
+            found += [(each, about)] if isinstance(about, dict) and {"name", "files"} <= about.keys() else []
+    return found
+
+
+def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
+    """
+    Return the folders of the newest *count* runs that have ended, of the same *files*, or of those of the newest.
+
+    Raises:
+        Refusal: There are fewer.
+    """
+    ended = [(each, about["files"]) for each, about in kept_runs(folder_of_runs()) if "ended" in about]
+    names = [*map(str, files)] or (ended[0][1] if ended else [])
+    alike = [each for each, asked in ended if asked == names][:count]
+    if len(alike) < count:
+        of = f" of {', '.join(names)}" if names else ""
+        raise Refusal(f"{folder_of_runs()}: {len(alike)} kept runs{of}, and this takes {count}; run it first")
+    return alike
+
+
+@define(eq=False)
+class Keeper:
+    """Keeps a run while it goes on. Where its *folder* cannot be written to, that is told, and the run goes on."""
+
+    folder: Path | None
+    about: dict[str, Any]
+    _results: IO[str] | None = None
+    _rows: list[Row] = field(factory=list)
+    _next: float = 0.0
+
+    @classmethod
+    def of(cls, name: str, files: Sequence[str | Path], *, keep: bool = True) -> Keeper:
+        """Return the keeper of a run of *files*; it keeps nothing unless *keep*."""
+        where, now = folder_of_runs() if keep else None, datetime.now().astimezone()
+        about = {"name": clean(name), "files": [*map(str, files)], "command": clean(" ".join(sys.argv[1:]))}
+        keeper = cls(where and where / f"{now:%Y-%m-%d_%H-%M-%S-%f}-{os.getpid()}", about)
+        with keeper._writing() as folder:
+            if folder is not None and where is not None:
+                folder.mkdir(parents=True)
+                (where.parent if where.parent.name == ".rubric" else where).joinpath(".gitignore").write_text("*\n")
+                keeper._stamp("started")
+                keeper._results = (folder / "results.jsonl").open("w", encoding="utf-8", buffering=1)
+                for old, _ in kept_runs(where)[MOST:]:
+                    shutil.rmtree(old, ignore_errors=True)
+        return keeper
+
+    def add(self, row: Row) -> None:
+        """Keep *row* and its result, and from time to time the report of all rows so far."""
+        if self.folder is None or self._results is None:
+            return
+        self._rows += [row] if len(self._rows) < LARGEST else []
+        with self._writing():
+            if (result := row.result) is not None:
+                data = {"index": result.index, **result.to_dict(), "key": result.key or row.id}
+                self._results.write(f"{clean(written(data))}\n")
+            if (began := time.monotonic()) >= self._next:
+                so_far = Report(self.about["name"], tuple(self._rows), warnings=("this run has not ended",))
+                self._save("report.json", so_far.render("json"))
+                self._next = time.monotonic() + max(1.0, 20 * (time.monotonic() - began))
+
+    def carry(self, earlier: Path, again: Iterable[str]) -> None:
+        """Keep the results of an *earlier* run, without those whose keys are asked *again*."""
+        asked = {*again}
+        with self._writing() as folder, (earlier / "results.jsonl").open(encoding="utf-8") as lines:
+            if folder is not None and self._results is not None:
+                self._results.writelines(line for line in lines if json.loads(line)["key"] not in asked)
+
+    def end(self, report: Report | None = None) -> None:
+        """Keep the *report*, or that of the rows."""
+        with self._writing() as folder:
+            if folder is not None and self._results is not None:
+                self._results.close()
+                report = Report(self.about["name"], tuple(self._rows)) if report is None else report
+                self._save("report.json", report.render("json"))
+                self._stamp("ended")
+
+    def _stamp(self, name: str) -> None:
+        self.about[name] = datetime.now().astimezone().isoformat(timespec="seconds")
+        self._save("run.json", written(self.about, indent=2))
+
+    def _save(self, name: str, text: str) -> None:
+        if self.folder is not None:
+            with replacing(self.folder / name) as file:
+                file.write(text)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Path | None]:
+        try:
+            yield self.folder
+        except OSError as problem:
+            print_line(f"warning: {self.folder}: not kept: {problem.strerror or problem}", problem=True)
+            self.folder = None
