@@ -77,12 +77,7 @@ _HEAD = 2_000
 
 
 def given_text(text: object, load: str) -> str:
-    """
-    Return *text*, given as the text of a document; *load* names the function that takes a path.
-
-    Raises:
-        DefinitionError: It is no text, or the path of a file.
-    """
+    """Return *text*, given as that of a document; refuse a path, which is for the function that *load* names."""
     if isinstance(text, str):
         refuse_path("text", text, f"give {load}({text!r}) to have the file read")
         return text
@@ -137,12 +132,7 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_SUITES)
 
 
 def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
-    """
-    Return the first *most* bytes of the file at *path*, which must be within *base* where that is given.
-
-    Raises:
-        LoadError: There is no such file, it is no plain file (a folder, a pipe, a device), or it leaves *base*.
-    """
+    """Return the first *most* bytes of the plain file at *path*, which must be within *base* where that is given."""
     source = str(path)
     try:
         found = path.resolve(strict=True)
@@ -201,12 +191,7 @@ MOST_ROWS = 10_000
 
 
 def parse_table(text: str, source: str, suffix: str) -> Document:
-    """
-    Return the rows of *text*, a file with one of the suffixes in `TABLES`, as a document: a list of its rows.
-
-    Raises:
-        LoadError: It is no such table, or beyond the limits.
-    """
+    """Return the rows of *text*, a file with one of the suffixes in `TABLES`, as a document: a list of its rows."""
     rows: list[Node] = []
     for row in TABLES[suffix](text.removeprefix("\ufeff"), source):
         rows.append(row)

@@ -64,12 +64,7 @@ class Page:
         return {(span.line, span.column): path for span, path in _walk(spans(self.text)) if span.is_mapping}
 
     def put(self, key: str, values: Mapping[KeyPath, Any]) -> str:
-        """
-        Return the text with *key* in mappings, whose paths have the *values*; a key that is there gets the new value.
-
-        Raises:
-            DumpError: The file cannot be changed so that it says this and nothing else.
-        """
+        """Return the text with *key* in mappings, whose paths have the *values*; an old value is replaced."""
         text = inserted(self.text, key, values)
         wanted = self.data()
         for path, value in values.items():
@@ -106,12 +101,7 @@ class Span:
 
 
 def spans(text: str) -> Span | None:
-    """
-    Return the root node of *text* with its parts; None if there is nothing in it.
-
-    Raises:
-        DumpError: ruamel cannot read it.
-    """
+    """Return the root node of *text* with its parts; None if there is nothing in it."""
     root: Span | None = None
     opened: list[Span] = []
     try:
@@ -157,12 +147,7 @@ def _walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
 
 
 def inserted(text: str, key: str, values: Mapping[KeyPath, Any]) -> str:
-    """
-    Return *text* with *key* in the mappings at the paths of *values*, each in the style of its mapping.
-
-    Raises:
-        DumpError: The text cannot be read, or there is no mapping at a path.
-    """
+    """Return *text* with *key* in the mappings at the paths of *values*, each in the style of its mapping."""
     mappings, edits = {path: span for span, path in _walk(spans(text)) if span.is_mapping}, []
     for path, value in values.items():
         if path not in mappings:

@@ -79,10 +79,6 @@ def _steps_where(candidate: Candidate, test: Callable[[Event, str], bool], other
     return evolve(candidate, output=said, reference="", file_changes="", files=FrozenMap(), run=shown)
 
 
-def _is_call(event: Event, _: str) -> bool:
-    return isinstance(event, ToolCall)
-
-
 def _of_agent(candidate: Candidate, name: str) -> dict[str, Candidate]:
     """Return the run of each sub-agent called *name* as a candidate, by its step: what it handed back is the output."""
     found, part = dict[str, Candidate](), candidate.part
@@ -120,7 +116,7 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
     if callable(criterion.on):
         return _seen(criterion, criterion.on, candidate)
     if criterion.on == "tools":
-        return {TOOL_CALLS: _steps_where(candidate, _is_call, NO_CALLS)}
+        return {TOOL_CALLS: _steps_where(candidate, lambda event, _: isinstance(event, ToolCall), NO_CALLS)}
     if isinstance(criterion.on, Matcher):
         return {"steps": _steps_where(candidate, criterion.on.fits, f"(no step is {criterion.on})")}
     if isinstance(criterion.on, str) and criterion.on.startswith(SUB_AGENT):

@@ -280,16 +280,12 @@ async def _inspect(model: ClientModel, ask: Ask) -> Reply:
     settings = {} if model.own_retries else {"max_retries": 0}
     settings |= _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
     if ask.schema:
-        settings["response_schema"] = _inspect_schema(inspect_model, ask)
+        schema = import_module("inspect_ai.util").JSONSchema.model_validate(thaw(ask.schema))
+        settings["response_schema"] = inspect_model.ResponseSchema(name="verdict", json_schema=schema, strict=True)
     output = await model.client.generate(messages, config=inspect_model.GenerateConfig(**settings))
     if output.error:
         raise ModelError(Failure("overloaded", redact(str(output.error))))
     return _from_inspect(output)
-
-
-def _inspect_schema(inspect_model: Any, ask: Ask) -> Any:
-    parse = import_module("inspect_ai.util").JSONSchema.model_validate
-    return inspect_model.ResponseSchema(name="verdict", json_schema=parse(thaw(ask.schema)), strict=True)
 
 
 def _as_inspect(inspect_model: Any, content: Any) -> Any:

@@ -29,11 +29,7 @@ def window_of(judge: Judge, /) -> int | None:
     if judge.context is not None:
         return judge.context
     name = judge.model if isinstance(judge.model, str) else "" if judge.is_function else client_model_name(judge.model)
-    return _listed(name) if name and name != OFFLINE else None
-
-
-def _listed(model: str) -> int | None:
-    tokens = _entry(model).get("max_input_tokens")
+    tokens = _entry(name).get("max_input_tokens") if name and name != OFFLINE else None
     return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 

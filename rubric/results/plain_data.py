@@ -301,16 +301,12 @@ def _noun(noun: type, data: Any) -> Any:
         given = {key: value for key, value in given.items() if key in readers or misspelt(str(key), [*readers])}
     if missing := [name for name in required if name not in given]:
         given = {**given, **dict.fromkeys(missing)}
-        readers = {**readers, **dict.fromkeys(missing, _missing)}
+        readers = {**readers, **dict.fromkeys(missing, lambda _: _refuse("it is missing"))}
     found = _each(given.items(), readers)
     if noun in KINDS:
         del found["kind"]
         found.pop("contribution", None)
     return noun(**found)
-
-
-def _missing(_: Any) -> NoReturn:
-    _refuse("it is missing")
 
 
 def _refuse(why: str) -> NoReturn:

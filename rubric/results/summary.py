@@ -237,7 +237,8 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
 
 def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None) -> Summary:
     """Return the summary of *results*; *clusters* are theirs, where the results do not name them."""
-    groups = _groups(clusters or [result.cluster for result in results])
+    named = clusters or [result.cluster for result in results]
+    groups = [number if name is None else name for number, name in enumerate(named)]  # without a name, one by itself
     reasons, warnings = Frequencies(), Frequencies()
     for result in results:
         reasons.add(reasons_of(result))
@@ -276,11 +277,6 @@ def digests_of(results: Iterable[Grade | Ungraded]) -> set[str]:
     """Return the digests of the rubrics of *results*."""
     rubrics = {id(result.rubric): result.rubric for result in results}  # most share one object: its digest is slow
     return {rubric.digest for rubric in rubrics.values()}
-
-
-def _groups(clusters: Sequence[Hashable]) -> list[Hashable]:
-    """Return the group of each result; one without a name is a group by itself."""
-    return [number if cluster is None else cluster for number, cluster in enumerate(clusters)]
 
 
 def kinds_of(result: Ungraded) -> list[str]:

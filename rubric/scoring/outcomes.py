@@ -275,17 +275,15 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
             assert_never(never)
 
 
-def _compute_inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
+@Memo
+def _inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
+    """
+    Return the outcome of the findings of a nested rubric, worked out once a finding.
+
+    Else each level works out all levels below it again, at both extremes, and 64 levels take four times as long as 32.
+    Findings are told apart by identity; under another rubric (a rescore) the outcome is worked out anew.
+    """
     return outcome(rubric, finding.parts) if finding.parts else unknown(rubric)
-
-
-_inner = Memo(_compute_inner)
-"""
-The outcome of the findings of a nested rubric, worked out once a finding.
-
-Without it each level works out all levels below it again, at both extremes, and 64 levels take four times as long as
-32. Findings are told apart by identity; under another rubric (a rescore) the outcome is worked out anew.
-"""
 
 
 def _judged_part(rule: _Rule, score: float, *, flag: bool | None) -> Part:

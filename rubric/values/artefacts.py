@@ -108,12 +108,10 @@ SEGMENT = "(a part of a run, which is shown above)"
 """The output of a candidate that is a segment of a run."""
 
 
-def _texts_of(candidate: Candidate) -> dict[str, str]:
+@Memo
+def steps_of(candidate: Candidate) -> dict[str, str]:
+    """Return the texts of the steps of its run, by their numbers; kept with it, since tools look many times."""
     return {one.step: one.text for one in numbered(candidate.part)} if candidate.part else {}
-
-
-steps_of = Memo(_texts_of)
-"""From a candidate to the texts of its run's steps, by their numbers; kept with it, since tools look many times."""
 
 
 def material_of(candidate: Candidate, *, steps: bool) -> Material:

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from rubric.errors import DefinitionError
 from rubric.internals import fields
@@ -109,24 +109,18 @@ def as_images(value: Iterable[str]) -> tuple[str, ...]:
     return images
 
 
-def _as_name(field: str, value: Any) -> str:
-    """Return *value*, a text or a whole number, as a text; columns of frames with gaps hold such numbers as floats."""
-    if isinstance(value, str):
-        return value
-    whole = getattr(value, "__index__", None)
-    if whole is None and isinstance(value, float) and value.is_integer():
-        whole = value.__int__
-    if whole is None or isinstance(value, bool):
-        raise refuse(field, value, "a text or a whole number")
-    return str(whole())
+def _as_name(value: str | int) -> str:
+    """Return a whole number as a text; columns of frames with gaps hold such numbers as floats."""
+    if isinstance(value, str | bool):
+        return value  # type: ignore[return-value]  # `_name` refuses all but texts
+    given: Any = value
+    is_whole = hasattr(given, "__index__") or (isinstance(given, float) and given.is_integer())
+    return str(int(given)) if is_whole else given
 
 
-def _as_key(value: str | int) -> str:
-    return _as_name("key", value)
-
-
-def _as_group(value: str | int) -> str:
-    return _as_name("group", value)
+def _name(_: Any, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise refuse(attribute.name, value, "a text or a whole number")
 
 
 def as_files(value: Mapping[str, Any]) -> FrozenMap:
@@ -189,8 +183,8 @@ class Candidate(Shown):
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
-    key: str = field(default="", kw_only=True, converter=_as_key)
-    group: str = field(default="", kw_only=True, converter=_as_group)
+    key: str = field(default="", kw_only=True, converter=_as_name, validator=_name)
+    group: str = field(default="", kw_only=True, converter=_as_name, validator=_name)
     remarks: tuple[str, ...] = field(default=(), kw_only=True, eq=False, repr=False, converter=_as_remarks)
 
     def __init__(

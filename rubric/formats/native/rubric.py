@@ -240,12 +240,7 @@ _read_rubric = fields.reader_of(
 
 
 def as_data(rubric: Rubric) -> Data:
-    """
-    Return *rubric* as plain data in the spelling of files.
-
-    Raises:
-        DumpError: It has a value that no file can hold; the message names the criterion.
-    """
+    """Return *rubric* as plain data in the spelling of files."""
     data: Data = fields.write(rubric)
     return data
 

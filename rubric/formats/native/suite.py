@@ -23,12 +23,7 @@ from rubric.values.rubrics import Rubric
 
 
 def read_suite(document: Document, loading: Loading | None = None) -> Suite:
-    """
-    Return the suite in a native *document*; with *loading*, images may be `file://` names.
-
-    Raises:
-        LoadError: With all problems of the document.
-    """
+    """Return the suite in a native *document*; with *loading*, images may be `file://` names."""
     with reading_from(loading or Loading()):
         suite = fields.read_as(_read_suite, document)
     cases = []
