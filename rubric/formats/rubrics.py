@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.cursor import Loading
 from rubric.formats.document import FOR_RUBRICS
+from rubric.formats.document import Mapping as Branches
 from rubric.formats.editing import edited
 from rubric.formats.fields import read_as
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, read_text, write_text
@@ -32,6 +33,10 @@ from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+_OF_SUITES = {"prompts", "providers", "scenarios", "evals", "evalcases", "targets", "defaultTest"}
+"""Keys of suites of other tools, which no rubric has."""
 
 
 @guided
@@ -74,9 +79,13 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
 def _load(text: str, source: str, language: Language, folder: Path | None = None, base: Path | None = None) -> Rubric:
     """Return the rubric in *text*; the replies of tests that are files are read from its *folder*."""
     document = parse(text, source, language)
+    at, message = document.root, ""
+    keys = at.named.keys() if isinstance(at, Branches) else set[str]()
     if is_suite(document):
-        at = document.root
         message = "this is a suite, with cases; load_suite(path) reads it, and `rubric grade` grades it"
+    elif (foreign := sorted(keys & _OF_SUITES)) and not keys & {"criteria", "text", "tree"}:
+        message = f"this is a suite of another tool: it has the key {foreign[0]!r}; load_suite(path) reads it"
+    if message:
         raise LoadError([Problem(source, at.line, at.column, "", message)])
     with reading_from(Loading(folder, base)):
         return read_as(read_rubric, document)

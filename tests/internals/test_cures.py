@@ -263,3 +263,10 @@ def test_each_command_and_option_that_is_proposed_is_there() -> None:
 def test_grades_of_one_more_are_grades() -> None:
     """The sum of results is written as a list of all of them."""
     assert len(Grades([*VALUES["grades"], grade("We thank you.", RUBRIC, "offline")])) == len(REPLIES) + 1
+
+
+def test_a_suite_of_another_tool_is_told_as_one(folder: Path) -> None:
+    """`load` of a configuration names the call that reads it, and not its keys one by one."""
+    (folder / "promptfooconfig.yaml").write_text("prompts: [Hi]\nproviders: [openai:gpt-5]\ntests: []\n")
+    with pytest.raises(package.LoadError, match=r"the key 'prompts'; load_suite\(path\) reads it"):
+        package.load(folder / "promptfooconfig.yaml")
