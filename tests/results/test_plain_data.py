@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rubric import DefinitionError, Grade, Grades, Judge, Panel, Rubric, evaluate
 from rubric.results.plain_data import KINDS, Record, plain, read
 from rubric.results.report_rows import Entry
-from rubric.suites.report import Report
+from rubric.suites.report import SCHEMA, Report
 from rubric.values.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure
 from tests.places import ROOT
@@ -43,12 +44,26 @@ def test_a_panel_of_an_earlier_version_comes_back_whole() -> None:
     assert Grade.from_dict(data, Rubric.load(FILES / "rubric.yaml"), PANEL).to_dict() == data
 
 
-def test_a_report_in_a_file_is_a_baseline() -> None:
-    """What was written is read, and written the same again."""
+def test_a_report_of_an_earlier_form_is_a_baseline(tmp_path: Path) -> None:
+    """What was written is read, and written the same again, with the keys that came later at their defaults."""
     report = Report.load(FILES / "report.json")
     assert report[0].entries[2].status == "not_applicable"
-    assert report.render("json") == (FILES / "report.json").read_text("utf-8")
+    (tmp_path / "again.json").write_text(report.render("json"), "utf-8")
+    assert Report.load(tmp_path / "again.json").render("json") == report.render("json")
+    earlier = json.loads((FILES / "report.json").read_text("utf-8"))
+    assert _without({"schema": SCHEMA, "lack": "", "points_off": None}, json.loads(report.render("json"))) == _without(
+        {"schema": "rubric-report/2"}, earlier
+    )
     assert report.against(report).exit_code == 0
+
+
+def _without(keys: dict[str, Any], data: Any) -> Any:
+    """Return *data* without *keys* that have these values, at any depth."""
+    if isinstance(data, list):
+        return [_without(keys, each) for each in data]
+    if not isinstance(data, dict):
+        return data
+    return {k: _without(keys, v) for k, v in data.items() if k not in keys or v != keys[k]}
 
 
 def test_a_result_is_read_without_its_rubric() -> None:
