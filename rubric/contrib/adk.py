@@ -1,15 +1,4 @@
-"""
-Evaluation configurations of Google's ADK (`test_config.json`): the criteria that have rubrics.
-
-| in the file, in either spelling                | here                                                          |
-|------------------------------------------------|---------------------------------------------------------------|
-| `criteria.rubric_based_*`                      | a rubric; several are gates of one                            |
-| `rubrics`: `rubric_id`, `rubric_content`       | yes/no criteria: ADK scores the share of those that are met   |
-| `threshold`                                    | `Rubric.threshold`                                            |
-| `judge_model_options.judge_model`              | `Case.judge`                                                  |
-| `num_samples`                                  | a warning: `Jury` repeats a judge                             |
-| any other metric                               | a grader that this library lacks: the case is ungraded        |
-"""
+"""Evaluation configurations of Google's ADK: the criteria with rubrics, as docs/how-to/from_frameworks.md maps them."""
 
 from __future__ import annotations
 

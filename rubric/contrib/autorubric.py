@@ -1,18 +1,4 @@
-"""
-Rubrics of autorubric and of The LLM Data Company's `rubric`, and autorubric's datasets.
-
-| in the file                        | here                                                                     |
-|------------------------------------|--------------------------------------------------------------------------|
-| a list; `rubric`; `sections`       | one rubric; a section is a tag of its criteria, since neither scores it  |
-| `requirement`, `name` or `id`      | `Criterion.text`, `Criterion.id`                                         |
-| `weight` (autorubric: 10 if none)  | `weight`; a negative one makes a penalty, and the rubric one by points   |
-| `options` (`label`, `value`, `na`) | `Choices`; an `na` option is "cannot tell", and out of the mean          |
-| `guidelines`                       | `Rubric.guidelines`                                                      |
-| `items` (`submission`, ...)        | a case each; without items, one case that waits for an output            |
-
-A rubric by points with penalties has the score of these systems and of HealthBench: what is met adds its signed weight,
-positive weights stand below the line, and the result is cut to 0..1. One of penalties alone has it too.
-"""
+"""Rubrics of autorubric and The LLM Data Company, and datasets; docs/how-to/from_autorubric.md maps their keys."""
 
 from __future__ import annotations
 

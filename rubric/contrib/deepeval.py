@@ -1,14 +1,4 @@
-"""
-Metrics of deepeval: the arguments of `GEval`, and graphs as `dag_to_dict` writes them.
-
-| in the file                                        | here                                                       |
-|----------------------------------------------------|------------------------------------------------------------|
-| `criteria`, `evaluation_steps`                     | the text of a criterion; steps count where both are given  |
-| `rubric`: `score_range`, `expected_outcome`        | bands from 0 to 10; without them 0..10                     |
-| `threshold` (0.5), `strict_mode`                   | the threshold; strict: a perfect score                     |
-| a graph (`dag`, `nodes`)                            | a grader that this library lacks: the case is ungraded     |
-| `metrics`, or a list                               | gates of one rubric                                        |
-"""
+"""Metrics of deepeval: `GEval`, and graphs as `dag_to_dict` writes them; from_frameworks.md maps their keys."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""
-HealthBench examples (arXiv 2505.08775): a conversation, and criteria with points.
-
-| in the file                                | here                                                           |
-|--------------------------------------------|----------------------------------------------------------------|
-| `prompt` (messages)                        | `Case.messages`: a live target goes on from there              |
-| `rubrics`: `criterion`, `points`, `tags`   | yes/no criteria; negative points make penalties, and the       |
-|                                            | rubric one by points                                           |
-| `completion`                               | `Case.output`                                                  |
-| `prompt_id`, `example_tags`                | `Case.id`, `Case.tags`                                         |
-| `ideal_completions_data`, and other keys   | `Case.metadata`: HealthBench's judge does not see them either  |
-"""
+"""HealthBench examples (arXiv 2505.08775): chats and criteria with points; docs/how-to/from_autorubric.md maps them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""
-Judges of MLflow: the arguments of `make_judge` and `Guidelines`, and scorers as MLflow itself serialises them.
-
-| in the file                                             | here                                                   |
-|---------------------------------------------------------|--------------------------------------------------------|
-| `instructions`, with `{{ inputs }}`, `{{ outputs }}`    | the text of a criterion, with words for the slots      |
-| `feedback_value_type`: bool or text; a number           | yes or no; a number from 0 to 1, with a warning        |
-| labels                                                  | a grader that this library lacks: they have no scores  |
-| `guidelines`: a text, or a list                         | a required yes/no criterion each                       |
-| `model`                                                 | the judge of its criteria                              |
-| `scorers`, `judges`, or a list                          | all of them, in one rubric                             |
-"""
+"""Judges of MLflow: `make_judge`, `Guidelines`, serialised scorers; docs/how-to/from_frameworks.md maps their keys."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""
-PaperBench rubrics: a tree of tasks, each the weighted mean of its sub-tasks, with yes or no at the leaves.
-
-| in the file                                    | here                                                       |
-|------------------------------------------------|------------------------------------------------------------|
-| a node with `sub_tasks`                        | a nested rubric; the root is the rubric itself             |
-| a leaf                                         | a yes/no criterion                                         |
-| `requirements`, `id`, `weight`                 | `Criterion.text`, `.id`, `.weight`                         |
-| `task_category`, `finegrained_task_category`   | tags of the criterion                                      |
-| `score`, `valid_score`, `explanation`          | results of a grading; a warning, and not read              |
-"""
+"""PaperBench rubrics: trees of tasks with weighted means; docs/how-to/from_autorubric.md maps their keys."""
 
 from __future__ import annotations
 

@@ -29,8 +29,6 @@ from rubric.formats.json_values import is_same, json_values
 MATCHES = ("exact", "numeric_tolerance", "date")
 AGGREGATIONS = ("weighted_average", "all_or_nothing")
 _FORMATS = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
-_TOKENS = {"YYYY": "%Y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DD": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
-_TOKEN = re.compile("|".join(_TOKENS))
 _NUMBER = re.compile(r"\s*([+-]?(?:\d{1,300}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)")
 """A number at the start of a text; what follows, such as a unit, does not matter."""
 
@@ -117,21 +115,17 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _day(value: Any, formats: tuple[str, ...]) -> date | None:
-    """Return the day that *value* is: ISO, by the first of *formats* that it has, or as JavaScript reads it."""
-    text = str(value).strip()
+def _day(value: Any, formats: Sequence[str]) -> date | None:
+    """Return the day that *value* is: in ISO format, or as JavaScript reads it; by *formats* the day stands first."""
     with suppress(ValueError):
-        return datetime.fromisoformat(text).date()
-    for format_ in formats:
-        written = _TOKEN.sub(lambda token: _TOKENS[token[0]], format_.replace("%", "%%").replace("Z", "%z"))
-        for attempt in (written, written.replace("%b", "%B")):
-            with suppress(ValueError):
-                return datetime.strptime(text, attempt).date()  # noqa: DTZ007 - days are compared, as they are written
+        return datetime.fromisoformat(str(value).strip()).date()
+    orders = [format_.index("DD") < format_.index("MM") for format_ in formats if _NUMERIC.search(format_)]
     with suppress(ValueError, OverflowError):
-        return _loose_day(text)
+        return _loose_day(str(value), day_first=bool(orders) and orders[0])
     return None
 
 
+_NUMERIC = re.compile(r"(?<!M)MM(?!M).*DD|DD.*(?<!M)MM(?!M)")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _BESIDE_DAYS = re.compile(
     r"\([^()]*\)|(?:\b\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[ap]m\b)?|\b(?:gmt|utc|z)\b)(?:\s*[+-]\d{1,4})?",
@@ -142,7 +136,7 @@ _BESIDE_DAYS = re.compile(
 _PART = re.compile(r"(\d{1,6})|([^\W\d_]+)|[\s,./-]+")
 
 
-def _loose_day(text: str) -> date | None:
+def _loose_day(text: str, *, day_first: bool) -> date | None:
     """Return the day of *text* as V8's `Date` reads it: `Jan 2, 2024`, `2 January 2024`, `Tue 1/2/2024`; else None."""
     numbers: list[int] = []
     month, end, text = 0, 0, _BESIDE_DAYS.sub(" ", text).strip()
@@ -157,15 +151,18 @@ def _loose_day(text: str) -> date | None:
             month = _MONTHS.index(part[2][:3].lower()) + 1
         elif part[2] and numbers:  # a word may stand before the first number, such as the day of the week
             return None
-    return _ordered(numbers, month) if numbers else None
+    return _ordered(numbers, month, day_first=day_first) if numbers else None
 
 
-def _ordered(numbers: Sequence[int], month: int) -> date:
+def _ordered(numbers: Sequence[int], month: int, *, day_first: bool) -> date:
     """Return the day of *numbers*: the year stands first if it cannot be a day; what is left out is 1, as in V8."""
     first, second, third = [*numbers, 1, 1][:3]
     is_day = 1 <= first <= 31  # noqa: PLR2004
     if month:
         year, day = (second, first) if is_day else (first, second)
+    elif not is_day:
+        year, month, day = first, second, third
     else:
-        month, day, year = (first, second, third) if is_day else (second, third, first)
+        swapped = len(numbers) == 3 and second <= 12 and (day_first or first > 12)  # noqa: PLR2004
+        (day, month), year = (first, second) if swapped else (second, first), third
     return date(year + (2000 if year < 50 else 1900 if year < 100 else 0), month, day)  # noqa: PLR2004

@@ -1,88 +1,26 @@
 """
 Names of models: how other systems write them (`openai:chat:gpt-5`), and how LiteLLM does (`openai/gpt-5`).
 
-The vendors are those that promptfoo documents and LiteLLM calls.
+The vendors are those that promptfoo documents and LiteLLM calls; `vendors.toml` beside this file lists them.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib import resources
 
 from rubric import DefinitionError
 from rubric.embed import fields, shorten
 
-_SAME = (
-    *("anthropic", "azure", "bedrock", "cerebras", "cometapi", "databricks", "deepinfra", "deepseek"),
-    *("github", "groq", "huggingface", "hyperbolic", "mistral", "moonshot", "novita", "nscale", "ollama"),
-    *("openai", "openrouter", "perplexity", "replicate", "sambanova", "snowflake", "watsonx", "xai"),
-)
-"""Vendors that LiteLLM calls as others do."""
+_TABLE = tomllib.loads(resources.files("rubric.formats").joinpath("vendors.toml").read_text("utf-8"))
+_SAME, _KINDS, _OTHER_KINDS, _PROGRAMS = (_TABLE[key].split() for key in ("same", "kinds", "other_kinds", "programs"))
 
-VENDORS = {name: name for name in _SAME} | {
-    "ai21": "ai21_chat",
-    "aimlapi": "aiml",
-    "alibaba": "dashscope",
-    "azureopenai": "azure",
-    "cloudflare-ai": "cloudflare",
-    "cohere": "cohere_chat",
-    "docker": "docker_model_runner",
-    "fireworks": "fireworks_ai",
-    "google": "gemini",
-    "lambdalabs": "lambda_ai",
-    "llamaapi": "meta_llama",
-    "llamafile": "llamafile",
-    "nvidia": "nvidia_nim",
-    "palm": "gemini",
-    "sagemaker": "sagemaker_chat",
-    "togetherai": "together_ai",
-    "vercel": "vercel_ai_gateway",
-    "vertex": "vertex_ai",
-    "vllm": "hosted_vllm",
-}
+VENDORS: dict[str, str] = {name: name for name in _SAME} | _TABLE["spoken"]
 """LiteLLM's names of the vendors that others write before a colon; a vendor's LiteLLM name is taken there too."""
 
-_KINDS = {"chat", "completion", "converse", "messages", "responses", "text-generation"}
-"""Ways to the same model, which LiteLLM chooses by itself."""
-
-_OTHER_KINDS = {
-    *("agents", "assistant", "audio", "chatkit", "claude-agent-sdk", "codex-sdk", "embedding", "embeddings", "image"),
-    *("kb", "live", "moderation", "realtime", "speech", "transcription", "tts", "video"),
-}
-"""What is no model that answers in text."""
-
-_PROGRAMS = {
-    *("browser", "echo", "exec", "file", "golang", "http", "https", "mcp", "package", "promptfoo", "python", "ruby"),
-    *("sequence", "webhook", "websocket", "ws", "wss"),
-}
-"""What is no vendor, but a program or an address."""
-
-LITELLM = {
-    *VENDORS.values(),
-    *("ai21", "amazon_nova", "anthropic_text", "apertis", "azure_ai", "azure_text", "baseten", "bedrock_mantle"),
-    *("bytez", "charity_engine", "chutes", "clarifai", "codestral", "cognition", "cohere", "compactifai", "cortecs"),
-    *("darkbloom", "datarobot", "edenai", "empower", "featherless_ai", "friendliai", "galadriel", "gigachat"),
-    *("gradient_ai", "helicone", "heroku", "inception", "infinity", "lemonade", "libertai", "litellm_proxy"),
-    *("lm_studio", "maritalk", "meta", "minimax", "modelscope", "morph", "nano-gpt", "nebius", "neosantara"),
-    *("nlp_cloud", "oci", "ollama_chat", "openai_like", "ovhcloud", "parasail", "petals", "pinstripes", "poe"),
-    *("predibase", "prism", "publicai", "qwen_ai_platform", "qwencloud", "reka", "sagemaker", "sagemaker_nova", "sail"),
-    *("sap", "scaleway", "scx-ai", "synthetic", "tencent", "tensormesh", "text-completion-codestral"),
-    *("text-completion-inception", "text-completion-openai", "triton", "v0", "vertex_ai_beta", "vllm", "volcengine"),
-    *("wandb", "watsonx_text", "xiaomi_mimo", "xinference", "zai"),
-}
+LITELLM = {*VENDORS.values(), *_TABLE["litellm"].split()}
 """Vendors as LiteLLM calls them, before a slash."""
-
-_BARE = (
-    (r"claude-", "anthropic"),
-    (r"(?:gpt|chatgpt|codex)-|o\d(?:-|$)", "openai"),
-    (r"gemini-", "gemini"),
-    (r"(?:mistral|magistral|ministral|codestral|devstral|pixtral|open-mi[sx]tral)-", "mistral"),
-    (r"grok-", "xai"),
-    (r"deepseek-(?:chat|reasoner)$", "deepseek"),
-    (r"command-", "cohere_chat"),
-    (r"sonar(?:-|$)", "perplexity"),
-)
-"""The vendors of models that are named without one; LiteLLM itself would take Gemini from Vertex AI."""
-
 
 SETTINGS = ("temperature", "max_tokens", "seed")
 """The settings of a model that promptfoo's and AgentV's files may give: none that says where it is, or logs in."""
@@ -130,7 +68,7 @@ def _refused(provider: str, why: str) -> DefinitionError:
 
 
 def _of_bare(name: str) -> str:
-    for pattern, vendor in _BARE:
+    for pattern, vendor in _TABLE["bare"].items():
         if re.match(pattern, name):
             return f"{vendor}/{name}"
     if name.lower() in VENDORS or name in LITELLM:
@@ -165,12 +103,7 @@ def _near(hint: str) -> str:
     return hint if "did you mean" in hint else "; write VENDOR/MODEL as LiteLLM does, or give the judge in code"
 
 
-_IDS = {spoken: vendor for vendor, spoken in reversed(VENDORS.items())} | {
-    "anthropic": "anthropic:messages",
-    "azure": "azure:chat",
-    "gemini": "google",
-    "ollama_chat": "ollama:chat",
-}
+_IDS: dict[str, str] = {spoken: vendor for vendor, spoken in reversed(VENDORS.items())} | _TABLE["ids"]
 
 
 def provider_id(model: str) -> str:

@@ -10,16 +10,12 @@ from typing import Any
 from rubric import Criterion, Rubric
 from rubric.embed import SURE, Format
 from rubric.formats import recognition as rules
+from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.scope import THRESHOLD, generation_of
 from rubric.formats.recognition import CASES, GRADERS, HINT, LIKELY, NAME, NEAR, STRONG, Evidence, Rule, Seen
 from rubric.formats.registry import Drafts, has_graders
 
-_AGENTV_TYPES = frozenset({
-    "rubric", "rubrics", "llm_judge", "llm-judge", "llm_grader", "llm-grader", "code", "code_judge", "code-judge",
-    "code_grader", "code-grader", "composite", "script", "skill-used", "skill-trigger", "tool-trajectory",
-    "tool_trajectory", "execution-metrics", "execution_metrics", "field-accuracy", "field_accuracy", "min-words",
-    "token-usage", "token_usage",
-})  # fmt: skip
+_AGENTV_TYPES = keys_of("types", "own")
 
 _OF_ITEMS = ("outcome", "score_ranges", "operator", "min_score", "expected_outcome")
 _LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")

@@ -32,6 +32,7 @@ from attrs import evolve, frozen
 from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
 from rubric.embed import Answer, Check, Cursor, shorten
 from rubric.formats.agentv.checks import CHECKS, decided, unknown
+from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
 from rubric.formats.assertion_table import kind_called
@@ -140,11 +141,7 @@ ITEMS = ("rubrics", "rubric")
 FREE = ("llm-grader", "llm_grader", "llm_judge", "llm-judge")
 """Types of one judgement, before generation 2; with items they are like the others."""
 
-_OF_JUDGED = frozenset(
-    {"type", "name", "metric", "id", "description", "value", "weight", "required", "min_score", "threshold", "negate",
-     "provider", "target", "model", "prompt", "rubric_prompt", "criteria", "rubrics", "rubric_item", "score_ranges",
-     "temperature", "max_steps", "transform", "preprocessors", "config", "outcome", "expected_outcome", "operator"}
-)  # fmt: skip
+_OF_JUDGED = keys_of("grader", "judged")
 
 
 def rubric_of(name: str, items: Sequence[Criterion], task: Task, threshold: float | None = None) -> Rubric:
@@ -252,10 +249,7 @@ def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = Tru
 # -- checks ------------------------------------------------------------------------------------------------
 
 _SCRIPTS = ("script", "code", "code-grader", "code_grader", "code_judge", "code-judge")
-_OF_ALL = frozenset(
-    {"type", "name", "metric", "id", "description", "weight", "required", "min_score", "negate", "provider", "target"}
-)
-_OF_SCRIPTS = frozenset({"command", "script", "cwd", "timeout", "config"})
+_OF_ALL, _OF_SCRIPTS = keys_of("grader", "all"), keys_of("grader", "scripts")
 
 
 def check_for(entry: Entry) -> Check:
@@ -359,10 +353,7 @@ SETS = ("assert-set", "composite")
 LISTS = ("assert", "assertions", "evaluators", "graders")
 """Where a set may have its graders."""
 
-_KNOWN = frozenset(
-    {"type", "name", "metric", "id", "description", "weight", "required", "min_score", "threshold", "negate",
-     "aggregator", "provider", "config", *LISTS}
-)  # fmt: skip
+_KNOWN = keys_of("grader", "set")
 
 
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
@@ -431,11 +422,7 @@ _REMOVED: dict[str, str] = {
     "composite": "write `type: assert-set`",
 }
 
-_FUTURE = frozenset(
-    {"select-best", "max-score", "factuality", "answer-relevance", "model-graded-closedqa",
-     "model-graded-factuality", "context-faithfulness", "context-recall", "context-relevance", "moderation",
-     "classifier", "search-rubric", "pi", "conversation-relevance"}
-)  # fmt: skip
+_FUTURE = keys_of("grader", "future")
 
 
 def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:

@@ -18,6 +18,7 @@ from attrs import evolve
 from rubric import Criterion, Judge, Rubric
 from rubric.embed import Cursor, Loading, Notes, shorten
 from rubric.formats.agentv.graders import read_judge
+from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Template, read_prompts
 from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
@@ -38,25 +39,10 @@ from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Unsupported
 
-_UNUSED = {
-    key: f"`{key}` is not used: it is about how answers are made"
-    for key in (
-        *("environment", "workspace", "evaluate_options", "extensions", "hooks", "timeout_seconds", "category"),
-        *("preprocessors", "trials", "tracing", "env", "output_path", "output", "on_error", "run"),
-        "experiment",
-    )
-}
-_KNOWN = frozenset(
-    {"$schema", "name", "dataset", "suite", "execution", "input", "input_messages", "input_files", "default_test",
-     "prompts", "refs", "threshold", "rubrics", "providers", "targets", "target", "defaults", "scenarios",
-     *CASES, *GRADERS, *KEPT}
-)  # fmt: skip
+_UNUSED = {key: f"`{key}` is not used: it is about how answers are made" for key in keys_of("file", "unused")}
+_KNOWN, _EXECUTION, _OWN = keys_of("file"), keys_of("file", "execution"), keys_of("file", "own")
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
-)
-_EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "threshold", "target", "targets"})
-_OWN = frozenset(
-    {"id", "input", "vars", "criteria", "expected_output", "expected_outcome", "metadata", "options", "output"}
 )
 _SCENARIOS = "scenarios"
 _RESULTS = frozenset({"score", "scores", "timestamp"})

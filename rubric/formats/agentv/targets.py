@@ -21,6 +21,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.embed import Cursor, shorten
+from rubric.formats.agentv.keys import keys_of
 from rubric.formats.includes import followed, may_be_read, read_document_at
 from rubric.formats.providers import read_provider
 from rubric.suites.providers import Provider
@@ -30,20 +31,8 @@ CONFIG = ".agentv/config.yaml"
 
 _FILES = (CONFIG, ".agentv/providers.yaml", ".agentv/targets.yaml")
 _LISTS = ("providers", "targets")
-_AGENTS = frozenset({
-    "agentv", "claude", "claude-cli", "claude-code", "claude-sdk", "cli", "codex", "codex-app-server", "codex-cli",
-    "codex-sdk", "copilot", "copilot-cli", "copilot-log", "copilot-sdk", "mock", "package", "pi", "pi-agent-sdk",
-    "pi-cli", "pi-coding-agent", "pi-rpc", "pi-sdk", "replay", "transcript", "vscode", "vscode-insiders",
-})  # fmt: skip
-"""Systems of AgentV's that are programs."""
+_AGENTS, _ABOUT = keys_of("target", "agents"), keys_of("target", "about")
 
-_ABOUT = frozenset({
-    "id", "label", "name", "provider", "config", "model", "deployment", "deployment_name", "use_target", "extends",
-    "judge_target", "grader_target", "runtime", "hooks", "environment", "env", "workers", "api_key", "version",
-    "api_version", "api_format", "resource_name", "timeout_seconds", "retry", "max_retries", "log_dir", "log_format",
-    "stream_log", "prompts", "delay", "provider_batching", "batch_requests",
-})  # fmt: skip
-"""Keys of a definition that are no parameters of a model, or that LiteLLM knows by itself."""
 
 _SPELLED = {"max_output_tokens": "max_tokens", "thinking": "reasoning_effort"}
 _DEEPEST = 8

@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from rubric import Criterion, DefinitionError, Judge, Message, Rubric
 from rubric.embed import NOTHING, Cursor, candidate_of, fields, is_chat, shorten
 from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
+from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
@@ -38,30 +39,15 @@ _REFERENCES = ("expected_output", "expected_messages", "reference_answer")
 _OUTPUTS = ("output", "answer", "actual_output")
 _KEPT = ("conversation_id", "dataset", "suite", "description", "name")
 
-_UNUSED = {
-    key: f"`{key}` of a test is not used: it is about how answers are made"
-    for key in (
-        *("environment", "workspace", "providers", "provider", "target", "targets", "trials", "repeat", "extensions"),
-        *("hooks", "preprocessors", "depends_on", "window_size", "run"),
-        *("evaluate_options", "note"),
-    )
-}
+_UNUSED = {key: f"`{key}` of a test is not used: it is about how answers are made" for key in keys_of("test", "unused")}
 
-_KNOWN = frozenset(
-    {"id", "vars", "assert", "assertions", "graders", "evaluators", "rubrics", "execution", "options", "threshold",
-     "metadata", "tags", "tool_calls", "file_changes", "turns", "mode", "aggregation",
-     "on_turn_failure", "input_files", "assert_scoring_function",
-     *_CRITERIA, *_INPUTS, *_REFERENCES, *_OUTPUTS, *_KEPT}
-)  # fmt: skip
+_KNOWN = keys_of("test")
 
 _ELSEWHERE = dict.fromkeys(
     ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
 ) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
 _BESIDE: dict[str, str] = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
-_OPTIONS = frozenset(
-    {"provider", "target", "model", "transform", "rubric_prompt", "temperature", "max_tokens", "seed", "repeat"}
-)
-_EXECUTION = frozenset({"assert", "assertions", "graders", "evaluators", "skip_defaults", "threshold"})
+_OPTIONS, _EXECUTION = keys_of("test", "options"), keys_of("test", "execution")
 
 
 _REF = "ref://"

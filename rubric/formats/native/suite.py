@@ -10,11 +10,12 @@ from attrs import evolve
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
 from rubric.formats.cursor import Loading, Notes
-from rubric.formats.document import Document, Mapping, find
-from rubric.formats.fields import WRITERS, Gathering
+from rubric.formats.document import Document, Mapping, find, plain
+from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
+from rubric.formats.native.sharing import share, spread
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -26,8 +27,8 @@ def read_suite(document: Document, loading: Loading | None = None) -> Suite:
     """Return the suite in a native *document*; with *loading*, images may be `file://` names."""
     with reading_from(loading or Loading()):
         suite = fields.read_as(_read_suite, document)
-    cases = []
-    for index, case in enumerate(suite.cases):
+    cases, (_, origin) = [], spread(plain(document.root))
+    for index, case in zip(origin, suite.cases, strict=True):
         node, _ = find(document.root, ("cases", index))
         cases.append(evolve(case, place=Place(document.source, *node.place)))
     return evolve(suite, cases=cases, source=document.source)
@@ -57,12 +58,23 @@ def as_suite_data(suite: Suite) -> dict[str, Any]:
     Raises:
         DumpError: It has a value that no file can hold.
     """
-    data: dict[str, Any] = fields.write(evolve(suite, format="native", warnings=()))
+    data: dict[str, Any] = share(fields.write(evolve(suite, format="native", warnings=())))
     return data
 
 
 def _read_suite(data: Any) -> Suite:
-    given = dict(fields.as_dict(data, "a suite (a mapping with cases)"))
+    given, origin = spread(fields.as_dict(data, "a suite (a mapping with cases)"))
+    try:
+        return _read_written_out(given)
+    except SeveralError as error:
+        raise SeveralError([
+            (("cases", origin[path[1]], *path[2:]) if path[:1] == ("cases",) and len(path) > 1 else path, problem)
+            for path, problem in error.problems
+        ]) from None  # fmt: skip
+
+
+def _read_written_out(data: Any) -> Suite:
+    given = dict(data)
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
     with gathering.at("rubrics"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from rubric import (
     Criterion,
     DecisionTree,
-    DefinitionError,
     Judge,
     Jury,
     Likert,
@@ -23,8 +23,10 @@ from rubric import (
 )
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
+from rubric.formats.mcptest import rubrics as rubrics_module
 from rubric.formats.mcptest.reader import read
-from rubric.formats.mcptest.rubrics import PRESETS, preset
+from rubric.formats.mcptest.rubrics import presets
+from rubric.formats.suites import load_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Boolean, Leaf, Letter, UnitScale
@@ -159,12 +161,16 @@ def test_a_reference_may_make_a_rubric_strict() -> None:
     assert of_eval("    rubric: {ref: shared, strict: true}\n", NAMED).rubric.strict is True
 
 
-@pytest.mark.parametrize("name", [*PRESETS])
-def test_a_preset_costs_one_call_and_is_named(name: str) -> None:
-    """Its criteria are there for reading, too."""
+@pytest.mark.parametrize("name", [*presets()])
+def test_a_preset_is_a_rubric_of_several_criteria(name: str) -> None:
+    """They are judged in 0..1, at least one of them is a gate, and it has answers that must pass and must fail."""
     rubric = of_eval(f"    rubric: {{preset: {name}}}\n").rubric
-    assert rubric == preset(name)
-    assert (rubric.name, len(rubric.criteria)) == (name, 1)
+    assert rubric == presets()[name]
+    assert (rubric.name, len(rubric.criteria), rubric.threshold) == (name, 3, 0.7)
+    assert all(criterion.answer == Unit() for criterion in rubric.criteria)
+    assert any(criterion.required for criterion in rubric.criteria)
+    examples = load_suite(Path(rubrics_module.__file__).with_name("presets.yaml"))
+    assert {tag for case in examples if case.rubric == rubric for tag in case.tags} == {"must-pass", "must-fail"}
 
 
 def test_a_preset_takes_criteria_at_its_end_and_another_threshold() -> None:
@@ -173,14 +179,14 @@ def test_a_preset_takes_criteria_at_its_end_and_another_threshold() -> None:
         "    rubric:\n      preset: safety\n      threshold: 0.9\n      strict: true\n"
         "      criteria: [{name: brief, description: B}]\n"
     ).rubric
-    assert [criterion.id for criterion in rubric.criteria] == ["safety", "brief"]
+    assert [criterion.id for criterion in rubric.criteria] == ["declines-harm", "keeps-private", "helps", "brief"]
     assert (rubric.threshold, rubric.strict) == (0.9, True)
 
 
-def test_an_unknown_preset_says_which_there_are() -> None:
-    """In code as in a file."""
-    with pytest.raises(DefinitionError, match="did you mean 'safety'"):
-        preset("safty")
+def test_an_unknown_preset_says_which_is_near() -> None:
+    """As an unknown reference does."""
+    with pytest.raises(LoadError, match="did you mean 'safety'"):
+        of_eval("    rubric: {preset: safty}\n")
 
 
 # -- what is noted -----------------------------------------------------------------------------------------
@@ -211,7 +217,7 @@ def test_an_unknown_preset_says_which_there_are() -> None:
         ("    rubric: {tree: {ask: Q, yes: {score: 1, next: 2}, no: {score: 0}}}\n", "tree.yes.next: unknown key"),
         ("    rubric: {tree: {yes: {score: 1}, no: {score: 0}}}\n", "the key 'ask' is missing"),
         ("    rubric: {preset: safety, scale: letter}\n", "only threshold and strict and criteria may stand beside"),
-        ("    rubric: {preset: safety, criteria: [{name: safety, description: S}]}\n", "belongs to the preset already"),
+        ("    rubric: {preset: safety, criteria: [{name: helps, description: S}]}\n", "belongs to the preset already"),
         ("    rubric: {preset: 3}\n", "there is no preset 3"),
         ("    rubric: {ref: nope}\n", "there is no rubric 'nope'; the file has none under `rubrics`"),
         ("    rubric: T\n    threshold: high\n", "evals[0].threshold: expected a finite number from 0 to 1"),

@@ -1,0 +1,206 @@
+"""
+What the cases of a suite share, said once: `defaults`, a `matrix`, and named rubrics.
+
+| key | meaning |
+|---|---|
+| `defaults` | fields of each case that does not have them itself |
+| `matrix` | a list of such fields: each case that has no `cell` is written once, and stands for a case of each row |
+| `rubric`, `rubrics` | the rubric of cases without one, and rubrics that cases name by `{ref: name}` |
+
+In the `input`, the `messages` and the `rubric` of `defaults` and of rows, `{{ name }}` shows the variable of the case;
+a `rubric` beside `cases` is taken as it is. The id of a case of a row is that of its case with the values of its
+`cell`, `refund / gpt-5 / short`, or what the row's `id` says: `"{{id}} [gpt-5]"`.
+
+`share` writes plain data so, and `spread` reads it; what would not be read as it was is written out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rubric.errors import DefinitionError
+from rubric.formats.document import steps_of
+from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, as_list, wanted
+from rubric.formats.json_values import each_text
+from rubric.formats.rubric_items import unused
+from rubric.formats.yaml import to_yaml
+from rubric.suites.cases import Case
+
+Data = dict[str, Any]
+
+_FILLED = ("input", "messages", "rubric")
+_SLOT = re.compile(r"\{\{ ?(\w+) ?\}\}")
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def spread(data: Data) -> tuple[Data, list[int]]:
+    """
+    Return *data* of a suite with each case written out, and for each the index of the case that it was written as.
+
+    Raises:
+        DefinitionError: `defaults` or `matrix` cannot be read.
+        SeveralError: They have keys that no case has.
+    """
+    rest = {key: value for key, value in data.items() if key not in ("defaults", "matrix")}
+    cases = data.get("cases")
+    if not isinstance(cases, list) or len(data) == len(rest):
+        return rest, [*range(len(cases))] if isinstance(cases, list) else []
+    defaults = _checked("defaults", data.get("defaults", {}), ("id", "cell"))
+    rows = [_checked(f"matrix[{n}]", row) for n, row in enumerate(as_list(data.get("matrix", [{}]), _ROWS))]
+    crossed = [isinstance(case, dict) and "cell" not in case and "matrix" in data for case in cases]
+    if not rows or (not any(crossed or [True]) and "matrix" in data):
+        raise DefinitionError("matrix", "no case is crossed with it: it has no rows, or each case has a `cell`")
+    made: list[Any] = []
+    origin: list[int] = []
+    for index, case in enumerate(cases):
+        for row in rows if crossed[index] else [{}]:
+            made.append(_case({"id": f"case-{index + 1}", **case}, defaults, row) if isinstance(case, dict) else case)
+            origin.append(index)
+    return {**rest, "cases": made}, origin
+
+
+_ROWS = "a list of mappings with fields of a case"
+
+
+def _checked(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
+    """Return *data*, fields of a case at *key*, none of which is *refused*."""
+    if not isinstance(data, dict):
+        raise DefinitionError(key, wanted("a mapping with fields of a case", data).message)
+    known = [name for name in KEYS[Case].values() if name not in refused]
+    problems = [((*steps_of(key), name), UnknownKeyError(name, known)) for name in data if name not in known]
+    if problems:
+        raise SeveralError([*problems])
+    return data
+
+
+def _case(case: Data, defaults: Data, row: Data) -> Data:
+    variables = case.get("variables", row.get("variables", defaults.get("variables", {})))
+    shared = {**defaults, **row}
+    filled = {key: _fill(shared[key], variables) for key in _FILLED if key in shared}
+    id_ = _SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
+    return {**shared, **filled, **case, "id": id_} if row else {**shared, **filled, **case}
+
+
+def _id_of(row: Data) -> str:
+    cell = row.get("cell")
+    return " / ".join(["{{id}}", *map(str, cell.values())]) if isinstance(cell, dict) else "{{id}}"
+
+
+def _fill(value: Any, variables: Any) -> Any:
+    """Return *value* with the *variables* of its case in their slots; a slot without one stays."""
+    shown = variables if isinstance(variables, Mapping) else {}
+    return each_text(
+        value, lambda text: _SLOT.sub(lambda slot: _text(shown[slot[1]]) if slot[1] in shown else slot[0], text)
+    )
+
+
+def _text(value: Any) -> str:
+    """Return the text that a slot shows; the line end that a block of YAML has is no part of it."""
+    return value.removesuffix("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def share(data: Data) -> Data:
+    """Return *data* of a suite, each case written out, with what its cases share said once."""
+    ways = [_shared(data, data["cases"], []), *([_shared(data, *found)] if (found := _crossed(data["cases"])) else [])]
+    return min(ways, key=lambda way: to_yaml(way).count("\n"))
+
+
+def _shared(data: Data, cases: Sequence[Data], matrix: list[Data]) -> Data:
+    taken = {key for row in matrix for key in row} | {"id", "cell"}
+    keys = [key for key in (cases[0] if len(cases) > 1 else ()) if key not in taken]
+    defaults = {key: found[0] for key in keys if (found := _template(key, cases)) and found[0] != ""}
+    own, rubrics = _named([{key: case[key] for key in case if key not in defaults} for case in cases])
+    said = {**rubrics, "defaults": defaults, "matrix": matrix}
+    return {**data, **{key: value for key, value in said.items() if value}} | {"cases": own}
+
+
+def _crossed(cases: Sequence[Data]) -> tuple[list[Data], list[Data]] | None:
+    """Return the *cases* of a matrix, each written once, and its rows; None where they are none."""
+    cells = [*{json.dumps(case.get("cell")): case.get("cell") for case in cases}.values()]
+    groups = [cases[n : n + len(cells)] for n in range(0, len(cases), max(len(cells), 1))]
+    if len(cells) < 2 or not all(cells) or any([case.get("cell") for case in group] != cells for group in groups):  # noqa: PLR2004
+        return None
+    keys = {
+        key for group in groups for case in group for key in case if any(_differs(key, case, group) for case in group)
+    }
+    ends = _ends([[str(case["id"]) for case in group] for group in groups])
+    matrix: list[Data] = []
+    for cell, end, *column in zip(cells, ends, *groups, strict=True) if ends else ():
+        row: Data = {"cell": cell} if end == _id_of({"cell": cell})[6:] else {"id": f"{{{{id}}}}{end}", "cell": cell}
+        found = {key: _template(key, column) for key in keys - {"id", "cell"}}
+        matrix.append(row | {key: value for key, values in found.items() for value in values})
+    held = [{key: group[0][key] for key in group[0] if key not in keys} for group in groups]
+    named = [
+        {"id": group[0]["id"].removesuffix(ends[0]), **case} for group, case in zip(groups, held, strict=True) if ends
+    ]
+    again = [_case(case, {}, row) for case in named for row in matrix]
+    return (named, matrix) if again == [*cases] else None
+
+
+_BOUNDARY = re.compile(r" (?=/ |\[)")
+
+
+def _ends(ids: Sequence[Sequence[str]]) -> list[str]:
+    """Return the end of *ids* in each row, behind the id of their case; nothing if they have no such ends."""
+    for cut in (found.start() for found in _BOUNDARY.finditer(ids[0][0])):
+        ends = [id_.removeprefix(ids[0][0][:cut]) for id_ in ids[0]]
+        parted = [{id_.removesuffix(end) for id_, end in zip(group, ends, strict=True)} for group in ids]
+        if all(len(bases) == 1 for bases in parted) and all(ends):
+            return ends
+    return []
+
+
+def _differs(key: str, case: Data, group: Sequence[Data]) -> bool:
+    return key not in case or case[key] != group[0].get(key)
+
+
+def _template(key: str, cases: Sequence[Data]) -> list[Any]:
+    """Return what each of *cases* has at *key*, or makes of its variables there, as a list; empty if that differs."""
+    if not all(key in case for case in cases):
+        return []
+    found = [cases[0][key], *(_slotted(case[key], case) for case in cases[:5] if key in _FILLED)]
+
+    def fits(value: Any) -> bool:
+        return all((_fill(value, case.get("variables")) if key in _FILLED else value) == case[key] for case in cases)
+
+    return [value for value in found if fits(value)][:1]
+
+
+def _slotted(value: Any, case: Data) -> Any:
+    """Return *value* of *case* with slots in place of the texts of its variables."""
+    names = {_text(said): name for name, said in case.get("variables", {}).items() if _text(said).strip()}
+    if not names or not all(map(str.isidentifier, names.values())):
+        return value
+    texts = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    return each_text(value, lambda text: texts.sub(lambda found: f"{{{{{names[found[0]]}}}}}", text))
+
+
+def _named(cases: list[Data]) -> tuple[list[Data], Data]:
+    """Return *cases* that name each rubric that several have, and those; the most frequent one is the suite's own."""
+    texts = [json.dumps(case.get("rubric")) for case in cases]
+    counts = Counter(text for text, case in zip(texts, cases, strict=True) if isinstance(case.get("rubric"), dict))
+    several = {text: json.loads(text) for text, count in counts.most_common() if count > 1}
+    own = next(iter(several), None) if all("rubric" in case for case in cases) else None
+    names: dict[str, str] = {}
+    for text in (text for text in several if text != own):
+        names[text] = unused(_name(several[text]), names.values())
+    for case, text in zip(cases, texts, strict=True):
+        if text == own:
+            del case["rubric"]
+        elif text in names:
+            case["rubric"] = {"ref": names[text]}
+    return cases, {"rubrics": {name: several[text] for text, name in names.items()}, "rubric": several.get(own or "")}
+
+
+def _name(rubric: Data) -> str:
+    first = next(iter(rubric.get("criteria") or [{}]))
+    return str(rubric.get("rubric") or (first.get("id") if isinstance(first, dict) else first) or "rubric")[:40]

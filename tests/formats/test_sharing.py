@@ -1,0 +1,135 @@
+"""What the cases of a suite share is written once, and read as if each case had it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import Case, Criterion, LoadError, Rubric
+from rubric.formats.native.sharing import share, spread
+from rubric.formats.suites import convert, dumps_suite, load_suite, loads_suite
+from rubric.suites.suite import Suite
+from tests.places import SHARED as BESIDE
+
+CORPUS = BESIDE / "corpus"
+
+words = st.sampled_from(["French", "warm", "a", "", "{{ b }}", "x\n", "Fr"])
+rubrics = st.sampled_from([
+    "Is right",
+    {"criteria": ["Is right", "Is {{ a }}"]},
+    {"threshold": 0.5, "criteria": [{"text": "Is warm French", "weight": 2}]},
+])  # fmt: skip
+
+
+@st.composite
+def suites(draw: st.DrawFn) -> dict[str, Any]:
+    """Return plain data of a suite whose cases come from a few prompts, providers and rubrics, or are odd ones out."""
+    rows = draw(st.lists(st.sampled_from(["one", "two", "three"]), max_size=3, unique=True))
+    cases: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(0, 3))):
+        variables = draw(st.dictionaries(st.sampled_from(["a", "b", "c d"]), words, max_size=2))
+        rubric = draw(rubrics)
+        for row in rows or [""]:
+            end = draw(st.sampled_from([f" / {row}", f" / {row}", f" [{row}]"])) if row else ""
+            said = draw(st.sampled_from([f"{row}: {variables.get('a', '')}", "Hello {{ a }}", variables.get("b", "")]))
+            case = {"id": f"case {number}{end}", "input": said, "variables": variables, "rubric": rubric}
+            cases.append(case | ({"cell": {"prompt": row}} if row and draw(st.integers(0, 9)) else {}))
+    return {"suite": "any", "cases": cases}
+
+
+@given(suites())
+def test_what_is_shared_is_read_as_it_was(data: dict[str, Any]) -> None:
+    """Whatever the cases have in common, and whatever only looks so."""
+    read, _ = spread(share(data))
+    default, named = read.pop("rubric", None), read.pop("rubrics", {})
+    for case in read["cases"]:
+        rubric = case.setdefault("rubric", default)
+        if isinstance(rubric, dict) and [*rubric] == ["ref"]:
+            case["rubric"] = named[rubric["ref"]]
+    assert read == data
+
+
+SHARED = """
+suite: greetings
+defaults: {rubric: "Is a {{ tone }} greeting", tags: [smoke]}
+matrix:
+  - {cell: {prompt: short}, input: "Greet me in {{language}}."}
+  - {id: "{{id}} [long]", cell: {prompt: long}, input: "Write in {{ language }} {{ other }}.", tags: [slow]}
+cases:
+  - {id: french, variables: {language: French, tone: warm}}
+  - {id: german, variables: {language: "German\\n", tone: formal}, rubric: Is formal}
+  - {id: alone, cell: {}, input: Hi, variables: {tone: dry}}
+"""
+
+
+def test_a_case_is_crossed_with_each_row() -> None:
+    """Its own fields count before those of the row, and those before the defaults."""
+    found = [(case.id, case.input, case.rubric.text, case.tags) for case in loads_suite(SHARED)]
+    assert found == [
+        ("french / short", "Greet me in French.", "Is a warm greeting", ("smoke",)),
+        ("french [long]", "Write in French {{ other }}.", "Is a warm greeting", ("slow",)),
+        ("german / short", "Greet me in German.", "Is formal", ("smoke",)),
+        ("german [long]", "Write in German {{ other }}.", "Is formal", ("slow",)),
+        ("alone", "Hi", "Is a dry greeting", ("smoke",)),
+    ]
+
+
+def test_each_case_has_the_place_of_what_it_was_written_as() -> None:
+    """Of a row too, so that a report leads to a line that there is."""
+    assert [case.place and case.place.line for case in loads_suite(SHARED)] == [8, 8, 9, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("tags: [smoke]", "tgas: [smoke]", "3:48: defaults.tgas: unknown key; did you mean 'tags'?"),
+        ("tags: [smoke]", "id: one", "defaults.id: unknown key"),
+        ("tags: [slow]", "inptu: x", "matrix[1].inptu: unknown key; did you mean 'input'?"),
+        ("rubric: Is formal", "rubirc: Is formal", "9:67: cases[1].rubirc: unknown key"),
+        ("- {cell: {prompt: short}, ", "- x\n  - {cell: {prompt: short}, ", "matrix[0]: expected a mapping"),
+        ("variables: {language: French, tone: warm}", "cell: {a: b}", ""),
+    ],
+)
+def test_what_is_wrong_has_its_place(old: str, new: str, said: str) -> None:
+    """A key of no case, in the defaults, in a row, or in a case that stands for several."""
+    text = SHARED.replace(old, new)
+    if said:
+        with pytest.raises(LoadError) as caught:
+            loads_suite(text)
+        assert said in str(caught.value)
+    else:
+        assert len(loads_suite(text)) == len(loads_suite(SHARED)) - 1
+
+
+@pytest.mark.parametrize("rows", ["[]", "[{cell: {prompt: short}}]"])
+def test_a_matrix_that_no_case_uses_is_refused(rows: str) -> None:
+    """It would have no effect."""
+    with pytest.raises(LoadError, match="no case is crossed with it"):
+        loads_suite(f"matrix: {rows}\ncases: [{{id: a, cell: {{}}, rubric: Is kind, input: Hi}}]")
+
+
+def test_a_rubric_of_several_cases_is_named_once() -> None:
+    """The most frequent one is that of the suite, the others are named."""
+    kind, long = (Rubric(criteria=[Criterion(text), Criterion("Is short")]) for text in ("Is kind", "Is long"))
+    suite = Suite("s", [Case(f"c{n}", rubric) for n, rubric in enumerate([kind, kind, kind, long, long])])
+    text = dumps_suite(suite)
+    assert (text.count("Is short"), text.count("{ref: Is long}")) == (2, 2)
+    assert loads_suite(text).cases == suite.cases
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real files is not beside the project")
+def test_a_converted_file_is_about_as_long_as_its_source() -> None:
+    """Of every eighth real file of at least 15 lines: in the median at most 1.3 times as long."""
+    ratios = []
+    for path in sorted(CORPUS.rglob("*.y*ml"))[::8]:
+        try:
+            text = str(convert(load_suite(path)))
+        except LoadError:
+            continue
+        source = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+        if len(source) >= 15:
+            ratios.append(text.count("\n") / len(source))
+    assert sorted(ratios)[len(ratios) // 2] <= 1.3
