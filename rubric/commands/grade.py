@@ -6,9 +6,11 @@ Everything that can be refused (options, files, the baseline, the reporter) is r
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ from rubric.commands.output import Command, print_json, print_line, print_markdo
 from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
 from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
 from rubric.engine.sources import holds_many
+from rubric.formats.agentv.targets import lacking_variables
 from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
 from rubric.runs import is_run
@@ -84,9 +87,10 @@ class Inputs:
         return rubric if self.threshold is None else rubric.passing_at(self.threshold)
 
     def suite(self, file: str) -> Suite:
-        suite = load_suite(
-            file, self.source, base=self.base, environ=options.declared(self.names), allow_scripts=self.allow_scripts
-        )
+        read = partial(load_suite, file, self.source, base=self.base, allow_scripts=self.allow_scripts)
+        suite = read(environ=(environ := options.declared(self.names)))
+        if self.target == PROVIDERS and (own := lacking_variables(suite, os.environ)):
+            suite = read(environ={**own, **environ})
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.unsupported is not None:

@@ -20,7 +20,7 @@ from rubric.suites.repetition import RUN
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import TargetLike
 from rubric.suites.targets.models import AskedModel
-from rubric.suites.targets.providers import Providers, as_target
+from rubric.suites.targets.providers import PROVIDERS, Providers, as_target
 from rubric.values import AnyJudge
 from rubric.view import html
 
@@ -228,7 +228,7 @@ def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> Ca
 def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, target: object) -> str:
     """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
     if candidate is None and target is None:
-        return NO_RESPONSE
+        return f"{NO_RESPONSE}; --target {PROVIDERS} asks those of the file" if case.providers else NO_RESPONSE
     if candidate is None and isinstance(target, Providers) and (why := target.why_not(case)):
         return why
     return assigned.why_not(case.rubric, candidate)

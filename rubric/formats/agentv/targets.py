@@ -15,6 +15,7 @@ program, which is not run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ from rubric.formats.agentv.keys import keys_of
 from rubric.formats.includes import followed, may_be_read, read_document_at
 from rubric.formats.providers import read_provider
 from rubric.suites.providers import Provider
+from rubric.suites.suite import Suite
 
 CONFIG = ".agentv/config.yaml"
 """The settings of a project."""
@@ -143,3 +145,19 @@ def _definitions(holder: Cursor) -> Iterator[Cursor]:
 def _resolved(at: Cursor) -> Cursor:
     """Return what is at the cursor, or in the file that it names."""
     return followed(at, at.warn) or at.holding(None)
+
+
+_LACKING = re.compile(r"environment variable '(\w+)'")
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+
+
+def lacking_variables(suite: Suite, environ: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return the variables of *environ* that the targets of the project of *suite* name, and the load lacked.
+
+    Names of models and of targets are no secrets; a variable whose name says that it holds one is left alone.
+    """
+    told = [str(problem) for problem in suite.warnings if ".agentv" in problem.source]
+    told += [provider.missing for case in suite for provider in case.providers]
+    names = {name for text in told for name in _LACKING.findall(text)}
+    return {name: environ[name] for name in sorted(names) if name in environ and not _SECRET.search(name)}

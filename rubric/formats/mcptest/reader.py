@@ -1,20 +1,7 @@
 """
 mcptest files: their evals as cases, and the matchers of other blocks that grade by rubric.
 
-| in the file                          | here                                                             |
-|--------------------------------------|------------------------------------------------------------------|
-| `rubric:` text, criteria, tree       | `Case.rubric`; criteria are judged in 0..1                       |
-| `ref`, `preset`, `rubrics`           | the rubric they name, under that name                            |
-| threshold of the eval, inline, named | the first that is given, else 0.7                                |
-| `prompt`, `response`                 | `Case.input`, `Case.output`; no response: a live target makes it |
-| `judge`, `matrix`                    | `Case.judge`; a case for each cell                               |
-| `server`                             | `Case.server`                                                    |
-| matchers `llm-judge`, `llm-jury`,    | cases too, without an output: no tool is called, so a target     |
-| `eval.rubric`                        | has to bring the text                                            |
-| `scorers`                            | a case for each eval, which the program decides alone            |
-| their `prompt`, `server`, `runs`     | `Case.input`, `Case.server`, `Case.runs`                         |
-| everything else                      | a warning for each block                                         |
-
+docs/how-to/from_mcptest.md maps what stands in a file.
 See "Rubric scoring" and the reference of the `evals` block in mcptest's documentation.
 """
 

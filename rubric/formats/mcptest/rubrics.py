@@ -14,11 +14,8 @@ from typing import Any
 
 from attrs import evolve
 
-from rubric import Anchor, Criterion, DecisionTree, Likert, Rubric, Unit, When, YesNo
+from rubric import Anchor, Criterion, DecisionTree, Likert, Rubric, Unit, When, YesNo, loads_suite
 from rubric.embed import Cursor, fields
-from rubric.formats.document import FOR_SUITES
-from rubric.formats.files import parse
-from rubric.formats.native.suite import read_suite
 from rubric.values import Boolean, Leaf, Letter, UnitScale
 
 FIELDS = {
@@ -146,7 +143,7 @@ _BOOLEANS = {True: "yes", False: "no"}
 def presets() -> dict[str, Rubric]:
     """Return the rubrics that a file can name as presets, by name; `presets.yaml` beside this file has them."""
     text = resources.files("rubric.formats.mcptest").joinpath("presets.yaml").read_text("utf-8")
-    return {case.rubric.name: case.rubric for case in read_suite(parse(text, "presets.yaml", "yaml", FOR_SUITES))}
+    return {case.rubric.name: case.rubric for case in loads_suite(text, "native", source="presets.yaml")}
 
 
 Shared = dict[str, Rubric | None]

@@ -10,6 +10,7 @@ See "External scorers" in mcptest's documentation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
 
 from attrs import evolve
 
@@ -23,18 +24,7 @@ _MILLISECONDS = 1000
 _USUAL = 30_000
 """Milliseconds after which mcptest stops a scorer that says nothing else."""
 
-_HANDS_OVER = """\
-import json, subprocess, sys
-given = json.load(sys.stdin)
-told = {"input": given["question"], "output": given["output"], "criteria": given["criteria"],
-        "metadata": {**given["metadata"], **given["config"]}}
-done = subprocess.run(sys.argv[1:], input=json.dumps(told), capture_output=True, text=True)
-sys.stderr.write(done.stderr)
-if done.returncode:
-    sys.exit(done.returncode)
-said = json.loads(done.stdout)
-print(json.dumps({**said, "decides": True} if "verdict" in said else said))
-"""
+_HANDS_OVER = resources.files("rubric.formats.mcptest").joinpath("hand_over.txt").read_text("utf-8")
 """The program that runs a scorer in the process of the script, and ends as it ends."""
 
 

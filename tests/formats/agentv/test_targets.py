@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rubric import Judge, load_suite, loads_suite
+from rubric.formats.agentv.targets import lacking_variables
 from rubric.suites.suite import Suite
 
 CATALOGUES = {
@@ -135,3 +136,18 @@ def test_the_target_of_the_execution_is_used_without_a_warning() -> None:
     suite = loads_suite(file, "agentv-1.5")
     assert not [str(warning) for warning in suite.warnings if "execution.target" in str(warning)]
     assert [one.name for one in suite.cases[0].providers] == ["openai:gpt-5-mini"]
+
+
+def test_variables_that_targets_name_are_found_but_for_secrets(tmp_path: Path) -> None:
+    """Models and their graders; what prompts show, and what is a key by its name, is left alone."""
+    files = {
+        ".agentv/targets.yaml": "targets: [{name: a, provider: openai, model: '${{ MODEL }}', judge_target: b},"
+        " {name: b, provider: openai, model: '${{ GRADER_MODEL }}'}, {name: c, provider: openai, model: '${{ API_KEY }}'}]\n"
+    }
+    suite = loaded(tmp_path, files, eval_of("[a, c]", "b"))
+    environ = {"MODEL": "gpt-5", "GRADER_MODEL": "gpt-5-mini", "API_KEY": "sk", "OTHER": "x"}
+    found = lacking_variables(suite, environ)
+    assert found == {"MODEL": "gpt-5", "GRADER_MODEL": "gpt-5-mini"}
+    (case,) = loaded(tmp_path, files, eval_of("[a, c]", "b"), environ=found)
+    assert [provider.model for provider in case.providers] == ["openai/gpt-5", ""]
+    assert case.judge == Judge("openai/gpt-5-mini")
