@@ -132,9 +132,10 @@ class _Call:
         if field in {"context", "reference", "input", "output"} and isinstance(value, list | tuple):
             return rf"; write {field}='\n\n'.join({field})"
         if self.owner == "Contains" and isinstance(value, list | tuple):
-            return f"; for all of them, write ContainsAll({value!r}); for one of them, ContainsAny({value!r})"
+            listed = _source_of("", value)
+            return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
         if self.owner == "Equals" and field == "text":
-            return f"; write Equals({str(value)!r})"
+            return f"; write Equals({_source_of('', str(value))})"
         if isinstance(value, str) and (share := as_share(value)) is not None:
             return f"; {value} is {field}={share:g}"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -170,7 +171,7 @@ class _Call:
             for field in names:
                 if name.lower() in words.get(field, ()):
                     return field
-        return misspelt(name, self.names) or "".join(nearest(name, self.names))
+        return misspelt(name, self.names)
 
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""

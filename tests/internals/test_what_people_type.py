@@ -284,7 +284,7 @@ def test_what_stands_for_a_rubric_is_told_how_to_become_one() -> None:
     given: Any = ["Is polite"]
     assert 'Rubric("name", [' in refused(lambda: grade("x", given, "offline"))
     given = {"criteria": ["Is polite"]}
-    assert "loads(" in refused(lambda: grade("x", given, "offline"))
+    assert "Rubric.from_dict(data)" in refused(lambda: grade("x", given, "offline"))
     given = Path("mine.yaml")
     assert "load('mine.yaml')" in refused(lambda: Case("a", given))
 
