@@ -23,7 +23,8 @@ from rubric.internals.fields import as_map, check_number, count, number, optiona
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
 from rubric.internals.text import counted
-from rubric.models.pricing import dearest, most_tokens, price
+from rubric.models.offline import OFFLINE
+from rubric.models.pricing import dearest, model_name, most_tokens, price
 from rubric.models.retry import is_free
 from rubric.values.judges import AnyJudge, Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
@@ -371,7 +372,7 @@ class Budget:
 
     async def claim(self, ask: Ask, *, tokens: bool = False) -> Reservation:
         """Return what to set aside for *ask*: amounts with a limit are looked up, and *tokens* if they are wanted."""
-        agreed = isinstance(ask.judge.model, str) and ask.judge.name in self.prices
+        agreed = self._is_agreed(ask.judge)
         if self.cost is None and self.tokens is None and not tokens:
             return Reservation(Sum(calls=1), self._rates(ask.judge, 1), agreed)
         sent, back = await most_tokens(ask)
@@ -381,6 +382,19 @@ class Budget:
         if self.cost is not None and rates is not None:
             most = evolve(most, pico=pico(sent * rates[0] + back * rates[1]))
         return Reservation(most, self._rates(ask.judge, most.tokens), agreed)
+
+    def _is_agreed(self, judge: Judge) -> bool:
+        # A model of the user's own may report its cost, which is then taken as it is.
+        return judge.name in self.prices and (judge.model == OFFLINE or bool(model_name(judge)))
+
+    def priced(self, judge: Judge, usage: Usage) -> Usage:
+        """Return *usage* of *judge* with the cost by `prices`, where they hold and its tokens are known."""
+        if judge.name not in self.prices or usage.unmetered or not usage.calls:
+            return usage
+        if usage.cost is not None and not self._is_agreed(judge):
+            return usage
+        there, back = self.prices[judge.name]
+        return evolve(usage, cost=(usage.prompt_tokens * there + usage.completion_tokens * back) / _MILLION)
 
     def _rates(self, judge: Judge, sent: int) -> tuple[float, float] | None:
         if judge.name in self.prices:

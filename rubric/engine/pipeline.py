@@ -23,7 +23,7 @@ from functools import partial
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from rubric.engine.budget import Budget
 from rubric.errors import ModelError, RubricError
@@ -334,6 +334,11 @@ class _Turns:
         )
 
 
+async def _send_priced(transport: Transport, budget: Budget, ask: Ask) -> Outcome:
+    outcome = await transport(ask)
+    return evolve(outcome, usage=budget.priced(ask.judge, outcome.usage))
+
+
 def _send(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:
     """Send *ask* by *transport*, or run its program."""
     return transport(ask) if ask.program is None else _run(ask, ask.program, budget)
@@ -573,7 +578,10 @@ class Options:
 
             store = Store(store)
         dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models)
-        transport = dispatcher.send if store is None else store.transport(dispatcher.send, limited=True)
+        send: Transport = dispatcher.send
+        if self.budget is not None and self.budget.prices:  # before the store, which keeps the cost
+            send = partial(_send_priced, send, self.budget)
+        transport = send if store is None else store.transport(send, limited=True)
         own = None if store is self.store else store
         return Pipeline(partial(_send, Leads(transport).send, self.budget), dispatcher, own, store is not None)
 

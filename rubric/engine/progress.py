@@ -85,9 +85,7 @@ class Progress:
         Args:
             wanted: True for always, False for never, None if somebody looks: in a notebook, or if standard error is a
                 terminal; or a function to call.
-            total: How many results there will be.
             stream: Where it is shown; None for standard error.
-            clock: Returns seconds.
 
         Raises:
             DefinitionError: *wanted* is something else.

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from rubric import Candidate, Rubric
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
-from rubric.integrations.mapping import GradeOptions, default_candidate, missing
+from rubric.embed import Grader, JudgeLike, Mapped
+from rubric.integrations.mapping import GradeOptions, default_candidate, importing
 
-try:  # one protocol, which each of the two packages defines
-    from autoevals import Score, Scorer
-except ImportError:
-    try:
+with importing("braintrust", "autoevals"):
+    try:  # one protocol, which each of the two packages defines
+        from autoevals import Score, Scorer
+    except ImportError:
         from braintrust.score import Score, Scorer
-    except ImportError as error:
-        raise missing("braintrust", "autoevals") from error
 
 __all__ = ["RubricScorer", "default_candidate"]
 
@@ -48,21 +46,17 @@ class RubricScorer(Scorer):  # type: ignore[misc]  # autoevals may not be instal
         candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
         **options: Unpack[GradeOptions],
     ) -> None:
-        self._grader = Grader(rubric, judge, options)
-        self._called = name or self._grader.rubric.name or "rubric"
-        self._candidate = candidate
+        self._grader = Grader(rubric, judge, options, candidate)
+        self._called = name or self._grader.name
 
     def _name(self) -> str:
         return self._called
 
     def _run_eval_sync(self, output: Any, expected: Any = None, **given: Any) -> Score:
-        return self._score(self._grader.evaluate(self._made(output, expected, given)))
+        return self._score(self._grader.evaluate(given.get("input"), output, expected))
 
     async def _run_eval_async(self, output: Any, expected: Any = None, **given: Any) -> Score:
-        return self._score(await self._grader.aevaluate(self._made(output, expected, given)))
-
-    def _made(self, output: Any, expected: Any, given: dict[str, Any]) -> Candidate:
-        return checked_candidate(self._candidate(given.get("input"), output, expected), "candidate")
+        return self._score(await self._grader.aevaluate(given.get("input"), output, expected))
 
     def _score(self, result: Mapped) -> Score:
         metadata = {"reason": result.reason, "verdict": result.label, "passed": result.passed, "cost": result.cost}

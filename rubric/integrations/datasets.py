@@ -17,12 +17,10 @@ from attrs import field, frozen
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, agrade_many, grade_many
 from rubric.embed import JudgeLike, Mapped, is_chat
-from rubric.integrations.mapping import checked_options, mapped, missing, rubric_of
+from rubric.integrations.mapping import checked_options, importing, mapped, rubric_of
 
-try:
+with importing("datasets", "datasets"):
     import pyarrow as pa
-except ImportError as error:
-    raise missing("datasets", "datasets") from error
 
 Columns = dict[str, Any]
 """A value a column for a row, a list a column for a batch."""

@@ -16,13 +16,11 @@ from typing import Any
 
 from rubric import Budget, Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
 from rubric.embed import Grader, JudgeLike, Limiter, StoreLike, checked_candidate
-from rubric.integrations.mapping import mapped, missing, output_text
+from rubric.integrations.mapping import importing, mapped, output_text
 
-try:
+with importing("deepeval", "deepeval"):
     from deepeval.metrics import BaseMetric
     from deepeval.test_case import LLMTestCase
-except ImportError as error:
-    raise missing("deepeval", "deepeval") from error
 
 
 def default_candidate(test_case: LLMTestCase) -> Candidate:

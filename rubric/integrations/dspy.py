@@ -15,12 +15,10 @@ from typing import Any
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, ToolCall, Ungraded, UngradedError, evaluate
 from rubric.embed import Grader, JudgeLike, checked_candidate
-from rubric.integrations.mapping import beside, mapped, missing, output_text
+from rubric.integrations.mapping import beside, importing, mapped, output_text
 
-try:
+with importing("dspy", "dspy"):
     from dspy.primitives import Example, Prediction
-except ImportError as error:
-    raise missing("dspy", "dspy") from error
 
 
 def default_candidate(gold: Example, prediction: Prediction, output: str | None = None) -> Candidate:

@@ -22,16 +22,14 @@ from rubric import model as held
 from rubric.driving import Ask, Failure, Reply, adrive, flow
 from rubric.embed import Grader, JudgeLike, candidate_of_conversation, checked_candidate
 from rubric.formats import DumpError
-from rubric.integrations.mapping import GradeOptions, mapped, missing
+from rubric.integrations.mapping import GradeOptions, importing, mapped
 from rubric.values import AnyJudge
 
-try:
+with importing("inspect_ai", "inspect-ai"):
     from inspect_ai.model import Model, get_model, model_roles
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
     from inspect_ai.solver import TaskState
     from inspect_ai.util import collect
-except ImportError as error:
-    raise missing("inspect_ai", "inspect-ai") from error
 
 GRADER = "grader"
 """The role whose model judges, unless another is named."""

@@ -9,19 +9,18 @@ from __future__ import annotations
 # pyright: reportMissingImports=false
 # The harness is not a dependency.
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Rubric
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, is_chat, source_of
-from rubric.integrations.mapping import missing
+from rubric.embed import Grader, JudgeLike, Mapped, is_chat, source_of
+from rubric.integrations.mapping import importing
 
-try:
+with importing("langchain", "langchain-core"):
     from langchain_core.messages import BaseMessage
     from langchain_core.prompt_values import PromptValue
     from langchain_core.runnables import Runnable, RunnableLambda
-except ImportError as error:
-    raise missing("langchain", "langchain-core") from error
 
 
 def default_candidate(value: Any, columns: Mapping[str, str | None] | None = None) -> Candidate:
@@ -59,22 +58,18 @@ def rubric_runnable(
         candidate: Makes the candidate of the input.
         options: What `grade` takes besides: `store`, `limits`, `budget`.
     """
-    grader = Grader(rubric, judge, options)
     if candidate is not None and columns is not None:
         raise DefinitionError("columns", "have no effect, since candidate= makes the candidate; leave one of them out")
 
-    def made(value: Any) -> Candidate:
-        return (
-            default_candidate(value, columns) if candidate is None else checked_candidate(candidate(value), "candidate")
-        )
+    grader = Grader(rubric, judge, options, candidate or partial(default_candidate, columns=columns))
 
     def grade(value: Any) -> dict[str, Any]:
-        return _output(grader.evaluate(made(value)))
+        return _output(grader.evaluate(value))
 
     async def agrade(value: Any) -> dict[str, Any]:
-        return _output(await grader.aevaluate(made(value)))
+        return _output(await grader.aevaluate(value))
 
-    return RunnableLambda(grade, agrade, name=grader.rubric.name or "rubric")
+    return RunnableLambda(grade, agrade, name=grader.name)
 
 
 def _output(result: Mapped) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from rubric import Candidate, Rubric
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
+from rubric.embed import Grader, JudgeLike, Mapped
 from rubric.integrations.mapping import GradeOptions, default_candidate
 
 __all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
@@ -38,11 +38,10 @@ def rubric_evaluator(
         candidate: Makes the candidate of inputs, outputs and reference outputs.
         options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge, options)
+    grader = Grader(rubric, judge, options, candidate)
 
     def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
-        made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
-        return _feedback(key or grader.rubric.name or "rubric", grader.evaluate(made))
+        return _feedback(key or grader.name, grader.evaluate(inputs, outputs, reference_outputs))
 
     return evaluate
 
@@ -56,11 +55,10 @@ def arubric_evaluator(
     **options: Unpack[GradeOptions],
 ) -> Callable[..., Coroutine[Any, Any, Feedback]]:
     """Return an evaluator like that of `rubric_evaluator` for `langsmith.aevaluate`."""
-    grader = Grader(rubric, judge, options)
+    grader = Grader(rubric, judge, options, candidate)
 
     async def evaluate(*, inputs: Any = None, outputs: Any = None, reference_outputs: Any = None, **_: Any) -> Feedback:
-        made = checked_candidate(candidate(inputs, outputs, reference_outputs), "candidate")
-        return _feedback(key or grader.rubric.name or "rubric", await grader.aevaluate(made))
+        return _feedback(key or grader.name, await grader.aevaluate(inputs, outputs, reference_outputs))
 
     return evaluate
 

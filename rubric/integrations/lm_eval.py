@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Rubric
-from rubric.embed import Grader, JudgeLike, checked_candidate
-from rubric.integrations.mapping import beside, missing
+from rubric.embed import Grader, JudgeLike
+from rubric.integrations.mapping import beside, importing
 
-try:
+with importing("lm_eval", "lm-eval"):
     from lm_eval.api.registry import register_aggregation
-except ImportError as error:
-    raise missing("lm_eval", "lm-eval") from error
 
 # Registered by name, since lm-eval writes the configuration of a task, in which functions would be source code.
 
@@ -90,13 +88,13 @@ def rubric_metrics(
         candidate: Makes the candidate of a document, its responses, *input* and *reference*.
         options: What `evaluate` takes besides: `store`, `limits`, `budget`.
     """
-    grader = Grader(rubric, judge, options)
+    grader = Grader(rubric, judge, options, candidate)
     # lm-eval parts metric and filter at a comma.
-    called = (name or grader.rubric.name or "rubric").replace(",", " ")
+    called = (name or grader.name).replace(",", " ")
     criteria = [criterion.id for criterion in grader.rubric.judged]
 
     def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        result = grader.evaluate(checked_candidate(candidate(doc, results, input, reference), "candidate"))
+        result = grader.evaluate(doc, results, input, reference)
         return {
             called: result.score,
             f"{called}_passed": None if result.passed is None else float(result.passed),

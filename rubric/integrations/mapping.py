@@ -16,7 +16,8 @@ What every adapter reads of a result, and how it makes candidates of a harness's
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -107,12 +108,7 @@ class GradeOptions(TypedDict, total=False):
 
 
 def checked_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """
-    Return *options* if `evaluate` takes them, so that a wrong one is an error where the adapter is made.
-
-    Raises:
-        DefinitionError: An option is unknown, or its value is not one that it takes.
-    """
+    """Return *options* if `evaluate` takes them; a wrong one is an error where the adapter is made."""
     allowed = fields_dict(Options)
     if unknown := [name for name in options if name not in allowed]:
         raise DefinitionError(unknown[0], f"unknown option{fields.suggest(unknown[0], allowed)}")
@@ -129,22 +125,28 @@ class Grader:
         rubric: A rubric, a free-form text, or the path of a file.
         judge: A judge or the name of a model; None takes the default judge when it is first needed.
         options: What `evaluate` takes besides: `store`, `limits`, `budget`.
-
-    Raises:
-        DefinitionError: An argument that cannot be graded with.
+        candidate: Makes the candidate of a sample, which is all that the harness has at hand; by default it is one.
     """
 
     rubric: Rubric = field(converter=rubric_of)
     judge: AnyJudge | None = field(default=None, converter=_as_judge)
     options: Mapping[str, Any] = field(factory=dict, converter=checked_options)
+    candidate: Callable[..., Candidate] = Candidate.of
 
-    def evaluate(self, candidate: Candidate | str) -> Mapped:
-        """Return the mapped result for *candidate*."""
-        return mapped(evaluate(candidate, self.rubric, self.judge, **self.options))
+    @property
+    def name(self) -> str:
+        """The rubric's name, or `rubric`."""
+        return self.rubric.name or "rubric"
 
-    async def aevaluate(self, candidate: Candidate | str) -> Mapped:
-        """Return the mapped result for *candidate*, without holding up the event loop."""
-        return mapped(await aevaluate(candidate, self.rubric, self.judge, **self.options))
+    def evaluate(self, *sample: Any) -> Mapped:
+        """Return the mapped result for the candidate of *sample*."""
+        made = checked_candidate(self.candidate(*sample), "candidate")
+        return mapped(evaluate(made, self.rubric, self.judge, **self.options))
+
+    async def aevaluate(self, *sample: Any) -> Mapped:
+        """Return the mapped result for the candidate of *sample*, without holding up the event loop."""
+        made = checked_candidate(self.candidate(*sample), "candidate")
+        return mapped(await aevaluate(made, self.rubric, self.judge, **self.options))
 
 
 # -- candidates -------------------------------------------------------------------------------------------
@@ -191,6 +193,10 @@ def checked_candidate(value: Any, made_by: str) -> Candidate:
     raise DefinitionError("candidate", message)
 
 
-def missing(package: str, install: str) -> ImportError:
-    """Return the error for an adapter whose harness is not installed."""
-    return ImportError(f"rubric.integrations.{package} needs {install}: pip install {install}")
+@contextmanager
+def importing(package: str, install: str) -> Iterator[None]:
+    """Say what an adapter needs if what is imported in it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"rubric.integrations.{package} needs {install}: pip install {install}") from error

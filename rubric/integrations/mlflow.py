@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from rubric import Candidate, Rubric, RubricError
-from rubric.embed import Grader, JudgeLike, checked_candidate
+from rubric.embed import Grader, JudgeLike
 from rubric.integrations import mapping
-from rubric.integrations.mapping import GradeOptions, missing
+from rubric.integrations.mapping import GradeOptions, importing
 
-try:
+with importing("mlflow", "mlflow"):
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
     from mlflow.genai.scorers import scorer
-except ImportError as error:
-    raise missing("mlflow", "mlflow") from error
 
 
 def default_candidate(inputs: Any, outputs: Any, expectations: Any) -> Candidate:
@@ -50,13 +48,13 @@ def rubric_scorer(
         candidate: Makes the candidate of inputs, outputs and expectations.
         options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge, options)
-    called = name or grader.rubric.name or "rubric"
+    grader = Grader(rubric, judge, options, candidate)
+    called = name or grader.name
 
     @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed
     def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
         try:
-            result = grader.evaluate(checked_candidate(candidate(inputs, outputs, expectations), "candidate"))
+            result = grader.evaluate(inputs, outputs, expectations)
         except RubricError as problem:
             return Feedback(name=called, error=problem)
         source = AssessmentSource(source_type="LLM_JUDGE", source_id=_judge_name(grader))

@@ -17,16 +17,14 @@ from typing import Any, Unpack
 from attrs import evolve
 
 from rubric import Candidate, Rubric, RubricError
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate
+from rubric.embed import Grader, JudgeLike, Mapped
 from rubric.integrations import mapping
-from rubric.integrations.mapping import UNGRADED, GradeOptions, beside, missing
+from rubric.integrations.mapping import UNGRADED, GradeOptions, beside, importing
 
-try:
+with importing("phoenix", "arize-phoenix-evals"):
     from phoenix.evals import Evaluator, Score
     from phoenix.evals.exceptions import PhoenixException
     from pydantic import BaseModel, ConfigDict
-except ImportError as error:
-    raise missing("phoenix", "arize-phoenix-evals") from error
 
 
 class Fields(BaseModel):
@@ -87,8 +85,8 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         candidate: Callable[[Mapping[str, Any]], Candidate] = default_candidate,
         **options: Unpack[GradeOptions],
     ) -> None:
-        self._grader, self._candidate = Grader(rubric, judge, options), candidate
-        super().__init__(name=name or self._grader.rubric.name or "rubric", kind="llm", input_schema=Fields)
+        self._grader = Grader(rubric, judge, options, candidate)
+        super().__init__(name=name or self._grader.name, kind="llm", input_schema=Fields)
 
     def evaluate(self, eval_input: dict[str, Any], input_mapping: Any = None) -> list[Score]:
         """Return the score of a row and those of its criteria; *input_mapping* renames columns."""
@@ -109,14 +107,13 @@ class RubricEvaluator(Evaluator):  # type: ignore[misc]  # Phoenix may not be in
         if _is_missing(eval_input["output"]):
             return [self._without_output()]
         with _tried_once():
-            return self._scores(self._grader.evaluate(checked_candidate(self._candidate(eval_input), "candidate")))
+            return self._scores(self._grader.evaluate(eval_input))
 
     async def _async_evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         if _is_missing(eval_input["output"]):
             return [self._without_output()]
         with _tried_once():
-            made = checked_candidate(self._candidate(eval_input), "candidate")
-            return self._scores(await self._grader.aevaluate(made))
+            return self._scores(await self._grader.aevaluate(eval_input))
 
     def _without_output(self) -> Score:
         why = "there is no output, as of a task that failed; nothing was graded"

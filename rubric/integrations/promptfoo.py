@@ -9,11 +9,12 @@ error of a rubric file that cannot be loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from rubric import Candidate, DefinitionError, LoadError, NoJudgeError, Rubric
-from rubric.embed import Grader, JudgeLike, Mapped, checked_candidate, fields
+from rubric.embed import Grader, JudgeLike, Mapped, fields
 from rubric.engine.logs import promptfoo_candidate
 from rubric.integrations.mapping import GradeOptions, rubric_of
 
@@ -52,14 +53,13 @@ def rubric_assert(
         candidate: Makes the candidate of the output and the context of the assertion.
         options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
-    grader = Grader(rubric, judge, options)
     if candidate is not None and reference is not None:
         raise DefinitionError("reference", "has no effect, since candidate= makes the candidate; leave one of them out")
+    grader = Grader(rubric, judge, options, candidate or partial(default_candidate, reference=reference))
 
     def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
-        made = default_candidate(output, context, reference) if candidate is None else candidate(output, context)
         try:
-            return _result(grader, grader.evaluate(checked_candidate(made, "candidate")), context)
+            return _result(grader, grader.evaluate(output, context), context)
         except NoJudgeError as problem:  # promptfoo shows the last line of what is raised, without the cure
             return _ungraded(str(problem), context)
 
@@ -113,7 +113,7 @@ def _result(grader: Grader, result: Mapped, context: Mapping[str, Any]) -> dict[
     }
     if result.score is None:
         return {**_ungraded(result.reason, context), **given}
-    name = grader.rubric.name or "rubric"
+    name = grader.name
     scores = {name: result.score, **{f"{name}/{key}": share for key, share in result.parts.items()}}
     return {"pass": result.passed, "score": result.score, "reason": result.reason, "namedScores": scores, **given}
 

@@ -17,12 +17,10 @@ from typing import Any
 from rubric import Candidate, Grade, Rubric, UngradedError, aevaluate, dumps, loads
 from rubric.embed import checked_candidate
 from rubric.integrations import mapping
-from rubric.integrations.mapping import checked_options, mapped, missing, rubric_of
+from rubric.integrations.mapping import checked_options, importing, mapped, rubric_of
 
-try:
+with importing("pydantic_evals", "pydantic-evals"):
     from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
-except ImportError as error:
-    raise missing("pydantic_evals", "pydantic-evals") from error
 
 
 def default_candidate(context: EvaluatorContext[Any, Any, Any]) -> Candidate:
@@ -89,7 +87,9 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
         made = checked_candidate(self.candidate(ctx), "candidate")
         result = await aevaluate(made, self.value, self.judge, **self._options)
         said, name = mapped(result), self.prefix
-        ctx.metrics.update(_metrics(name, said.cost, said.prompt_tokens, said.completion_tokens))
+        tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
+        spent = tokens if said.cost is None else {"cost_usd": said.cost, **tokens}
+        ctx.metrics.update({f"{name}.{key}": value for key, value in spent.items()})
         ctx.attributes[name] = said.metadata["rubric"]
         if not isinstance(result, Grade):
             raise UngradedError(result)
@@ -99,8 +99,3 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
             f"{name}.verdict": EvaluationReason(value=said.label, reason=said.reason),
             **{f"{name}.{id}": share for id, share in said.parts.items()},
         }
-
-
-def _metrics(name: str, cost: float | None, sent: int, back: int) -> dict[str, float]:
-    known = {} if cost is None else {f"{name}.cost_usd": cost}
-    return {**known, f"{name}.prompt_tokens": sent, f"{name}.completion_tokens": back}

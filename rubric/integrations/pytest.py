@@ -25,7 +25,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rubric.embed import guided
+from rubric.embed import counted, guided
 
 if TYPE_CHECKING:
     from rubric import Candidate, Grade, Rubric
@@ -251,9 +251,5 @@ def _summed(grades: Sequence[dict[str, Any]]) -> str:
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in names if name in verdicts)
     costs = [grade["cost"] for grade in grades]
     cost = "cost unknown" if None in costs else f"${sum(costs):.4f}"
-    calls = _counted(sum(grade["calls"] for grade in grades), "call")
-    return f"{_counted(len(grades), 'grade')} ({counts}), {calls}, {cost}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    calls = counted(sum(grade["calls"] for grade in grades), "call")
+    return f"{counted(len(grades), 'grade')} ({counts}), {calls}, {cost}"

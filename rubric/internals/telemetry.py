@@ -1,10 +1,11 @@
 """
-Traces and log events by OpenTelemetry's conventions for generative AI, and the logger `rubric`.
+Traces, metrics and log events by OpenTelemetry's conventions for generative AI, and the logger `rubric`.
 
 With `opentelemetry-api` installed (extra `otel`) and a provider configured, each grade is a span with an event
-`gen_ai.evaluation.result`, and each request in it a span `chat MODEL`. Without either, nothing happens. The variable
-`RUBRIC_TELEMETRY=off` switches both off. Prompts, replies and reasons are content: they are recorded only if the
-conventions' own switch, `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, is true.
+`gen_ai.evaluation.result`, and each request in it a span `chat MODEL`, counted in the conventions' two metrics: tokens
+and seconds. Without a provider, nothing happens. The variable `RUBRIC_TELEMETRY=off` switches all off. Prompts, replies
+and reasons are content: they are recorded as the conventions' own switch says,
+`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`: `SPAN_ONLY`, `EVENT_ONLY`, `SPAN_AND_EVENT`, or `true` for both.
 
 The logger `rubric` has retries at INFO and ungraded results at WARNING; it never has content or keys.
 
@@ -19,6 +20,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,21 +34,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("rubric")
 logger.addHandler(logging.NullHandler())
 
-OPERATION = "gen_ai.operation.name"
-REQUEST_MODEL = "gen_ai.request.model"
-REQUEST_TEMPERATURE = "gen_ai.request.temperature"
-REQUEST_MAX_TOKENS = "gen_ai.request.max_tokens"
-REQUEST_SEED = "gen_ai.request.seed"
-REQUEST_CHOICES = "gen_ai.request.choice.count"
-RESPONSE_MODEL = "gen_ai.response.model"
-RESPONSE_FINISH = "gen_ai.response.finish_reasons"
-INPUT_TOKENS = "gen_ai.usage.input_tokens"
-CACHED_TOKENS = "gen_ai.usage.cache_read.input_tokens"
-OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
-INPUT_MESSAGES = "gen_ai.input.messages"
-OUTPUT_MESSAGES = "gen_ai.output.messages"
+OPERATION, PROVIDER = "gen_ai.operation.name", "gen_ai.provider.name"
+REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
+INPUT_TOKENS, OUTPUT_TOKENS = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 ERROR_TYPE = "error.type"
-STATUS_CODE = "http.response.status_code"
 
 EVALUATION = "gen_ai.evaluation.result"
 EVALUATION_NAME = "gen_ai.evaluation.name"
@@ -55,15 +48,27 @@ EVALUATION_EXPLANATION = "gen_ai.evaluation.explanation"
 
 DIGEST = "rubric.digest"
 BOUNDS = "rubric.bounds"
-COVERAGE = "rubric.coverage"
-CALLS = "rubric.calls"
-COST = "rubric.cost_usd"
 
-TRACES = "opentelemetry.trace"
-"""Without this module no provider is configured, so callers look for it before they call anything here."""
+TRACES, _METRICS = "opentelemetry.trace", "opentelemetry.metrics"
+"""Without these modules no provider is configured, so callers look for the first before they call anything here."""
 
 _SWITCH = "RUBRIC_TELEMETRY"
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+_PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "moonshot": "moonshot_ai",
+    "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+"""The conventions' names of providers that LiteLLM names otherwise."""
+
+_FINISHES = {"refusal": "content_filter", "tool_calls": "tool_call"}
 
 
 def _nothing(_: object) -> None:
@@ -82,11 +87,20 @@ def grade_span(rubric: Rubric) -> Iterator[Callable[[Grade | Ungraded], None]]:
         span.set_attributes({EVALUATION_NAME: name, DIGEST: rubric.digest})
 
         def record(result: Grade | Ungraded) -> None:
-            told = _result(result)
-            span.set_attributes(told)
-            _emit(told)
+            told, explanation = _result(result), {EVALUATION_EXPLANATION: result.explain()}
+            _tell(span, {**told, **(explanation if _records_content("SPAN") else {})})
+            _emit({**told, **(explanation if _records_content("EVENT") else {})})
 
         yield record
+
+
+def _tell(span: Any, told: dict[str, Any]) -> None:
+    """Set the attributes of *span*, and its status if they have an error."""
+    span.set_attributes(told)
+    if ERROR_TYPE in told:
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - an extra
+
+        span.set_status(Status(StatusCode.ERROR, told[ERROR_TYPE]))
 
 
 def warn_of(result: Ungraded) -> None:
@@ -101,84 +115,148 @@ def _result(result: Grade | Ungraded) -> dict[str, Any]:
     told: dict[str, Any] = {
         EVALUATION_NAME: result.rubric.name or "rubric",
         DIGEST: result.rubric.digest,
-        COVERAGE: result.coverage,
-        CALLS: usage.calls,
+        "rubric.coverage": result.coverage,
+        "rubric.calls": usage.calls,
     }
     if usage.cost is not None:
-        told[COST] = usage.cost
+        told["rubric.cost_usd"] = usage.cost
     if outcome.score is None:
         told[ERROR_TYPE] = result.failures[0].kind if result.failures else "abstention"
         told[BOUNDS] = list(result.bounds)
     else:
         told[EVALUATION_SCORE] = outcome.score
         told[EVALUATION_LABEL] = outcome.verdict
-    if _records_content():
-        told[EVALUATION_EXPLANATION] = result.explain()
     return told
 
 
 @contextmanager
-def chat_span(ask: Ask) -> Iterator[Callable[[Reply | Failure], None]]:
+def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | Failure], None]]:
     """
-    Open the span of one request; what is yielded records its reply or failure.
+    Open the span of one request, where `is_traced`; what is yielded records its outcome, there and in the metrics.
 
     While it is open it is the current span, so instrumentation of client libraries does not touch the caller's.
-    """
-    tracer = _tracer()
-    if tracer is None:
-        yield _nothing
-        return
-    from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - an extra
 
-    judge = ask.judge
-    with tracer.start_as_current_span(f"chat {judge.name}", kind=SpanKind.CLIENT, attributes=_request(ask)) as span:
+    Args:
+        model: The vendor's name of the model.
+        vendor: LiteLLM's name of who serves it; empty for a model of the user's own.
+    """
+    from opentelemetry import trace  # noqa: PLC0415 - an extra
+
+    common = {OPERATION: "chat", PROVIDER: _PROVIDERS.get(vendor, vendor or "custom"), REQUEST_MODEL: model}
+    tracer, began = _tracer() or trace.NoOpTracer(), perf_counter()
+    given = {**common, **_request(ask)}
+    with tracer.start_as_current_span(f"chat {model}", kind=trace.SpanKind.CLIENT, attributes=given) as span:
 
         def record(outcome: Reply | Failure) -> None:
-            span.set_attributes(_response(outcome))
-            kind = getattr(outcome, "kind", None)
-            if kind is not None:
-                span.set_status(Status(StatusCode.ERROR, kind))
+            told = _response(outcome)
+            _tell(span, told)
+            _count({**common, **{k: told[k] for k in (ERROR_TYPE, RESPONSE_MODEL) if k in told}}, outcome, began)
 
         yield record
 
 
 def _request(ask: Ask) -> dict[str, Any]:
-    judge = ask.judge
     given = {
-        REQUEST_TEMPERATURE: judge.temperature,
-        REQUEST_MAX_TOKENS: ask.max_tokens,
-        REQUEST_SEED: judge.seed,
-        REQUEST_CHOICES: ask.n if ask.n > 1 else None,
+        "gen_ai.request.temperature": ask.judge.temperature,
+        "gen_ai.request.max_tokens": ask.max_tokens,
+        "gen_ai.request.seed": ask.judge.seed,
+        "gen_ai.request.choice.count": ask.n if ask.n > 1 else None,
+        "gen_ai.output.type": "json" if ask.schema else None,
+        INPUT_MESSAGES: json.dumps([_message(each) for each in ask.chat()], ensure_ascii=False, default=str)
+        if _records_content("SPAN")
+        else None,
     }
-    told = {OPERATION: "chat", REQUEST_MODEL: judge.name, **{k: v for k, v in given.items() if v is not None}}
-    if _records_content():
-        told[INPUT_MESSAGES] = json.dumps(ask.chat(), ensure_ascii=False, default=str)
-    return told
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _response(outcome: Any) -> dict[str, Any]:
     usage = outcome.usage
     told: dict[str, Any] = {INPUT_TOKENS: usage.prompt_tokens, OUTPUT_TOKENS: usage.completion_tokens}
     if usage.cached_tokens:
-        told[CACHED_TOKENS] = usage.cached_tokens
+        told["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
     if (kind := getattr(outcome, "kind", None)) is not None:
         told[ERROR_TYPE] = kind
         if outcome.status is not None:
-            told[STATUS_CODE] = outcome.status
+            told["http.response.status_code"] = outcome.status
         return told
-    told |= {RESPONSE_FINISH: [outcome.finish], **({RESPONSE_MODEL: outcome.model} if outcome.model else {})}
-    if _records_content():
-        told[OUTPUT_MESSAGES] = json.dumps([{"role": "assistant", "content": outcome.text}], ensure_ascii=False)
+    finish, texts = _FINISHES.get(outcome.finish, outcome.finish), outcome.choices or (outcome.text or outcome.refusal,)
+    told["gen_ai.response.finish_reasons"] = [finish] * len(texts)
+    named = {RESPONSE_MODEL: outcome.model, "gen_ai.response.id": outcome.id}
+    told |= {name: value for name, value in named.items() if value}
+    if _records_content("SPAN"):
+        wanted = json.loads(outcome.wanted) if outcome.wanted else None
+        said = [wanted] if wanted else [{"role": "assistant", "content": text} for text in texts]
+        messages = [{**_message(each), "finish_reason": finish} for each in said]
+        told[OUTPUT_MESSAGES] = json.dumps(messages, ensure_ascii=False)
     return told
 
 
-def _records_content() -> bool:
-    return os.environ.get(_CONTENT, "").lower() == "true"
+# -- messages, as the conventions have them: a role, and parts ------------------------------------------------
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content") or ""
+    if message["role"] == "tool":
+        parts = [{"type": "tool_call_response", "id": message.get("tool_call_id"), "response": content}]
+        return {"role": "tool", "parts": parts}
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    parts = [_part(block) for block in blocks]
+    for call in message.get("tool_calls") or ():
+        parts.append({"type": "tool_call", "id": call["id"], **call["function"]})
+    return {"role": message["role"], "parts": parts}
+
+
+def _part(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a text as the conventions have it, and a part of another type as it was sent, which they allow."""
+    return {"type": "text", "content": block["text"]} if block["type"] == "text" else block
+
+
+def _records_content(place: str) -> bool:
+    """True if content is recorded on `SPAN`s, or in `EVENT`s."""
+    switch = os.environ.get(_CONTENT, "").upper()
+    return switch == "TRUE" or (switch in ("SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT") and place in switch)
+
+
+# -- metrics ------------------------------------------------------------------------------------------------
+
+
+def _meters() -> Any:
+    """Return the provider of meters that is configured, or None."""
+    metrics = sys.modules.get(_METRICS)
+    provider = None if metrics is None else metrics.get_meter_provider()
+    return None if type(provider).__name__ in ("NoneType", "_ProxyMeterProvider", "NoOpMeterProvider") else provider
+
+
+@lru_cache(maxsize=4)
+def _histograms(provider: Any) -> tuple[Any, Any]:
+    """Return the two histograms, with the bounds of the conventions; a meter makes an instrument once."""
+    meter = provider.get_meter("rubric")
+    seconds, tokens = [0.01 * 2**n for n in range(14)], [4**n for n in range(14)]
+    bounds = "explicit_bucket_boundaries_advisory"
+    return (
+        meter.create_histogram("gen_ai.client.operation.duration", unit="s", **{bounds: seconds}),
+        meter.create_histogram("gen_ai.client.token.usage", unit="{token}", **{bounds: tokens}),
+    )
+
+
+def _count(told: dict[str, Any], outcome: Reply | Failure, began: float) -> None:
+    provider = _meters()
+    if provider is None:
+        return
+    duration, tokens = _histograms(provider)
+    duration.record(perf_counter() - began, told)
+    if not outcome.usage.unmetered and outcome.usage.prompt_tokens:
+        plain = {name: value for name, value in told.items() if name != ERROR_TYPE}
+        tokens.record(outcome.usage.prompt_tokens, {**plain, "gen_ai.token.type": "input"})
+        tokens.record(outcome.usage.completion_tokens, {**plain, "gen_ai.token.type": "output"})
+
+
+# -- providers ----------------------------------------------------------------------------------------------
 
 
 def is_traced() -> bool:
-    """True if spans go anywhere: the API is installed, a provider is configured, and the switch is not off."""
-    return _tracer() is not None
+    """True if spans or metrics go anywhere: the API is installed, a provider configured, and the switch not off."""
+    return _tracer() is not None or (_meters() is not None and os.environ.get(_SWITCH, "").lower() != "off")
 
 
 def _tracer() -> Any:

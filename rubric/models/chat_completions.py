@@ -392,7 +392,8 @@ def reply_from(
         raise ModelError(Failure("bad_response", f"the reply is empty (finish: {finish}{thought})", usage=usage))
     several = tuple(each or "" for each, _ in texts) if len(texts) > 1 else ()
     model = model if isinstance(model, str) else ""
-    return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks)
+    id = str(at(response, "id") or "")
+    return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks, id=id)
 
 
 def _has_thought(response: Any, choice: Any) -> bool:

@@ -9,11 +9,10 @@ Models behind clients that users hold: what each is sent, and how its response i
 | Inspect `Model` | `generate` | yes | yes |
 | `dspy.LM` | `aforward` | yes | yes |
 | transformers text-generation pipeline | a call for a batch of asks | no | no |
-| `vllm.LLM` | `chat` for a batch of asks | yes | yes |
 
 Retries of the client are switched off where it has a switch, since `Judge(retries=...)` counts them; Inspect's OpenAI
 provider keeps the two of its client. Sync clients are
-called in threads, several at once; a pipeline and an `LLM` run one batch at a time, since neither is thread-safe.
+called in threads, several at once; a pipeline runs one batch at a time, since it is not thread-safe.
 """
 
 from __future__ import annotations
@@ -33,8 +32,10 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, relax, replies_for, reply_from, response_format
 from rubric.models.failure_kinds import failure_of
+from rubric.models.pricing import priced
 from rubric.models.threads import in_thread
-from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, takes_limit
+from rubric.values import clients
+from rubric.values.clients import CLIENTS, ClientKind, client_kind, takes_limit
 from rubric.values.requests import Ask, Failure, Reply, Usage
 
 _THREADS = 8
@@ -53,8 +54,8 @@ def model(client: object, name: str | None = None, /) -> ClientModel:
     A client whose type names the model (all but OpenAI's and Anthropic's) may be given as the judge directly.
 
     Args:
-        client: An OpenAI or Anthropic client, a LangChain chat model, an Inspect `Model`, a `dspy.LM`, a transformers
-            text-generation pipeline, or a `vllm.LLM`.
+        client: An OpenAI or Anthropic client, a LangChain chat model, an Inspect `Model`, a `dspy.LM`, or a
+            text-generation pipeline of transformers.
         name: The model's name; None takes the client's own.
 
     Raises:
@@ -72,7 +73,7 @@ def model(client: object, name: str | None = None, /) -> ClientModel:
         raise DefinitionError("client", f"got {found}; expected {CLIENTS}; or write a function from messages to text")
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise DefinitionError("name", f"got {name!r}; expected the name of a model")
-    named = name or client_model_name(client)
+    named = name or clients.client_model_name(client)
     if not named:
         cure = "rubric.model(client, 'the name of a model')"
         raise DefinitionError("name", f"a {type(client).__name__} names no model; give one: {cure}")
@@ -102,7 +103,7 @@ class ClientModel:
     @property
     def identity(self) -> str:
         """What tells its replies from those of other models, for the key of stored replies."""
-        return client_identity(self.client, self.name)
+        return clients.client_identity(self.client, self.name)
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*: one attempt."""
@@ -112,8 +113,10 @@ class ClientModel:
         except (ModelError, asyncio.CancelledError):
             raise
         except Exception as error:
-            if type(error).__name__ == "LengthFinishReasonError":  # OpenAI's `parse`, which LangChain calls, raises it
-                return reply_from(error.completion)  # type: ignore[attr-defined]
+            # OpenAI's `parse`, which LangChain calls, raises them for a reply that was cut or filtered, and paid for.
+            if type(error).__name__ in ("LengthFinishReasonError", "ContentFilterFinishReasonError"):
+                said = getattr(error, "completion", None) or error.response.json()  # type: ignore[attr-defined]
+                return reply_from(said, price=_price(ask))
             response = getattr(error, "response", None)
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
             wait = getattr(error, "retry_after", None)
@@ -185,6 +188,10 @@ class _Batch:
 # -- what each kind of client is sent ---------------------------------------------------------------------
 
 
+def _price(ask: Ask) -> Callable[[Usage], Usage]:
+    return partial(priced, ask.judge)
+
+
 def _settings(ask: Ask, **names: str) -> dict[str, Any]:
     """Return the judge's settings under the names that a client has for them; what it has no name for is left out."""
     judge = ask.judge
@@ -215,7 +222,9 @@ async def _openai(model: ClientModel, ask: Ask) -> Reply:
     if ask.judge.logprobs:
         body |= {"logprobs": True, "top_logprobs": 20}
     response = await model.call(client.chat.completions.create, model=model.name, messages=ask.chat(), **body)
-    return reply_from(response, _unsent(ask, "response_format") if form == "nothing" else (), ask=ask)
+    return reply_from(
+        response, _unsent(ask, "response_format") if form == "nothing" else (), price=_price(ask), ask=ask
+    )
 
 
 async def _anthropic(model: ClientModel, ask: Ask) -> Reply:
@@ -228,7 +237,7 @@ async def _anthropic(model: ClientModel, ask: Ask) -> Reply:
     response = await model.call(client.messages.create, model=model.name, messages=chat, **body)
     data = response.model_dump()
     choice = {"message": {"content": data.get("content")}, "finish_reason": data.get("stop_reason")}
-    return reply_from({**data, "choices": [choice]}, _unsent(ask, "seed", "response_format"))
+    return reply_from({**data, "choices": [choice]}, _unsent(ask, "seed", "response_format"), price=_price(ask))
 
 
 def _as_anthropic(message: dict[str, Any]) -> dict[str, Any]:
@@ -249,11 +258,11 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _langchain(model: ClientModel, ask: Ask) -> Reply:
-    takes_schema = any(base.__module__.startswith("langchain_openai") for base in type(model.client).__mro__)
+    takes_schema = clients.is_from(model.client, "langchain_openai")
     options = response_format("schema", ask) if takes_schema and ask.schema else {}
     limit = {"max_tokens": "max_tokens"} if takes_limit(model.client) else {}
     settings = _settings(ask, temperature="temperature", **limit)
-    message = await model.client.ainvoke(ask.chat(), **options, **settings)
+    message = await _without_retries(model.client).ainvoke(ask.chat(), **options, **settings)
     said, used = message.response_metadata or {}, message.usage_metadata or {}
     details = used.get("input_token_details") or {}
     choice = {
@@ -266,7 +275,17 @@ async def _langchain(model: ClientModel, ask: Ask) -> Reply:
         "prompt_tokens_details": {"cached_tokens": details.get("cache_read")},
     }
     data = {"choices": [choice], "usage": usage, "model": said.get("model_name") or said.get("model")}
-    return reply_from(data, _unsent(ask, "seed", *(() if options else ("response_format",))))
+    unsent = _unsent(ask, "seed", *(() if options else ("response_format",)))
+    return reply_from(data, unsent, price=_price(ask))
+
+
+def _without_retries(client: Any) -> Any:
+    """Return *client* without what LangChain's `with_retry` adds; what `bind` adds is kept."""
+    inner = getattr(client, "bound", None)
+    if inner is None:
+        return client
+    bound = _without_retries(inner)
+    return bound if type(client).__name__ == "RunnableRetry" else client.model_copy(update={"bound": bound})
 
 
 async def _inspect(model: ClientModel, ask: Ask) -> Reply:
@@ -285,7 +304,7 @@ async def _inspect(model: ClientModel, ask: Ask) -> Reply:
     output = await model.client.generate(messages, config=inspect_model.GenerateConfig(**settings))
     if output.error:
         raise ModelError(Failure("overloaded", redact(str(output.error))))
-    return _from_inspect(output)
+    return _from_inspect(output, ask)
 
 
 def _as_inspect(inspect_model: Any, content: Any) -> Any:
@@ -299,7 +318,7 @@ def _as_inspect(inspect_model: Any, content: Any) -> Any:
     ]
 
 
-def _from_inspect(output: Any) -> Reply:
+def _from_inspect(output: Any, ask: Ask) -> Reply:
     """Return the reply in a `ModelOutput` of Inspect; its usage counts cached tokens apart."""
     used = output.usage
     usage = {}
@@ -310,7 +329,7 @@ def _from_inspect(output: Any) -> Reply:
     choices = [
         {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason} for choice in output.choices
     ]
-    reply = reply_from({"choices": choices, "usage": usage, "model": output.model})
+    reply = reply_from({"choices": choices, "usage": usage, "model": output.model}, price=_price(ask))
     cost = getattr(used, "total_cost", None)
     return reply if cost is None else evolve(reply, usage=evolve(reply.usage, cost=float(cost)))
 
@@ -321,7 +340,12 @@ async def _dspy(model: ClientModel, ask: Ask) -> Reply:
         options |= response_format("schema", ask)
     # Its cache would give the votes of a jury the same reply; ours is the store.
     client = model.client.copy(cache=False, num_retries=0)
-    return reply_from(await client.aforward(messages=ask.chat(), **options))
+    response = await client.aforward(messages=ask.chat(), **options)
+    choice = response["choices"][0]
+    if isinstance(response, dict) and choice["message"]["content"] is None:
+        # DSPy leaves out the words of a refusal, and how a reply ended; an empty text is '' there.
+        response = {**response, "choices": [{**choice, "finish_reason": "content_filter"}]}
+    return reply_from(response, price=_price(ask))
 
 
 async def _transformers(model: ClientModel, ask: Ask) -> Reply:
@@ -345,38 +369,6 @@ def _from_transformers(made: Any, ask: Ask) -> Reply:
     return Reply(text, usage=usage, unsent=_unsent(ask, "seed", "response_format"))
 
 
-async def _vllm(model: ClientModel, ask: Ask) -> Reply:
-    def run(asks: Sequence[Ask]) -> Sequence[Reply]:
-        vllm = import_module("vllm")
-        params = [vllm.SamplingParams(**_vllm_settings(each)) for each in asks]
-        made = model.client.chat([each.chat() for each in asks], params, use_tqdm=False)
-        return [_from_vllm(each) for each in made]
-
-    return await model.answer_in_batch(ask, run)
-
-
-def _vllm_settings(ask: Ask) -> dict[str, Any]:
-    settings = _settings(ask, temperature="temperature", seed="seed", max_tokens="max_tokens")
-    if ask.schema:
-        structured = import_module("vllm.sampling_params").StructuredOutputsParams
-        settings["structured_outputs"] = structured(
-            json=json.loads(ask.exact_schema()) if ask.exact else thaw(ask.schema)
-        )
-    return settings
-
-
-def _from_vllm(made: Any) -> Reply:
-    output = made.outputs[0]
-    usage = {
-        "prompt_tokens": len(made.prompt_token_ids or ()),
-        "completion_tokens": len(output.token_ids),
-        "cached_tokens": getattr(made, "num_cached_tokens", None),
-    }
-    choice = {"message": {"content": output.text}, "finish_reason": output.finish_reason}
-    reply = reply_from({"choices": [choice], "usage": usage})
-    return evolve(reply, usage=evolve(reply.usage, cost=0.0))  # it runs here
-
-
 _ANSWERS: Mapping[ClientKind, Callable[[ClientModel, Ask], Awaitable[Reply]]] = {
     "openai": _openai,
     "anthropic": _anthropic,
@@ -384,5 +376,4 @@ _ANSWERS: Mapping[ClientKind, Callable[[ClientModel, Ask], Awaitable[Reply]]] = 
     "inspect": _inspect,
     "dspy": _dspy,
     "transformers": _transformers,
-    "vllm": _vllm,
 }

@@ -26,6 +26,7 @@ from attrs import evolve
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.models.litellm_library import library, price_entry, ready, vendor_of
 from rubric.models.offline import OFFLINE
+from rubric.values.clients import client_kind, listed_name
 from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 # -- the price list ---------------------------------------------------------------------------------------
 
 _LIST = "model_prices_and_context_window_backup.json"
-_OPENAI = "openai/"
 _BATCHES = "batches"
 _LONGEST = 65_536  # bytes of the entry of one model; some two thousand are usual
 _CACHED_FROM = 1_024  # tokens: no shorter prompt is written to a cache
@@ -73,11 +73,20 @@ def entry_of(name: str) -> Mapping[str, object]:
 
 
 @lru_cache(maxsize=256)
+def entry_for(model: str) -> Mapping[str, object]:
+    """Return what the list says of *model*; the name there may lack its vendor's."""
+    vendor, _, name = model.partition("/")
+    if (entry := entry_of(model)) or not name:
+        return entry
+    found = entry_of(name)
+    return found if str(found.get("litellm_provider")).startswith(vendor) else {}
+
+
+@lru_cache(maxsize=256)
 def _prices(model: str, tier: str) -> tuple[Steps, Steps, Steps, Steps] | None:
     """Return the prices of a token sent, written to the cache, served by it, and received; None if not listed."""
-    name = model.removeprefix(_OPENAI)
-    entry = entry_of(name)
-    if "/" not in name and entry.get("litellm_provider") != "openai":
+    entry = entry_for(model)
+    if "/" not in model and entry.get("litellm_provider") != "openai":
         return None
     names = ("input_cost_per_token", "cache_creation_input_token_cost", "cache_read_input_token_cost")
     sent, written, cached, back = (_steps(entry, name, tier) for name in (*names, "output_cost_per_token"))
@@ -94,9 +103,9 @@ def with_cost(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     Cached tokens, and those *in_batch*, have prices of their own. If writing to the cache costs more, all other tokens
     of a prompt that is long enough are charged as written.
     """
-    if usage.cost is not None or usage.unmetered or not usage.calls or not isinstance(judge.model, str):
+    if usage.cost is not None or usage.unmetered or not usage.calls:
         return usage
-    prices = _prices(judge.model, _BATCHES if in_batch else str(judge.params.get("service_tier") or ""))
+    prices = _prices(model_name(judge), _BATCHES if in_batch else str(judge.params.get("service_tier") or ""))
     if prices is None:
         return usage
     (sent, written, cached, back), size = prices, usage.prompt_tokens
@@ -136,7 +145,8 @@ def price(judge: Judge, /) -> tuple[float, float] | None:
     """Return the prices of a token sent and of one received, in US dollars; None if they are unknown."""
     if judge.model == OFFLINE:
         return 0.0, 0.0
-    entry = price_entry(judge.model) if isinstance(judge.model, str) else None
+    name = model_name(judge)
+    entry = price_entry(name) if name else None
     return None if entry is None else (float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"]))
 
 
@@ -149,8 +159,11 @@ def count_tokens(judge: Judge, text: str, /) -> int:
 
 
 def model_name(judge: Judge) -> str:
-    """Return the name of the vendor's model; empty for a judge that is none."""
-    return judge.model if isinstance(judge.model, str) and judge.model != OFFLINE else ""
+    """Return the name under which LiteLLM lists the model of *judge*, or of its client; empty if it has none."""
+    model = judge.model
+    if isinstance(model, str):
+        return model if model != OFFLINE else ""
+    return listed_name(model if client_kind(model) else getattr(model, "client", model), judge.name)
 
 
 def is_exact(model: str) -> bool:
@@ -238,9 +251,8 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     """
     if judge.model == OFFLINE:
         return 0.0, 0.0
-    if not isinstance(judge.model, str):
-        return None
-    given = _highest_prices(judge.model, str(judge.params.get("service_tier") or ""))
+    name = model_name(judge)
+    given = None if not name else _highest_prices(name, str(judge.params.get("service_tier") or ""))
     if given is None:
         return None
     there, back = (max(price for above, price in several if sent >= above) for several in given)

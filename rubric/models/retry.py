@@ -355,7 +355,12 @@ def _answer(model: Model, ask: Ask) -> Coroutine[Any, Any, Reply | Failure]:
 
 
 async def _trace(model: Model, ask: Ask) -> Reply | Failure:
-    with chat_span(ask) as record:
+    from rubric.models.pricing import entry_for, model_name  # noqa: PLC0415 - for those who trace
+
+    listed = model_name(ask.judge)
+    vendor, _, name = listed.partition("/") if "/" in listed else ("", "", listed)
+    vendor = vendor or str(entry_for(name).get("litellm_provider") or "")
+    with chat_span(ask, name or ask.judge.name, vendor) as record:
         outcome = await _ask_once(model, ask)
         record(outcome)
     return outcome

@@ -12,13 +12,11 @@ much again as the window; between the two the server decides.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from rubric.models.litellm_library import ready
 from rubric.models.offline import OFFLINE
-from rubric.models.pricing import count_tokens, entry_of, is_exact, model_name
+from rubric.models.pricing import count_tokens, entry_for, is_exact, model_name
 from rubric.values.clients import client_model_name
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure
@@ -29,18 +27,8 @@ def window_of(judge: Judge, /) -> int | None:
     if judge.context is not None:
         return judge.context
     name = judge.model if isinstance(judge.model, str) else "" if judge.is_function else client_model_name(judge.model)
-    tokens = _entry(name).get("max_input_tokens") if name and name != OFFLINE else None
+    tokens = entry_for(name).get("max_input_tokens") if name and name != OFFLINE else None
     return tokens if isinstance(tokens, int) and tokens > 0 else None
-
-
-@lru_cache(maxsize=256)
-def _entry(model: str) -> Mapping[str, Any]:
-    """Return what LiteLLM's list says of *model*; the name there may lack its vendor's."""
-    vendor, _, name = model.partition("/")
-    if (entry := entry_of(model)) or not name:
-        return entry
-    found = entry_of(name)
-    return found if str(found.get("litellm_provider")).startswith(vendor) else {}
 
 
 _FLAGS = {"image": "vision", "audio": "audio_input", "video": "video_input", "document": "pdf_input"}
@@ -49,7 +37,7 @@ _FLAGS = {"image": "vision", "audio": "audio_input", "video": "video_input", "do
 def deaf_to(ask: Ask) -> Failure | None:
     """Return why *ask* is not sent, if its model takes none of a medium that the ask has, by LiteLLM's list."""
     model = model_name(ask.judge)
-    entry = _entry(model) if model and model != OFFLINE else {}
+    entry = entry_for(model) if model and model != OFFLINE else {}
     held = {media.kind: name or f"an {media.kind}" for name, media in reversed(ask.media)}
     lacks = next(
         (kind for kind in _FLAGS if kind in held and entry and not entry.get(f"supports_{_FLAGS[kind]}")), None

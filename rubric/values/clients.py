@@ -11,7 +11,7 @@ from typing import Literal
 
 from rubric.internals.secrets import names_a_login
 
-ClientKind = Literal["openai", "anthropic", "langchain", "inspect", "dspy", "transformers", "vllm"]
+ClientKind = Literal["openai", "anthropic", "langchain", "inspect", "dspy", "transformers"]
 
 _KINDS: Mapping[tuple[str, str], ClientKind] = {
     ("openai", "OpenAI"): "openai",
@@ -22,7 +22,6 @@ _KINDS: Mapping[tuple[str, str], ClientKind] = {
     ("inspect_ai", "Model"): "inspect",
     ("dspy", "BaseLM"): "dspy",
     ("transformers", "TextGenerationPipeline"): "transformers",
-    ("vllm", "LLM"): "vllm",
 }
 """The package and the class, or one of its bases. Azure's clients derive from OpenAI's, Bedrock's from Anthropic's."""
 
@@ -33,7 +32,6 @@ _NAMES: Mapping[ClientKind, tuple[str, ...]] = {
     "inspect": ("name",),
     "dspy": ("model",),
     "transformers": ("model.name_or_path", "model.config.name_or_path"),
-    "vllm": ("llm_engine.model_config.model", "model_config.model"),
 }
 """The attributes in which a client names its model."""
 
@@ -44,13 +42,22 @@ _SET_THERE: Mapping[ClientKind, tuple[str, ...]] = {
 }
 """The settings of a judge that a client takes from nobody but its own constructor, if it has them."""
 
-_TAKES_LIMIT = ("langchain_openai", "langchain_anthropic")
-"""The packages of LangChain's models that take `max_tokens` with a call; others have names of their own for it."""
+
+def is_from(value: object, *packages: str) -> bool:
+    """True if the client *value*, or the model that is bound in it, derives from a class of one of *packages*."""
+    return any(base.__module__.startswith(packages) for base in type(bound_in(value)).__mro__)
 
 
 def takes_limit(value: object) -> bool:
-    """True if *value*, a LangChain model, takes `max_tokens` with a call."""
-    return any(base.__module__.startswith(_TAKES_LIMIT) for base in type(value).__mro__)
+    """True if *value*, a LangChain model, takes `max_tokens` with a call; most have names of their own for it."""
+    return is_from(value, "langchain_openai", "langchain_anthropic")
+
+
+def bound_in(value: object) -> object:
+    """Return the LangChain model in *value*, if that is what `bind` or `with_retry` return, else *value*."""
+    while any(base.__name__ == "RunnableBindingBase" for base in type(value).__mro__):
+        value = value.bound  # type: ignore[attr-defined]
+    return value
 
 
 def set_there(value: object) -> tuple[str, ...]:
@@ -62,7 +69,7 @@ def set_there(value: object) -> tuple[str, ...]:
 
 CLIENTS = (
     "an OpenAI or Anthropic client with the name of a model, a LangChain chat model, an Inspect Model, a dspy.LM, "
-    "a transformers text-generation pipeline, or a vllm.LLM"
+    "or a transformers text-generation pipeline"
 )
 """The kinds of clients, for error messages."""
 
@@ -73,7 +80,7 @@ DECIDES = "a function that decides by itself is judge_function(lambda candidate,
 
 def client_kind(value: object) -> ClientKind | None:
     """Return the kind of client that *value* is; None if it is none."""
-    for base in type(value).__mro__:
+    for base in type(bound_in(value)).__mro__:
         if kind := _KINDS.get((base.__module__.partition(".")[0], base.__name__)):
             return kind
     return None
@@ -83,7 +90,7 @@ def client_model_name(value: object) -> str:
     """Return the name of the model that client *value* names; empty if it names none."""
     kind = client_kind(value)
     for path in _NAMES[kind] if kind else ():
-        found: object = value
+        found = bound_in(value)
         for step in path.split("."):
             found = getattr(found, step, None)
         if isinstance(found, str) and found:
@@ -97,8 +104,25 @@ def client_identity(value: object, name: str) -> str:
     named = f"{kind} {name} {getattr(value, 'base_url', '')}".rstrip()
     if kind in ("openai", "anthropic"):  # all settings of a request are the judge's
         return named
-    settings = {key: each for key, each in vars(value).items() if isinstance(each, _PLAIN) and not names_a_login(key)}
+    given = dict(vars(bound_in(value)))
+    while value is not bound_in(value):
+        given.update({f"bound {key}": each for key, each in value.kwargs.items()})  # type: ignore[attr-defined]
+        value = value.bound  # type: ignore[attr-defined]
+    settings = {key: each for key, each in given.items() if isinstance(each, _PLAIN) and not names_a_login(key)}
     return f"{named} {sorted(settings.items())}"
+
+
+def listed_name(value: object, name: str) -> str:
+    """Return the name under which LiteLLM lists the model *name* of client *value*; empty if that is not known."""
+    kind, cls = client_kind(value), type(bound_in(value)).__name__
+    if kind == "dspy":
+        return name
+    if kind == "inspect":
+        return str(value).replace("google/", "gemini/", 1)
+    if kind == "transformers" or any(host in cls for host in ("Bedrock", "Vertex", "Foundry")):
+        return ""
+    vendors = [vendor for vendor in ("anthropic", "openai") if kind == vendor or is_from(value, f"langchain_{vendor}")]
+    return f"{'azure' if 'Azure' in cls else vendors[0]}/{name}" if vendors else ""
 
 
 _PLAIN = (str, int, float, bool, type(None))

@@ -258,6 +258,7 @@ class Reply:
         remarks: Remarks for people on how it was sent, such as a key that went over plain HTTP.
         wanted: The message that asks for tools, as JSON, to be sent back with their results; empty in an answer.
         made: What a program made: a `Decided`, or the candidate that is judged.
+        id: The vendor's id of the response.
     """
 
     text: str | None = field(converter=redact_value)
@@ -271,6 +272,7 @@ class Reply:
     remarks: tuple[str, ...] = ()
     wanted: str = field(default="", converter=redact_value, repr=False)
     made: Any = None
+    id: str = field(default="", converter=redact_value, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         if self.logprobs and self.text and MASK in self.text:  # its tokens spell out what is masked

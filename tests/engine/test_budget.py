@@ -6,6 +6,7 @@ import asyncio
 import copy
 import pickle
 import random
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -14,7 +15,7 @@ from attrs import define, evolve, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded
+from rubric import Candidate, Judge, Jury, Panel, Rubric, Ungraded, evaluate
 from rubric.engine.budget import Amount, Budget
 from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.engine.rate_limits import Limits
@@ -347,6 +348,28 @@ def test_real_requests_are_charged(behaviour: str, via: str) -> None:
     told = outcome.usage.prompt_tokens * rates[0] + outcome.usage.completion_tokens * rates[1]
     assert budget.spent.cost == pytest.approx(told if behaviour == "ok" else most)
     assert 0 < told <= most or behaviour == "no-usage"
+
+
+def test_results_have_the_cost_by_the_prices_of_the_budget(tmp_path: Path) -> None:
+    """What the budget says is spent is what the results cost; a store keeps it, and a hit is free."""
+    with Server() as server:
+        params = {"api_base": server.at("ok").openai, "api_key": "sk-test"}
+        judge = Judge("openai/made-up-model", via="http", params=params)
+        for name in ("openai/made-up-model", "openai/gpt-4o-mini"):  # in place of a known price, too
+            budget = Budget(cost=1.0, prices={name: (10, 20)})
+            cost = 0.0
+            for _ in range(2):
+                result = evaluate(
+                    "Thank you.",
+                    Rubric(["Is kind", "Is short"]),
+                    evolve(judge, model=name),
+                    budget=budget,
+                    store=tmp_path / "kept.db",
+                )
+                assert result.usage.cost is not None
+                cost += result.usage.cost
+            assert budget.spent.cost == pytest.approx(cost)
+            assert cost > 0
 
 
 def test_whole_cases_are_set_aside_alike() -> None:

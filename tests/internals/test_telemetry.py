@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -15,8 +16,11 @@ from attrs import evolve
 
 from rubric import Case, Judge, Rubric, Suite, evaluate, grade_many
 from rubric.internals import telemetry
-from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, judging
+from rubric.models.retry import attempt
+from rubric.testing.scripted_model import ScriptedModel
+from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, REFUSED, judging
 from tests.places import ROOT
+from tests.sendables import ask_of
 from tests.servers import Server
 
 if TYPE_CHECKING:
@@ -66,12 +70,15 @@ def test_a_grade_is_a_span_with_a_span_a_request(records: tuple[Any, Any]) -> No
         evaluate(GOOD, POLITE, judge)
     spans = records[0].get_finished_spans()
     (whole,) = [span for span in spans if span.name == "evaluate polite"]
-    chats = [span for span in spans if span.name == "chat openai/gpt-4o-mini"]
+    chats = [span for span in spans if span.name == "chat gpt-4o-mini"]
     assert len(chats) == 2
     assert {span.parent.span_id for span in chats} == {whole.context.span_id}
     assert whole.attributes[telemetry.EVALUATION_SCORE] == 1
     assert whole.attributes[telemetry.DIGEST] == POLITE.digest
     assert all(span.attributes[telemetry.INPUT_TOKENS] > 0 for span in chats)
+    asked = {telemetry.PROVIDER: "openai", telemetry.REQUEST_MODEL: "gpt-4o-mini", "gen_ai.output.type": "json"}
+    assert all(asked.items() <= dict(span.attributes).items() for span in chats)
+    assert {span.attributes["gen_ai.response.id"] for span in chats} == {"chatcmpl-1"}
     told = str([dict(span.attributes) for span in spans])
     assert GOOD not in told
     assert "So it is" not in told
@@ -93,14 +100,125 @@ def test_each_grade_emits_one_event(records: tuple[Any, Any]) -> None:
     assert tuple(odd[telemetry.BOUNDS]) == (0, 1)
 
 
-def test_content_needs_the_conventions_switch(records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prompts, replies and reasons are recorded only with it."""
-    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+
+@pytest.mark.parametrize(
+    ("value", "on_spans", "in_events"),
+    [
+        ("true", True, True),
+        ("SPAN_ONLY", True, False),
+        ("event_only", False, True),
+        ("SPAN_AND_EVENT", True, True),
+        ("NO_CONTENT", False, False),
+        ("false", False, False),
+    ],
+)
+def test_content_is_where_the_conventions_switch_wants_it(
+    records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, value: str, on_spans: bool, in_events: bool
+) -> None:
+    """Prompts, replies and reasons are recorded only with it, on spans, in events, or in both."""
+    monkeypatch.setenv(SWITCH, value)
     with judging() as judge:
         evaluate(GOOD, POLITE, judge)
-    spans = records[0].get_finished_spans()
-    assert any(GOOD in str(span.attributes.get(telemetry.INPUT_MESSAGES)) for span in spans)
-    assert any("✓ Names a day" in str(span.attributes.get(telemetry.EVALUATION_EXPLANATION)) for span in spans)
+    spans, (event,) = records[0].get_finished_spans(), records[1].get_finished_logs()
+    for name, said in ((telemetry.INPUT_MESSAGES, GOOD), (telemetry.EVALUATION_EXPLANATION, "✓ Names a day")):
+        assert any(said in str(span.attributes.get(name)) for span in spans) == on_spans
+    assert ("✓ Names a day" in str(event.log_record.attributes.get(telemetry.EVALUATION_EXPLANATION))) == in_events
+
+
+def test_messages_have_roles_and_parts(records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the conventions' schemas of messages require: text parts, calls of tools and their results, a finish reason."""
+    monkeypatch.setenv(SWITCH, "SPAN_ONLY")
+    turn = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    }
+    told = {"role": "tool", "tool_call_id": "c1", "content": "a day"}
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    made = [telemetry._message(each) for each in (turn, told, {"role": "user", "content": [image]})]
+    assert made[0]["parts"] == [{"type": "tool_call", "id": "c1", "name": "look", "arguments": "{}"}]
+    assert made[1]["parts"] == [{"type": "tool_call_response", "id": "c1", "response": "a day"}]
+    assert made[2]["parts"] == [image]
+    with judging() as judge:
+        evaluate(GOOD, POLITE, judge)
+        evaluate(REFUSED, POLITE, judge)
+    chats = [span.attributes for span in records[0].get_finished_spans() if span.name.startswith("chat ")]
+    sent = [json.loads(each[telemetry.INPUT_MESSAGES]) for each in chats]
+    assert all(message["role"] in ("system", "user") for chat in sent for message in chat)
+    assert all(set(part) == {"type", "content"} for chat in sent for message in chat for part in message["parts"])
+    back = [json.loads(each[telemetry.OUTPUT_MESSAGES])[0] for each in chats]
+    assert all(message["role"] == "assistant" and message["parts"][0]["content"] for message in back)
+    assert {message["finish_reason"] for message in back} == {"stop", "content_filter"}
+
+
+@pytest.mark.parametrize(
+    ("judge", "provider", "model"),
+    [
+        (Judge("azure/gpt-4o-mini"), "azure.ai.openai", "gpt-4o-mini"),
+        (Judge("gpt-4o-mini"), "openai", "gpt-4o-mini"),
+        (Judge("gemini/gemini-2.5-flash"), "gcp.gemini", "gemini-2.5-flash"),
+        (Judge("openrouter/mistralai/some-model"), "openrouter", "mistralai/some-model"),
+        (Judge(lambda _: ""), "custom", "<lambda>"),
+    ],
+)
+def test_a_request_names_its_provider_as_the_conventions_do(
+    records: tuple[Any, Any], judge: Judge, provider: str, model: str
+) -> None:
+    """The vendor's own name of the model stands beside it, so that other instrumentations' spans group with it."""
+    scripted = ScriptedModel(["yes"])
+    asyncio.run(attempt(scripted, ask_of(judge)))
+    (span,) = records[0].get_finished_spans()
+    assert (span.attributes[telemetry.PROVIDER], span.attributes[telemetry.REQUEST_MODEL]) == (provider, model)
+    assert span.name == f"chat {model}"
+
+
+METRICS = """
+import json, sys
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from rubric import Judge, Rubric, evaluate
+
+reader = InMemoryMetricReader()
+metrics.set_meter_provider(MeterProvider(metric_readers=[reader]))
+judge = Judge("openai/gpt-4o-mini", via="http", params=json.loads(sys.argv[1]), retries=0)
+evaluate("Hello.", Rubric("polite").expects("Is polite").expects("Is short"), judge)
+found = {}
+for scope in reader.get_metrics_data().resource_metrics[0].scope_metrics:
+    for metric in scope.metrics:
+        points = metric.data.data_points
+        bounds = list(points[0].explicit_bounds)
+        found[metric.name] = [metric.unit, bounds[:2], [[dict(each.attributes), each.count] for each in points]]
+print(json.dumps(found))
+"""
+
+
+def test_requests_are_counted_in_the_conventions_metrics() -> None:
+    """Seconds of each request, and tokens sent and received, with a meter alone; a failure has its kind, and no tokens."""
+    with Server() as server:
+        params = json.dumps({"api_base": server.at("ok", "503").openai, "api_key": KEY})
+        command = [sys.executable, "-c", METRICS, params]
+        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+    found = json.loads(done.stdout.splitlines()[-1])
+    common = {telemetry.OPERATION: "chat", telemetry.PROVIDER: "openai", telemetry.REQUEST_MODEL: "gpt-4o-mini"}
+    unit, bounds, points = found["gen_ai.client.operation.duration"]
+    assert (unit, bounds, sum(count for _, count in points)) == ("s", [0.01, 0.02], 2)
+    assert all(common.items() <= told.items() for told, _ in points)
+    assert [told[telemetry.ERROR_TYPE] for told, _ in points if telemetry.ERROR_TYPE in told] == ["overloaded"]
+    unit, bounds, points = found["gen_ai.client.token.usage"]
+    assert (unit, bounds) == ("{token}", [1, 4])
+    assert {(told["gen_ai.token.type"], count) for told, count in points} == {("input", 1), ("output", 1)}
+
+
+def test_the_span_of_an_ungraded_result_is_an_error(records: tuple[Any, Any]) -> None:
+    """Its status has the kind of the failure."""
+    with judging() as judge:
+        evaluate(ODD, POLITE, judge)
+    (whole,) = [span for span in records[0].get_finished_spans() if span.name == "evaluate polite"]
+    assert (whole.status.status_code.name, whole.status.description) == ("ERROR", "unreadable")
 
 
 def test_a_variable_switches_it_off(records: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +302,7 @@ def test_litellms_callback_has_spans_of_its_own() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     found = json.loads(done.stdout.splitlines()[-1])
     assert [each["mine"] for each in found.values()] == [[{}], [{}]]
-    assert found["on"]["below"] == ["chat openai/gpt-4o-mini"] * 2
+    assert found["on"]["below"] == ["chat gpt-4o-mini"] * 2
     assert found["off"]["below"] == ["mine"] * 2
     assert not [key for key in found["on"]["keys"] if key.startswith(("metadata", "llm"))]
     assert "ended span" not in done.stderr
