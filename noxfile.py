@@ -192,7 +192,11 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
         package = {"harbor": "rewardkit", "langchain": "langchain_core", "promptfoo": "rubric"}.get(harness, harness)
         session.run("python", "-c", f"import {package}")  # or the tests would skip
         session.run("pytest", *flags, "tests/project/test_docs.py", "-k", f"docs/integrations/{harness}.md")
-        modules = [f"tests/integrations/test_{harness}.py", "tests/engine/test_logs.py"]
+        modules = [
+            f"tests/integrations/test_{harness}.py",
+            "tests/integrations/test_five_cases.py",
+            "tests/engine/test_logs.py",
+        ]
     session.run("pytest", *flags, *modules, *session.posargs)
 
 

@@ -18,7 +18,6 @@ organisation and project, so these are given with the call; and it does not lead
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import inspect
 import logging
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
+from rubric.models.threads import in_thread
 from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _orphans: list[Any] = []
 async def ready() -> None:
     """Import LiteLLM in a thread, so that neither the loop nor a deadline waits for it."""
     if _library is None:
-        await asyncio.to_thread(_import)
+        await in_thread((id(_importing),), _import, 1)  # a daemon, so that no exit waits for the import
 
 
 def library() -> Any:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.places import ROOT
 from tests.servers import Server
@@ -54,3 +58,29 @@ def test_a_missing_key_is_known_without_litellm() -> None:
         [sys.executable, "-c", KEYLESS], capture_output=True, text=True, timeout=120, check=False, env=env
     )
     assert (done.stdout, done.returncode) == ("[('auth', True)] False\n", 0), done.stderr
+
+
+IMPORTING = """
+import sys, time
+print("importing", flush=True)
+time.sleep(600)
+"""
+
+GRADING = """
+from rubric import Judge, Rubric, grade
+grade("Good morning!", Rubric.of("Is polite"), Judge("openai/gpt-5.6", params={"api_key": "sk-test"}))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there is not sent an interrupt alone")
+def test_an_interrupt_does_not_wait_for_the_import_of_litellm(tmp_path: Path) -> None:
+    """Ctrl-C while LiteLLM is being imported ends the process, however long the import would take."""
+    (tmp_path / "litellm.py").write_text(IMPORTING)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-c", GRADING]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "importing\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from pkgutil import iter_modules
 from zipfile import ZipFile
 
 import pytest
+from ruamel.yaml import YAML
 
 import rubric
 from rubric.internals.lazy_names import public_names
@@ -180,6 +182,18 @@ def test_ci_runs_what_the_readme_says() -> None:
     blocks = re.findall(r"^```bash\n(.*?)^```$", start, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2
     assert (ROOT / ".ci" / "run").read_text().partition('cd "$(dirname "$0")/.."\n')[2].strip() == blocks[1].strip()
+
+
+def test_the_workflow_runs_what_ci_runs_on_each_python() -> None:
+    """Three systems, each Python that the distribution names, and `nox` without a session, as in `.ci/run`."""
+    workflow = YAML(typ="safe").load((ROOT / ".github/workflows/ci.yml").read_text())
+    check = workflow["jobs"]["check"]
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    pythons = [each.rpartition(" ")[2] for each in said if each.startswith("Programming Language :: Python :: 3.")]
+    assert check["strategy"]["matrix"]["python"] == pythons
+    assert [each.partition("-")[0] for each in check["strategy"]["matrix"]["system"]] == ["ubuntu", "macos", "windows"]
+    assert check["steps"][-1] == {"run": "nox"}
+    assert (ROOT / ".ci/run").read_text().splitlines()[-1].endswith("/nox")
 
 
 def test_the_first_command_of_the_readme_prints_a_passing_table() -> None:
