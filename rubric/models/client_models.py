@@ -32,7 +32,7 @@ from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, relax, replies_for, reply_from, response_format
 from rubric.models.failure_kinds import failure_of
-from rubric.models.pricing import priced
+from rubric.models.pricing import with_cost
 from rubric.models.threads import in_thread
 from rubric.values import clients
 from rubric.values.clients import CLIENTS, ClientKind, client_kind, takes_limit
@@ -189,7 +189,7 @@ class _Batch:
 
 
 def _price(ask: Ask) -> Callable[[Usage], Usage]:
-    return partial(priced, ask.judge)
+    return partial(with_cost, ask.judge)
 
 
 def _settings(ask: Ask, **names: str) -> dict[str, Any]:

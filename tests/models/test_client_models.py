@@ -28,7 +28,7 @@ from rubric import (
     model,
 )
 from rubric.driving import Failure
-from rubric.models.pricing import priced
+from rubric.models.pricing import with_cost
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.clients import client_identity
@@ -213,7 +213,7 @@ def test_a_client_has_the_price_of_its_model(
     budget = Budget(cost=1)
     result = grade("Hello.", POLITE, client(server.at("ok")), budget=budget)
     usage = result.usage
-    cost = priced(Judge(f"openai/{NAME}"), evolve(usage, cost=None)).cost
+    cost = with_cost(Judge(f"openai/{NAME}"), evolve(usage, cost=None)).cost
     assert usage.cost == pytest.approx(cost)
     assert budget.spent.cost == pytest.approx(cost)
 
