@@ -26,7 +26,7 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
-from rubric.embed import NOTHING, shorten, table, write_text
+from rubric.embed import NOTHING, counted, shorten, table, write_text
 from rubric.errors import Problem
 from rubric.formats import schema
 from rubric.formats.projects import is_rubric, project_of
@@ -78,14 +78,14 @@ class Checked:
     @property
     def verdict(self) -> str:
         """The line on the file: that it is valid, which part cannot be graded, and the format that it was read in."""
-        total = _counted(self.cases or 1)
+        total = counted(self.cases or 1, "case")
         parts = ["valid"]
         if held := self.ungradable - self.empty:
             verb, names = "holds" if held == 1 else "hold", shorten(", ".join(self.lacking), 200)
             parts.append(f"{held} of {total} {verb} graders that this library lacks ({names})")
         if self.empty:
             parts.append(f"{self.empty} of {total} {'asserts' if self.empty == 1 else 'assert'} nothing")
-        read = "a rubric" if self.format == "rubric" else f"{self.format}, {_counted(self.cases)}"
+        read = "a rubric" if self.format == "rubric" else f"{self.format}, {counted(self.cases, 'case')}"
         wider = [f"it may include files below {self.base}"] if self.base else []
         return "; ".join([*parts, f"read as {read}", *wider])
 
@@ -188,10 +188,6 @@ def rubric_files(given: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def _counted(cases: int) -> str:
-    return "1 case" if cases == 1 else f"{cases} cases"
-
-
 def _may_be_a_suite(file: Path) -> bool:
     """True if a file in a folder may hold a rubric or a suite; a CSV file does if it has a column `__expected`."""
     suffix = file.suffix.lower()
@@ -240,7 +236,7 @@ def _summary(found: Sequence[Checked]) -> str:
     rows = []
     for name, group in (*groups.items(), ("all", found)):
         valid = sum(not checked.problems for checked in group)
-        counted = [[getattr(checked, column) for checked in group] for column in columns]
-        counts = [sum(one if isinstance(one, int) else len(one) for one in column) for column in counted]
+        sizes = [[getattr(checked, column) for checked in group] for column in columns]
+        counts = [sum(one if isinstance(one, int) else len(one) for one in column) for column in sizes]
         rows.append((name, *map(str, (len(group), valid, *counts))))
     return table(("format", "files", "valid", *columns), rows)

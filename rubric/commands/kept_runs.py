@@ -24,7 +24,7 @@ from rubric.commands.output import Refusal, print_line
 from rubric.embed import clean, replacing
 from rubric.results import Row
 from rubric.suites import Report
-from rubric.suites.report import written
+from rubric.suites.report import summary, written
 
 MOST, LARGEST = 50, 10_000
 """The runs that are kept, and the rows of a report; `results.jsonl` has all results."""
@@ -116,6 +116,7 @@ class Keeper:
                 self._results.close()
                 report = Report(self.about["name"], tuple(self._rows)) if report is None else report
                 self._save("report.json", report.render("json"))
+                self.about["summary"] = summary(report)
                 self._stamp("ended")
 
     def _stamp(self, name: str) -> None:

@@ -1,21 +1,29 @@
-"""The command `view`: a store, a report or results in the browser, read-only, in pages that load nothing."""
+"""The command `view`: kept runs, a store, a report or results in the browser, in pages that load nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import getpass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rubric import Grades, Rubric, load, load_suite
+from rubric import DefinitionError, Grades, Rubric, RubricError, load, load_suite
+from rubric.commands.kept_runs import folder_of_runs, kept_runs
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer, Page
 from rubric.commands.options import JUDGE, PATH, holds_results
 from rubric.commands.output import Command, Refusal
 from rubric.embed import read_json
 from rubric.formats.projects import is_rubric
+from rubric.labelling.drawing import Draw
+from rubric.labelling.sheet import Answer, Sheet
 from rubric.suites import Report
-from rubric.view import store_page
+from rubric.suites.report import summary as figures_of
+from rubric.suites.report import written
+from rubric.view import html, store_page
 from rubric.view.page import results_page
 from rubric.view.suite_page import render
 
@@ -76,18 +84,71 @@ def _query(fields: dict[str, str]) -> store_page.Query:
     return store_page.Query(fields.get("q", ""), fields.get("state", ""), int(start) if is_number else 0)
 
 
+def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
+    """Return what lists the runs and files in *folder*, each a link to its page, and what keeps a label of a run."""
+
+    def page(fields: dict[str, str]) -> str:
+        lines: list[tuple[str, str, str, dict[str, Any]]] = []
+        for path, about in kept_runs(folder):
+            if path.name == fields.get("run"):
+                return _kept(path, is_live="ended" not in about)
+            lines.append((path.name, about["name"], about.get("started", ""), about.get("summary", {})))
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            with suppress(RubricError, Refusal):
+                shown = page_of(path)
+                if path.name == fields.get("run"):
+                    return shown(fields)
+                when = datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
+                figures = figures_of(Report.load(path)) if path.suffix == ".json" else {}
+                lines.append((path.name, path.name, when, figures))
+        return html.page(str(folder), html.render("runs.html", folder=str(folder), runs=lines))
+
+    def save(data: Any) -> None:
+        run = data.get("run") if isinstance(data, dict) else None
+        path = next((each for each, _ in kept_runs(folder) if each.name == run), None)
+        if path is None:
+            raise DefinitionError("run", "there is no such run")
+        sheet = _sheet(path, Report.load(path / "report.json"))
+        answer = Answer.of({**data, "rater": getpass.getuser()}, {"": frozenset({"pass", "fail"})})
+        if answer.name not in sheet.draw.places:
+            raise DefinitionError("name", "there is no such candidate in this run")
+        sheet.add([answer])
+
+    return page, save
+
+
+def _kept(path: Path, *, is_live: bool) -> str:
+    """Return the page of a kept run, which takes labels; a run that goes on is shown anew every few seconds."""
+    report = Report.load(path / "report.json")
+    labels = {each.name: [each.value, each.reason] for each in _sheet(path, report).read() if not each.criterion}
+    said = written([path.name, labels]).replace("<", "\\u003c")
+    script = f"const [RUN, LABELS] = {said};\n{html.file('label_run.js')}"
+    text = render(report, more_script=script, sources="connect-src 'self'")
+    return text.replace("<head>", '<head>\n<meta http-equiv="refresh" content="5">', 1) if is_live else text
+
+
+def _sheet(path: Path, report: Report) -> Sheet:
+    return Sheet(path / "labels.csv", Draw.of([row.id for row in report]))
+
+
 @click.command(cls=Command)
-@click.argument("file", type=PATH)
+@click.argument("file", type=PATH, required=False)
 @click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="The rubric, or suite, of results.")
 @JUDGE
 @PORT
 @NO_BROWSER
-def view(file: Path, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
+def view(file: Path | None, rubrics: tuple[Path, ...], judge: Any, port: int, *, no_browser: bool) -> None:
     """
-    Show a store, a report or results in the browser.
+    Show kept runs, a store, a report or results in the browser.
 
-    FILE is a store (every request to a judge with its messages and its raw reply), a report in JSON, or the results of
-    `grade-many --out`; these need --rubric, and --judge where it was a panel. All can be searched. Only this machine
-    and this user can open the address, and nothing is changed.
+    Without FILE, or for a folder, list what is in it; on the page of a kept run, labels can be given. FILE is a store
+    (every request to a judge with its messages and its raw reply), a report in JSON, or the results of `grade-many
+    --out`; these need --rubric, and --judge where it was a panel. All can be searched. Only this machine and this user
+    can open the address; nothing but labels is written.
     """
-    LocalServer(page_of(file, rubrics, judge), port).run(str(file), no_browser=no_browser)
+    file = file or folder_of_runs()
+    if file is None:
+        raise click.UsageError("RUBRIC_RUNS is empty, so no runs are kept; name a file or a folder")
+    is_folder = file.is_dir() or file == folder_of_runs()
+    page, save = listing(file) if is_folder else (page_of(file, rubrics, judge), None)
+    LocalServer(page, port, save).run(str(file), no_browser=no_browser)

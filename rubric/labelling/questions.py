@@ -55,7 +55,8 @@ class Question:
     def values(self) -> frozenset[str] | None:
         """The values that it takes; None for any whole number within the bounds."""
         if self.layout == "field":
-            return None if self.bounds[1] - self.bounds[0] > 10_000 else frozenset(map(str, _points(*self.bounds)))  # noqa: PLR2004
+            low, high = self.bounds
+            return None if high - low > 10_000 else frozenset(map(str, range(low, high + 1)))  # noqa: PLR2004
         return frozenset(option.value for option in self.options)
 
 
@@ -106,10 +107,6 @@ def _question(criterion: Criterion) -> Question:
 
 def _numbered(levels: Levels, named: dict[int, str]) -> Iterator[Option]:
     """Yield an option for each level; its key is the number, or its place in the row where numbers are negative."""
-    for place, number in enumerate(_points(levels.low, levels.high), 1):
+    for place, number in enumerate(range(levels.low, levels.high + 1), 1):
         key = str(number) if levels.low >= 0 else str(place)
         yield Option(str(number), key, str(number), named.get(number, ""))
-
-
-def _points(low: int, high: int) -> range:
-    return range(low, high + 1)

@@ -21,7 +21,7 @@ from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, as_page, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
-from rubric.results.groups import NO_VALUE, refuse_unknown, values_of
+from rubric.results.groups import NO_VALUE, values_of
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restore
 from rubric.results.result import Grade, JudgeOf, Ungraded
@@ -158,9 +158,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             try:
                 return keep(result)
             except TypeError:
-                if isinstance(result, Ungraded):
-                    return False
-                raise
+                if isinstance(result, Grade):
+                    raise
+                return False
 
         return Grades(result for result in self.results if is_kept(result))
 
@@ -211,7 +211,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             for value in values_of(result, what) or [NO_VALUE]:
                 groups.setdefault(value, []).append(result)
         if groups.keys() == {NO_VALUE}:
-            raise refuse_unknown(what, self.results)
+            named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
+            raise refuse("by", what, f"{named}; no result here has it")
         return {value: Grades(results) for value, results in groups.items()}
 
     def rescore(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rubric.internals.fields import refuse
-
 if TYPE_CHECKING:
-    from rubric.errors import DefinitionError
     from rubric.results.result import Grade, Ungraded
 
 _NAMES = ("tag", "group", "key", "verdict", "rubric", "judge")
@@ -25,10 +22,3 @@ def values_of(result: Grade | Ungraded, by: str | Callable[[Any], object]) -> Se
     found = by(result) if callable(by) else variables.get(by, getattr(result, by, None) if by in _NAMES else None)
     name = getattr(found, "name", found)
     return [] if name is None or name == "" else [str(name)]
-
-
-def refuse_unknown(by: object, results: Sequence[Grade | Ungraded]) -> DefinitionError:
-    """Return the error for results of which none has a value *by*, with what there is."""
-    variables = {name for result in results if result.candidate is not None for name in result.candidate.variables}
-    known = ", ".join([*_NAMES, *sorted(variables)[:20]])
-    return refuse("by", by, f"{known}, or a function of a result; no result here has it")

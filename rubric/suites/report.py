@@ -216,11 +216,8 @@ class Report(NoTruth, Listed[Row], Plain):
         since few cases show only large drops.
 
         Args:
-            baseline: An earlier report, or the file that holds it.
+            baseline: As for `against`.
             risk: How often a comparison with an unchanged system may fail, in 0..0.5.
-
-        Raises:
-            DefinitionError: The file holds no report.
         """
         from rubric.suites.compare import compare  # noqa: PLC0415 - as above
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rubric.suites.report import Report
 
 
-def render(report: Report) -> str:
-    """Return *report* as a page."""
+def render(report: Report, **served: Any) -> str:
+    """Return *report* as a page; *served* is what a server adds to it, as for `page`."""
     usage = report.usage
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     figures: list[tuple[str, Any]] = [
@@ -38,6 +38,7 @@ def render(report: Report) -> str:
         remarks=map(html.notice, remarks),
         above=[drawn, histogram(report.rows)],
         footer=f"rubric {report.version}",
+        **served,
     )
 
 

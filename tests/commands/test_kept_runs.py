@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rubric import Grades, evaluate, load
-from rubric.commands import kept_runs
+from rubric import DefinitionError, Grades, evaluate, load
+from rubric.commands import kept_runs, view
 from rubric.commands.kept_runs import Keeper
+from rubric.commands.local_server import LocalServer
 from rubric.embed import RowBuilder
 from rubric.suites import Report
+from rubric.trust import Labels, agreement
+from tests.browsers import browsing
 from tests.command_line import REPLY, RUBRIC, run
 
 SUITE = """
@@ -128,3 +133,102 @@ def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     assert found.exit_code == 0
     assert "pass rate" in found.stdout
     assert run("compare", "one.jsonl").exit_code == 2
+
+
+# -- in the browser ----------------------------------------------------------------------------------------
+
+
+def _server(folder: str = ".rubric/runs") -> LocalServer:
+    page, save = view.listing(Path(folder))
+    return LocalServer(page, save=save)
+
+
+def shown(server: LocalServer, query: str = "") -> str:
+    status, text = server.answer(f"/{server.token}/{query}", "127.0.0.1:80", 80)
+    assert status == 200
+    return text
+
+
+def sent(server: LocalServer, **data: Any) -> tuple[int, str]:
+    headers = {"host": "127.0.0.1:80", "origin": "http://127.0.0.1:80", "content-type": "application/json"}
+    return server.receive(f"/{server.token}/", 80, headers, json.dumps(data).encode())
+
+
+def test_kept_runs_are_listed_and_each_is_a_page() -> None:
+    """With name, date, pass rate, counts and cost; the link of each shows its page."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    text = shown(_server())
+    assert f'href="?run={folder.name}"' in text
+    for words in ("replies", "50 %", "1 passed, 1 failed", "$0.0000"):
+        assert words in text
+    assert "Thank you for waiting" in shown(_server(), f"?run={folder.name}")
+    assert "no run" not in shown(_server(), "?run=../../etc/passwd")
+
+
+def test_the_reports_of_a_folder_are_listed_and_what_is_none_is_left_out() -> None:
+    """A folder of one's own, with reports under any name."""
+    run("grade", "suite.yaml", "-j", "offline", "--no-keep", "--out", "monday.json")
+    text = shown(_server("."))
+    assert "monday.json" in text
+    assert "50 %" in text
+    assert "suite.yaml" not in text
+    assert "Thank you for waiting" in shown(_server("."), "?run=monday.json")
+
+
+def test_a_run_that_goes_on_is_shown_anew() -> None:
+    """Its page loads itself again; that of a run which has ended does not."""
+    keeper = Keeper.of("live", ["f"])
+    keeper.add(RowBuilder().of(evaluate("Hi", "Says hello", "offline")))
+    assert 'http-equiv="refresh"' in shown(_server(), f"?run={kept()[0].name}")
+    keeper.end()
+    assert 'http-equiv="refresh"' not in shown(_server(), f"?run={kept()[0].name}")
+
+
+def test_labels_that_are_given_on_the_page_are_kept_as_labels_that_saw_the_verdict() -> None:
+    """They are kept in the run's folder, shown again and taken back; agreement says that they saw the verdict."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    server = _server()
+    given = {"run": folder.name, "rater": "", "criterion": "", "reason": "late", "judge_seen": True}
+    assert sent(server, **given, name="warm", value="pass") == (200, "saved")
+    assert sent(server, **given, name="cold", value="pass") == (200, "saved")
+    assert '"cold":["pass","late"]' in shown(server, f"?run={folder.name}").replace(" ", "")
+    labels = Labels.read(folder / "labels.csv")
+    assert {(label.key, label.value, label.judge_seen) for label in labels} == {
+        ("warm", "pass", True),
+        ("cold", "pass", True),
+    }
+    with pytest.raises(DefinitionError, match="given after a look at the judge's verdict"):
+        agreement(folder / "results.jsonl", labels)
+    assert sent(server, **given, name="cold", value=None) == (200, "saved")
+    assert [label.key for label in Labels.read(folder / "labels.csv")] == ["warm"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"run": "x"}, {"name": "nobody"}, {"value": "maybe"}, {"criterion": "c"}, {"run": ["x"]}]
+)
+def test_a_label_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    """Another run, another candidate, another value or criterion: nothing is written."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    given = {"run": folder.name, "name": "warm", "rater": "", "criterion": "", "value": "pass", "reason": ""}
+    assert sent(_server(), **{**given, **wrong})[0] == 400
+    assert not (folder / "labels.csv").exists()
+
+
+def test_a_browser_labels_by_key_what_it_shows(tmp_path: Path) -> None:
+    """The first failure is opened, disagreed with, and the page says that this was kept."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    server = _server()
+    with server.bind() as bound, browsing(tmp_path) as browser:
+        threading.Thread(target=bound.serve_forever, daemon=True).start()
+        tab = browser.open(f"http://127.0.0.1:{bound.server_address[1]}/{server.token}/?run={folder.name}")
+        tab.until("document.querySelector('#rows') !== null")
+        tab.press("n")
+        tab.until("document.querySelector('[data-label]') !== null")
+        tab.press("d")
+        tab.until("document.querySelector('[data-label=pass]').getAttribute('aria-pressed') === 'true'")
+        bound.shutdown()
+    assert [(each.key, each.value) for each in Labels.read(folder / "labels.csv")] == [("cold", "pass")]

@@ -222,7 +222,9 @@ def test_they_are_grouped_by_what_they_share() -> None:
     }
     assert list(grades.by("lang")) == ["en", "(none)"]
     assert list(grades.by(lambda r: r.index > 1)) == ["False", "True"]
-    with pytest.raises(DefinitionError, match="lang, or a function of a result; no result here has it"):
+    with pytest.raises(
+        DefinitionError, match="a variable of the candidates or a function of a result; no result here has it"
+    ):
         grades.by("tag")
 
 
