@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from rubric.commands.kept_runs import last_runs
-from rubric.commands.options import FORMAT, PATH, holds_results, refuse_folder, refuse_given
+from rubric.commands.options import FORMAT, JUDGE, PATH, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
+from rubric.commands.view import results_of
+from rubric.suites import Report
 
 FINE, WORSE = 0, 1
 
@@ -96,13 +98,26 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
 @click.argument("new", type=PATH, required=False)
 @click.argument("old", type=PATH, required=False)
 @click.option("--labels", nargs=2, type=PATH, metavar="NEW OLD", help="Labels of the new and of the old outputs.")
+@click.option("--out", type=PATH, metavar="FILE", help="Write both runs as a page (.html): what broke, and why.")
+@click.option("--rubric", "rubrics", type=PATH, multiple=True, metavar="FILE", help="For --out: the rubric, or suite.")
+@JUDGE
 @FORMAT
-def compare(new: Path | None, old: Path | None, labels: tuple[Path, Path] | None, form: str) -> None:
+def compare(
+    new: Path | None,
+    old: Path | None,
+    *,
+    labels: tuple[Path, Path] | None,
+    out: Path | None,
+    rubrics: tuple[Path, ...],
+    judge: Any,
+    form: str,
+) -> None:
     """
     Compare two runs over the same candidates.
 
     NEW and OLD are what `grade-many --out` wrote, paired by key, else by place; without them, the last two kept runs of
-    the same files.
+    the same files. With --out, they may be reports of suites in JSON; lines of results need --rubric for the page, and
+    --judge where it was a panel.
 
     Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
     """
@@ -110,6 +125,16 @@ def compare(new: Path | None, old: Path | None, labels: tuple[Path, Path] | None
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
         raise click.UsageError(f"name the run to compare {new} with, or no file for the last two kept runs")
+    if out is None and (rubrics or judge is not None):
+        raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise Refusal(f"--out {out}: expected a file that ends in .html")
+    if out is not None and not holds_results(new) and not holds_results(old):
+        Report.load(new).write(out, against=Report.load(old))
+        print_line(f"wrote {out}")
+        return
+    if out is not None:
+        results_of(new, rubrics, judge).report(out, against=results_of(old, rubrics, judge))
     found = from_extra("rubric.trust", "compare")(new, old, labels)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]

@@ -66,14 +66,19 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
 _SQLITE = b"SQLite format 3"
 
 
-def _results(file: Path, paths: Sequence[Path], judge: Any) -> Page:
-    """Return what shows the results in *file*, under the rubrics in *paths*."""
+def results_of(file: Path, paths: Sequence[Path], judge: Any) -> Grades:
+    """Return the results in *file*, under the rubrics in *paths*."""
     if not paths:
         raise Refusal(f"{file}: results name their rubric by its digest alone; add --rubric FILE, a rubric or a suite")
     rubrics: list[Rubric] = []
     for path in paths:
         rubrics += [load(path)] if is_rubric(path) else [case.rubric for case in load_suite(path).cases]
-    results = Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
+    return Grades.read_jsonl(file, {rubric.digest: rubric for rubric in rubrics}.values(), judge)
+
+
+def _results(file: Path, paths: Sequence[Path], judge: Any) -> Page:
+    """Return what shows the results in *file*, under the rubrics in *paths*."""
+    results = results_of(file, paths, judge)
     summary = results.summary()
     return lambda _: results_page(results, summary, file.name)
 

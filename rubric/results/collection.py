@@ -278,7 +278,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         means = ranges + base.mark_point(filled=True).encode(alt.X("mean:Q"), names)
         return alt.vconcat(histogram, means, *(other.plot() for other in others))
 
-    def report(self, path: str | Path, *, title: str = "") -> Path:
+    def report(self, path: str | Path, *, title: str = "", against: Grades | None = None) -> Path:
         """
         Write all results to *path* as one HTML page, and return the path.
 
@@ -289,17 +289,24 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Args:
             path: The file; missing folders are made, and an old file is replaced.
             title: The page's; the names of the rubrics if left empty.
+            against: An earlier run over the same candidates, or the results of another judge, paired by key, else by
+                place. The page then shows what changed: both verdicts with their reasons, and the texts with their
+                differences marked.
 
         Raises:
-            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`.
+            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`; or no candidate is in
+                both runs.
             OSError: The file cannot be written.
         """
         file = as_path("path", path)
         if file.suffix.lower() not in (".html", ".htm"):
             cure = "to_jsonl(path) writes lines of JSON, to_pandas() has to_csv and the like"
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
+        if against is not None and not isinstance(against, Grades):
+            raise refuse("against", against, "Grades, such as another run over the same candidates")
+        page = as_page(self, title, against)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(as_page(self, title), encoding="utf-8", newline="\n")
+        file.write_text(page, encoding="utf-8", newline="\n")
         return file
 
     def summary(self) -> Summary:

@@ -28,6 +28,7 @@ from rubric.embed import (
     shown,
 )
 from rubric.suites.repetition import case_of
+from rubric.view.comparison_page import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -341,20 +342,10 @@ def compare(
         largest_drop: How far the score of a case, and the mean of them, may fall, in 0..1; None sets no limit.
         risk: How often a comparison with an unchanged system may fail.
     """
-    before, after = _by_id(baseline), _by_id(report)
+    before, after = by_name(baseline), by_name(report)
     changes = [_change(before.get(key), row) for key, row in after.items()]
     changes += [_change(row, None) for key, row in before.items() if key not in after]
     return Comparison(report.suite, tuple(changes), largest_drop, report.deferred, risk)
-
-
-def _by_id(report: Report) -> dict[tuple[str, int], Row]:
-    """Return the rows by id; rows of one id are numbered, and pair up in order."""
-    seen: Counter[str] = Counter()
-    rows: dict[tuple[str, int], Row] = {}
-    for row in report:
-        rows[row.id, seen[row.id]] = row
-        seen[row.id] += 1
-    return rows
 
 
 def _change(before: Row | None, after: Row | None) -> Change:

@@ -132,23 +132,33 @@ class Report(NoTruth, Listed[Row], Plain):
 
         return registry.reporter(reporter).render(self)
 
-    def write(self, path: str | PathLike[str], reporter: str | None = None) -> Path:
+    def write(self, path: str | PathLike[str], reporter: str | None = None, *, against: Report | None = None) -> Path:
         """
         Write the report to the file *path*, in UTF-8, and return its path.
 
         Args:
             path: The file; missing folders are made.
             reporter: As for `render`; None selects one by the ending of *path*.
+            against: An earlier report: the page (`.html`) then shows what changed.
 
         Raises:
-            DefinitionError: There is no such reporter, or none for this ending.
+            DefinitionError: There is no such reporter, or none for this ending; or *against* is given without a page,
+                or shares no case.
             OSError: The file cannot be written.
         """
         from rubric.suites.reporters import registry  # noqa: PLC0415 - as above
 
         file = fields.as_path("path", path)
         chosen = registry.reporter_for(path) if reporter is None else registry.reporter(reporter)
-        text = chosen.render(self)
+        if against is None:
+            text = chosen.render(self)
+        elif chosen.name == "html":
+            from rubric.view.comparison_page import comparison_page  # noqa: PLC0415 - as above
+
+            text = comparison_page(self.rows, against.rows, self.suite)
+        else:
+            message = f"only a page shows two reports, and {str(path)!r} is none: end it in .html"
+            raise DefinitionError("against", f"{message}; report.against(earlier) has the changes as a value")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
         return file

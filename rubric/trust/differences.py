@@ -22,6 +22,7 @@ from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs,
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, judged, matched
+from rubric.view.comparison_page import sentence_of
 from rubric.view.plots import forest, row_of
 
 
@@ -111,13 +112,7 @@ class Difference(Presented, Listed[CriterionDifference]):
     def sentence(self) -> str:
         """A description of the main figure."""
         lead = self.criteria[0]
-        low, high = lead.interval
-        moved = "up" if lead.difference > 0 else "down"
-        judged = "chance does not explain it" if lead.is_shown else "that may be noise"
-        said = f"{lead.difference:+.3f} ({low:+.3f} to {high:+.3f})"
-        if lead.difference == 0:
-            return f"The {lead.id} is the same over {lead.n:,} pairs: {said}."
-        return f"The {lead.id} went {moved} by {said} over {lead.n:,} pairs: {judged}."
+        return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown)
 
     def remarks(self) -> list[str]:
         """What to know before it is trusted."""

@@ -195,8 +195,6 @@ def case(
     row: Row,
     anchor: str,
     *,
-    is_open: bool = False,
-    kinds: str = "",
     rubric: Rubric | None = None,
 ) -> Html:
     """
@@ -204,11 +202,9 @@ def case(
 
     Args:
         anchor: Its id on the page.
-        is_open: Whether it is unfolded from the start.
-        kinds: Further classes, which buttons of a page select.
         rubric: Draws its trees.
     """
-    return _draw("case", Shown(row, anchor, rubric), f"{row.status} {kinds}".rstrip(), is_open)
+    return _draw("case", Shown(row, anchor, rubric))
 
 
 def summary_card(summary: Summary, *more: object, title: str = "") -> Html:

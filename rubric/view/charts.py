@@ -6,12 +6,12 @@ from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
-from rubric.view.html import Html, band, join, table, tag, text
+from rubric.view.html import Html, band, join, render, table, tag, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_BINS, _WIDTH, _HEIGHT, _LEFT, _TOP = 20, 600, 150, 46, 12
+_BINS = 20
 
 
 def histogram(scores: Mapping[str, Sequence[float]], *, mark: float | None = None) -> Html:
@@ -22,28 +22,17 @@ def histogram(scores: Mapping[str, Sequence[float]], *, mark: float | None = Non
         scores: The scores of each kind (`passed`, `failed`, ...), which are drawn in its colour, on top of one another.
     """
     counts = {kind: Counter(min(int(s * _BINS + 1e-9), _BINS - 1) for s in given) for kind, given in scores.items()}
-    tallest = max((sum(c[b] for c in counts.values()) for b in range(_BINS)), default=0) or 1
-    step = _WIDTH / _BINS
+    tallest = max((sum(c[b] for c in counts.values()) for b in range(_BINS)), default=0)
     bars = []
     for place in range(_BINS):
-        top = float(_TOP + _HEIGHT)
+        top = 100.0
         for kind, count in counts.items():
-            if height := count[place] / tallest * _HEIGHT:
+            if height := count[place] / (tallest or 1) * 100:
                 top -= height
                 said = f"{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: {count[place]:,} {kind}"
-                shape = {"x": f"{_LEFT + place * step + 1:.1f}", "y": f"{top:.1f}", "width": f"{step - 2:.1f}"}
-                bars.append(tag("g", tag("title", said), tag("rect", class_=kind, height=f"{height:.1f}", **shape)))
-    floor = _TOP + _HEIGHT
-    axis = [tag("line", class_="axis", x1=_LEFT, x2=_LEFT + _WIDTH, y1=floor, y2=floor)]
-    ticks = (0, 0.25, 0.5, 0.75, 1)
-    axis += [tag("text", f"{at:g}", x=_LEFT + at * _WIDTH, y=floor + 16, text_anchor="middle") for at in ticks]
-    axis.append(tag("text", f"{tallest:,}", x=_LEFT - 6, y=_TOP + 8, text_anchor="end"))
-    if mark is not None:
-        at = f"{_LEFT + mark * _WIDTH:.1f}"
-        axis.append(tag("line", class_="needs", x1=at, x2=at, y1=_TOP - 6, y2=floor))
+                bars.append({"kind": kind, "place": place, "top": top, "height": height, "said": said})
     said = "histogram of scores: " + ", ".join(f"{len(given):,} {kind}" for kind, given in scores.items())
-    view = {"viewBox": f"0 0 {_LEFT + _WIDTH + 14} {floor + 24}"}
-    return tag("svg", *bars, *axis, class_="chart", role="img", aria_label=said, **view)
+    return render("histogram.html", bars=bars, tallest=tallest, mark=mark, said=said)
 
 
 Measured = tuple[object, float | None, tuple[float, float] | None, str]

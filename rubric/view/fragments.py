@@ -11,7 +11,8 @@ from rubric.engine import Plan, Progress
 from rubric.results import Summary
 from rubric.view import html
 from rubric.view.cards import card, cards, summary_card
-from rubric.view.page import results_page
+from rubric.view.comparison_page import comparison_page
+from rubric.view.page import results_page, rows_of_results
 from rubric.view.rubrics import rubric_card, tree_card
 
 _MOST_ASKS = 40
@@ -23,8 +24,10 @@ def fragment_of(value: Any) -> str:
     raise TypeError(f"rubric.view does not draw {type(value).__name__}")
 
 
-def page_of(results: Grades, title: str) -> str:
-    """Return *results* as a page of its own."""
+def page_of(results: Grades, title: str, against: Grades | None = None) -> str:
+    """Return *results* as a page of its own, or what changed *against* earlier ones."""
+    if against is not None:
+        return comparison_page(rows_of_results(results), rows_of_results(against), title)
     return results_page(results, results.summary(), title)
 
 

@@ -15,11 +15,9 @@ from rubric.view.cards import figures_of, histogram, measured, name_of_result, r
 from rubric.view.run_data import RunData, block, script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rubric.results import Row, Summary
-
-_STATUSES = ("passed", "failed", "ungraded", "deferred")
 
 
 def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> str:
@@ -31,14 +29,8 @@ def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> s
         summary: Of all of them.
         title: The page's; the names of the rubrics if left empty.
     """
-    build, data = RowBuilder(), RunData()
-    names, scored = dict[str, None](), []
-    rows = []
-    for number, result in enumerate(results):
-        row = build.of(result, name_of_result(result, number))
-        names |= {row.rubric: None} if row.rubric else {}
-        scored.append((row.status, row.score, row.threshold))
-        rows.append(data.of(row))
+    data = rows_data(rows_of_results(results))
+    names = dict.fromkeys(row["rubric"] for row in data["rows"] if "rubric" in row)
     graded = summary.passed + summary.failed
     rest = f", {summary.ungraded:,} ungraded" if summary.ungraded else ""
     headline = f"{summary.passed:,} of {graded:,} grades pass{rest}" if graded else f"nothing graded{rest}"
@@ -49,15 +41,21 @@ def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> s
     return page(
         title or " · ".join([*names][:3]) or "rubric",
         headline,
-        {"criteria": data.criteria, "rows": rows},
-        passed=bool(graded) and summary.passed == len(rows),
-        counts={status: sum(each == status for each, _, _ in scored) for status in _STATUSES},
+        data,
+        passed=bool(graded) and summary.passed == len(results),
+        counts={"passed": summary.passed, "failed": summary.failed, "ungraded": summary.ungraded},
         figures=figures,
         remarks=remarks(summary),
         above=[histogram(results)],
         folded=[("Each criterion: mean and 95 % interval", measured(summary))],
         footer=f"rubric digest {version[:16]}" if version else "",
     )
+
+
+def rows_of_results(results: Iterable[Any]) -> Iterator[Row]:
+    """Yield *results* as rows, named by their keys or places."""
+    build = RowBuilder()
+    return (build.of(result, name_of_result(result, number)) for number, result in enumerate(results))
 
 
 def rows_data(rows: Iterable[Row]) -> dict[str, Any]:

@@ -9,26 +9,27 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, field, fields, has
 
-from rubric.embed import TOLERANCE, cut, shown, thaw
+from rubric.embed import TOLERANCE, cut, shown
 from rubric.view import html
 from rubric.view.cards import Shown
-from rubric.view.html import LONGEST, NAME, Html, tag
+from rubric.view.html import Html, tag
 from rubric.view.quotes import pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rubric.results import Entry, Evidence, Row
 
 PACKED = 2_000_000
 """Characters of data from which a page holds them compressed."""
 
-LONGEST_INPUT = 8_000
-"""Characters of an input, and of a step of a run."""
+LONGEST = 8_000
+"""Characters of a text; an output has a limit of its own."""
 
 _KINDS = {"✓": "met", "✕": "unmet", "!": "open", "?": "unsure", "–": "none"}
 
@@ -43,41 +44,23 @@ class RunData:
     def of(self, row: Row) -> dict[str, Any]:
         """Return *row* as plain data; a key is left out where its value is the default."""
         at = Shown(row, "")
-        result = row.result
-        data = {
-            "id": _text(row.id, NAME),
-            "status": row.status,
-            "verdict": _text(row.verdict, NAME),
-            "score": row.score,
-            "figure": _text(row.figure("–") or "–", NAME),
-            "needs": "" if row.status == "deferred" else _text(at.needs, NAME),
+        data = {name: _plain(getattr(row, name)) for name in (*_OF_ROWS, *_OF_MORE)}
+        used = row.usage if row.usage.calls else None
+        more = {
+            "figure": _text(row.figure("–") or "–"),
+            "needs": "" if row.status == "deferred" else _text(at.needs),
             "low": row.bounds[0] if row.score is None else None,
-            "high": row.bounds[1] if row.score is None else None,
             "undecided": row.status == "ungraded" and _is_undecided(row),
-            "reason": _text(row.reason),
-            "input": _text(row.input, LONGEST_INPUT),
             "output": self._output(at),
-            "run": [_text(step, LONGEST_INPUT) for step in row.run],
-            "gates": [_text(gate, NAME) for gate in row.gates],
-            "warnings": [_text(warning) for warning in row.warnings],
-            "tags": [_text(each, NAME) for each in row.tags],
-            "cell": {_text(name, NAME): _text(str(value), NAME) for name, value in thaw(row.cell).items()},
-            "group": _text(getattr(result, "group", ""), NAME),
-            "rubric": _text(row.rubric, NAME),
-            "judge": _text(row.judge, NAME),
-            "place": "" if row.place is None else _text(str(row.place), NAME),
-            "cost": row.usage.cost if row.usage.calls else None,
-            "usage": str(row.usage) if row.usage.calls else "",
-            "vacuous": row.vacuous,
-            "votes": [
-                {"judge": _text(v.judge, NAME), "figure": v.figure, "verdict": _text(v.verdict, NAME)}
-                for v in row.votes
-            ],
-            "path": _steps(at.path),
+            "group": _text(getattr(row.result, "group", "")),
+            "place": "" if row.place is None else _text(str(row.place)),
+            "cost": used and used.cost,
+            "usage": str(used or ""),
+            "path": _plain(at.path),
             "entries": [self._entry(at, entry) for entry in row.entries],
             "costs": [self._number(row.entries[n]) for n in alone(row)],
         }
-        return _without_defaults(data)
+        return _without_defaults(data | more)
 
     def _output(self, at: Shown) -> Any:
         """Return the text; with quotes or gaps, its pieces: a text, `[text, numbers]` or the size of a gap."""
@@ -93,32 +76,39 @@ class RunData:
         key = entry.id, entry.text
         if key not in self._numbers:
             self._numbers[key] = len(self.criteria)
-            own = {"id": _text(entry.id, NAME), "text": _text(entry.text), "answer": _text(entry.answer, NAME)}
-            self.criteria.append({**own, "weight": _number(entry.weight)})
+            weight = min(entry.weight, 1e300)  # a browser knows no 10**400
+            self.criteria.append({**_plain({n: getattr(entry, n) for n in ("id", "text", "answer")}), "weight": weight})
         return self._numbers[key]
 
     def _entry(self, at: Shown, entry: Entry, *, is_top: bool = True) -> dict[str, Any]:
         sign, _, word, _ = at.look(entry)
-        part = "low" if at.row.falls_short(entry) else "part"
-        more: dict[str, Any] = {} if is_top else {"id": _text(entry.id, NAME), "text": _text(entry.text)}
-        data = {
-            "of": self._number(entry) if is_top else None,
-            **more,
-            "look": _KINDS.get(sign, part),
-            "word": _text(word, NAME) if sign == "–" else "",
-            "value": _text(entry.value, NAME),
-            "level": _text(entry.level, NAME),
-            "score": None if entry.contribution is None else entry.contribution,
-            "figure": _text(entry.figure, NAME),
-            "gated": entry.gated,
-            "lack": _text(entry.lack, NAME),
-            "reason": _text(entry.reason),
+        data = {name: _plain(getattr(entry, name)) for name in (*_OF_ENTRIES, *(() if is_top else ("id", "text")))}
+        more = {
+            "look": _KINDS.get(sign, "low" if at.row.falls_short(entry) else "part"),
+            "word": _text(word) if sign == "–" else "",
+            "score": entry.contribution,
+            "figure": _text(entry.figure),
             "quotes": [_quote(each, at.marks) for each in entry.evidence],
-            "path": _steps(entry.path),
             "parts": [self._entry(at, each, is_top=False) for each in entry.parts],
-            "votes": [{**self._entry(at, each), "judge": _text(each.judge, NAME)} for each in entry.votes],
+            "votes": [self._entry(at, each) for each in entry.votes],
         }
-        return _without_defaults(data) | ({} if data["of"] is None else {"of": data["of"]})
+        return _without_defaults(data | more) | ({"of": self._number(entry)} if is_top else {})
+
+
+_OF_ROWS = ("id", "status", "verdict", "score", "reason", "input", "run", "gates", "warnings", "tags", "cell")
+_OF_MORE = ("rubric", "judge", "vacuous", "votes")
+_OF_ENTRIES = ("value", "level", "gated", "lack", "reason", "path", "judge")
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as plain data, its texts cut and with invisible characters written out."""
+    if isinstance(value, str):
+        return _text(value)
+    if has(type(value)):
+        return _without_defaults({each.name: _plain(getattr(value, each.name)) for each in fields(type(value))})
+    if isinstance(value, Mapping):
+        return {_text(str(name)): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _is_undecided(row: Row) -> bool:
@@ -130,16 +120,9 @@ def _is_undecided(row: Row) -> bool:
 
 
 def _quote(evidence: Evidence, marks: Mapping[Evidence, int]) -> dict[str, Any]:
-    where = "" if evidence.where == "output" else _text(evidence.where, NAME)
+    where = "" if evidence.where == "output" else _text(evidence.where)
     data = {"text": _text(evidence.text), "mark": marks.get(evidence), "where": where}
     return _without_defaults({**data, "missing": not evidence.verified})
-
-
-def _steps(path: Sequence[Any]) -> list[dict[str, Any]]:
-    return [
-        _without_defaults({"question": _text(s.question), "yes": s.yes, "score": s.score, "reason": _text(s.reason)})
-        for s in path
-    ]
 
 
 def _without_defaults(data: dict[str, Any]) -> dict[str, Any]:
@@ -154,10 +137,6 @@ def _text(words: str, limit: int | None = LONGEST) -> str:
     """Return untrusted *words* with invisible characters written out."""
     words = words if limit is None else cut(words, limit)
     return words if words.isascii() and words.isprintable() else shown(words)
-
-
-def _number(value: float) -> float:
-    return value if abs(value) < 1e300 else 1e300  # noqa: PLR2004 - JSON knows no infinity, and a browser no 10**400
 
 
 # -- what a criterion costs ------------------------------------------------------------------------------

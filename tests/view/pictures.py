@@ -40,6 +40,12 @@ PAGES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "one": (lambda path: wide(1).report(path), ""),
     "forty": (lambda path: wide(40).report(path), ""),
+    "two": (lambda path: run(200, better=0.08).report(path, against=run(200)), ""),
+    "two-open": (
+        lambda path: run(200, better=0.08, seed=2).report(path, against=run(200)),
+        "page.open(0); show($('work'))",
+    ),
+    "judges": (lambda path: run(200, judged=2).report(path, against=run(200)), "page.open(0); show($('work'))"),
     "suite": (_suite, ""),
     "suite-open": (_suite, "page.open(0); show($('work'))"),
 }

@@ -45,10 +45,29 @@ def text_of(random_: random.Random, number: int) -> str:
     )
 
 
-def one(number: int, *, rubric: Rubric = SUPPORT, seed: int = 1, better: float = 0.0, jury: int = 1) -> Any:
-    """Return the result of the candidate with a *number*; *better* raises how often a criterion is met."""
-    own = random.Random(f"{seed} {number}")
-    output = text_of(own, number)
+def _named(name: str, script: Any) -> ScriptedModel:
+    """Return a model with a *name* that people read."""
+    model = ScriptedModel(script)
+    model.__name__ = name  # type: ignore[attr-defined]
+    return model
+
+
+def one(
+    number: int, *, rubric: Rubric = SUPPORT, seed: int = 1, better: float = 0.0, jury: int = 1, judged: int = 0
+) -> Any:
+    """
+    Return the result of the candidate with a *number*.
+
+    Args:
+        number: The candidate's.
+        rubric: The rubric.
+        seed: Of the texts.
+        better: Raises how often a criterion is met.
+        jury: The number of judges.
+        judged: Another judge says something else of the same texts.
+    """
+    output = text_of(random.Random(f"{seed} {number}"), number)
+    own = random.Random(f"{seed} {number} {judged}")
 
     def lines(_: int) -> dict[str, Says | Failure]:
         said: dict[str, Says | Failure] = {}
@@ -76,7 +95,8 @@ def one(number: int, *, rubric: Rubric = SUPPORT, seed: int = 1, better: float =
             said["cites"] = Failure("rate_limited", "429: slow down")
         return {each.id: said.get(each.id) or Says(good(0.8), reason=_GOOD) for each in rubric.criteria}
 
-    judges = [Judge(ScriptedModel(lines(n)), repairs=0, retries=0) for n in range(jury)]
+    names = ("strict", "lenient", "kind") if not judged else ("other", "another", "a third")
+    judges = [Judge(_named(names[n], lines(n)), repairs=0, retries=0) for n in range(jury)]
     judge: Any = judges[0] if jury == 1 else Panel(judges, level="criterion")
     candidate = Candidate(
         output, input=f"Where is my parcel {4400 + number}?", key=f"ticket-{number:05}", group=f"day {number % 5}"

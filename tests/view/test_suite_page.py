@@ -25,7 +25,7 @@ OURS = {
     "html", "head", "meta", "title", "style", "body", "div", "header", "h1", "h2", "h3", "span", "b", "p", "svg", "rect", "line",
     "input", "button", "select", "option", "colgroup", "col", "dialog", "dl", "dt", "dd", "form", "kbd", "noscript", "script",
     "main", "table", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "section",
-    "ul", "ol", "g", "text", "li", "small", "strong", "blockquote", "pre", "mark", "footer",
+    "ul", "ol", "g", "text", "figure", "figcaption", "li", "small", "strong", "blockquote", "pre", "mark", "footer",
 }  # fmt: skip
 
 

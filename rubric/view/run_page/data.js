@@ -11,10 +11,10 @@
  *   score?: number, figure?: string, gated?: boolean, lack?: string, reason?: string, quotes?: Quote[], path?: Step[],
  *   parts?: Entry[], votes?: Entry[], judge?: string}} Entry
  * @typedef {{id: string, status: string, verdict?: string, score?: number, figure: string, needs?: string,
- *   low?: number, high?: number, undecided?: boolean, reason?: string, input?: string, output?: string | (string|number|[string, number[]])[],
+ *   low?: number, undecided?: boolean, reason?: string, input?: string, output?: string | (string|number|[string, number[]])[],
  *   run?: string[], gates?: string[], warnings?: string[], tags?: string[], cell?: Object<string, string>, group?: string,
  *   rubric?: string, judge?: string, place?: string, cost?: number, usage?: string, vacuous?: boolean,
- *   votes?: {judge: string, figure: string, verdict: string}[], path?: Step[], entries?: Entry[], costs?: number[],
+ *   votes?: {judge: string, score?: number, verdict?: string}[], path?: Step[], entries?: Entry[], costs?: number[],
  *   change?: string, before?: Row, people?: Object<string, string>,
  *   number: number, cells: Map<number, Entry>, disagrees: boolean, words?: {id: string, text: string, reason: string}}} Row
  * @typedef {{id: string, text: string, answer?: string, weight: number}} Criterion

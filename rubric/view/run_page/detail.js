@@ -66,6 +66,14 @@ const beside = (/** @type {Entry} */ old, /** @type {Entry} */ now) => h("div.be
   h("div", {}, h("div.how", {}, page.names[side], ": ", t(`b.${LOOKS[entry.look][2]}`, `${LOOKS[entry.look][0]} ${answerOf(entry)}`)),
     entry.reason ? clamped(entry.reason) : null, side ? quotes(entry.quotes) : null)));
 
+/** The criteria of two runs: those with another answer, then the others behind a line. */
+function twoVerdicts(/** @type {Row} */ row) {
+  const [changed, same] = [true, false].map((is) => row.entries.filter((entry) => isChanged(row, entry.of) === is));
+  const drawn = (/** @type {Entry[]} */ entries) => h("ul.criteria.in-detail", {}, entries.map((entry) => drawCriterion(entry, page.data.criteria[entry.of], row.before.cells.get(entry.of))));
+  return [changed.length ? section("Criteria with another answer", drawn(changed)) : h("p.soft", {}, "Every criterion has the same answer in both."),
+    same.length ? h("details.fold", {}, h("summary", {}, `${same.length} with the same answer`), drawn(same)) : null];
+}
+
 // -- the text -------------------------------------------------------------------------------------------
 
 const ROLE = /^\[([\d.]+)\] (?:(call|state|sub-agent)\b ?|([\w -]{1,40})((?: "[^"]*")?(?: to "[^"]*")?): ?)([\s\S]*)$/;
@@ -135,11 +143,11 @@ function drawDetail(/** @type {HTMLElement} */ panel, /** @type {Row} */ row, /*
     remarks.map(([words, kind]) => t(`p.notice.${kind}`, words)),
     Object.entries(row.people || {}).length ? section("People said", h("ul", {}, Object.entries(row.people).map(([id, said]) => h("li", {}, t("span", `${id}: ${said}`))))) : null,
     row.votes ? section(`Votes: ${row.votes.filter((vote) => vote.verdict === "pass").length} of ${row.votes.length} pass`,
-      h("table.votes", {}, h("tbody", {}, row.votes.map((vote) => h("tr", {}, h("td", {}, t("span", vote.judge)), h("td.num", {}, vote.figure),
+      h("table.votes", {}, h("tbody", {}, row.votes.map((vote) => h("tr", {}, h("td", {}, t("span", vote.judge)), h("td.num", {}, vote.score === undefined ? "no score" : vote.score.toFixed(2)),
         h("td", {}, badge(vote.verdict || "–", vote.verdict === "pass" ? "passed" : vote.verdict === "fail" ? "failed" : "ungraded"))))))) : null,
     row.path ? section("Path", steps(row.path)) : null,
-    row.entries ? section("Criteria", h("ul.criteria.in-detail", {}, row.entries.map((entry) =>
-      drawCriterion(entry, page.data.criteria[entry.of], two ? two.cells.get(entry.of) : null)))) : null,
+    row.entries && !two ? section("Criteria", h("ul.criteria.in-detail", {}, row.entries.map((entry) => drawCriterion(entry, page.data.criteria[entry.of])))) : null,
+    row.entries && two ? twoVerdicts(row) : null,
     sections.map((draw) => draw(row)),
     h("p.meta.num", {}, [row.rubric && `rubric: ${row.rubric}`, row.judge && `judge: ${row.judge}`, row.usage, row.place, row.group && `group: ${row.group}`,
       ...(row.tags || []), ...Object.entries(row.cell || {}).map(([name, value]) => `${name}: ${value}`)].filter(Boolean).map((words) => t("span", words))));

@@ -104,11 +104,10 @@ function isChanged(/** @type {Row} */ row, /** @type {number} */ of) {
   return Boolean(now && old && (now.look !== old.look || answerOf(now) !== answerOf(old)));
 }
 
-/** Return the rows of a state, in its order. @returns {Row[]} */
-function find(/** @type {Data} */ data, /** @type {State} */ state, /** @type {boolean} */ isFree = false) {
+/** Return the rows of a state in its order, whatever their verdicts are. @returns {Row[]} */
+function find(/** @type {Data} */ data, /** @type {State} */ state) {
   const tests = [];
   const asked = readWords(state.q);
-  if (state.show && !isFree) tests.push((/** @type {Row} */ row) => (row.change || row.status) === state.show);
   for (const name of state.is) tests.push(FLAGS.find(([each]) => each === name)?.[1] || (() => true));
   if (state.tag) tests.push((row) => (row.tags || []).includes(state.tag) || Object.entries(row.cell || {}).some(([key, value]) => `${key}: ${value}` === state.tag));
   if (state.group) tests.push((row) => row.group === state.group);
@@ -118,13 +117,13 @@ function find(/** @type {Data} */ data, /** @type {State} */ state, /** @type {b
     tests.push((row) => alike.has(row));
   }
   if (asked.length) tests.push((row) => hasWords(row, asked));
-  const found = data.rows.filter((row) => tests.every((test) => test(row)));
-  return inOrder(data, found, state.sort);
+  const rows = inOrder(data, state.sort);
+  return tests.length ? rows.filter((row) => tests.every((test) => test(row))) : rows;
 }
 
 // -- order ----------------------------------------------------------------------------------------------
 
-const CHANGES = ["broken", "fixed", "still failing", "other", "new alone", "old alone", "still passing"];
+const CHANGES = ["broken", "first alone passes", "fixed", "second alone passes", "still failing", "both fail", "other", "new alone", "old alone", "still passing", "both pass"];
 
 /** Return what a row is ordered by in a column. @returns {(row: Row) => any} */
 function keyOf(/** @type {Data} */ data, /** @type {string} */ column) {
@@ -142,16 +141,23 @@ function keyOf(/** @type {Data} */ data, /** @type {string} */ column) {
   };
 }
 
-/** Sort rows by a column, `-` before it for the other way; without one, failing ones come first and the worst before. */
-function inOrder(/** @type {Data} */ data, /** @type {Row[]} */ rows, /** @type {string} */ sort) {
+/**
+ * All rows by a column, `-` before it for the other way; without one, failing ones come first and the worst before.
+ * An order is kept: a filter then only leaves rows out.
+ */
+function inOrder(/** @type {Data} */ data, /** @type {string} */ sort) {
+  if (inOrder.kept.has(sort)) return inOrder.kept.get(sort);
   const isDown = sort.startsWith("-");
   const key = keyOf(data, sort.replace(/^-/, "") || "verdict");
-  const keyed = rows.map((row) => ({ row, key: key(row) }));
+  const keyed = data.rows.map((row) => ({ row, key: key(row) }));
   const names = new Intl.Collator("en", { numeric: true });
   const compare = keyed.length && typeof keyed[0].key === "string" ? (a, b) => names.compare(a.key, b.key) : (a, b) => a.key - b.key;
   keyed.sort((a, b) => (isDown ? compare(b, a) : compare(a, b)) || a.row.number - b.row.number);
-  return keyed.map(({ row }) => row);
+  const rows = keyed.map(({ row }) => row);
+  inOrder.kept.set(sort, rows);
+  return rows;
 }
+inOrder.kept = new Map();
 
 // -- alike reasons --------------------------------------------------------------------------------------
 

@@ -45,9 +45,10 @@ class Page {
   change(/** @type {Partial<State>} */ more, isKept = true) {
     const before = this.table.rows[this.table.current];
     Object.assign(this.state, more);
-    const rows = find(this.data, this.state);
+    this.free = find(this.data, this.state);
+    const { show } = this.state;
+    const rows = show ? this.free.filter((row) => (row.change || row.status) === show) : this.free;
     this.table.set(rows, this.state.sort || "verdict");
-    this.free = find(this.data, this.state, true);
     const open = this.data.rows[this.state.row];
     const at = rows.indexOf(open || before);
     if (open && at < 0) this.state.row = -1;
@@ -177,7 +178,8 @@ class Page {
     const counts = countsOf(this.free.map((row) => row.change || row.status));
     $("shows").replaceChildren(toggle(`all ${count(this.free.length)}`, !state.show, () => this.change({ show: "" })),
       ...kinds.filter((kind) => counts.get(kind) || state.show === kind).map((kind) => toggle([`${kind} `, h("b", {}, count(counts.get(kind) || 0))], state.show === kind, () => this.change({ show: state.show === kind ? "" : kind }), kind)));
-    const flags = FLAGS.map(([name, test, hint]) => [name, data.rows.filter(test).length, hint]).filter(([name, found]) => found || state.is.includes(name));
+    this.flags ??= FLAGS.map(([name, test, hint]) => [name, data.rows.filter(test).length, hint]);
+    const flags = this.flags.filter(([name, found]) => found || state.is.includes(name));
     $("flags").replaceChildren(...flags.map(([name, found, hint]) => toggle([`${name} `, h("b", {}, count(found))], state.is.includes(name),
       () => this.change({ is: state.is.includes(name) ? state.is.filter((each) => each !== name) : [...state.is, name] }), "", hint)));
     $("picked").replaceChildren(
@@ -279,5 +281,6 @@ let page;
 load().then((data) => {
   page = new Page(prepare(data));
   page.start();
+  performance.mark("table");
   document.documentElement.dataset.ready = "";
 });
