@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.upstream.npm import AbsentError
 from tests.upstream.verdicts import report
 
-SIDES = ("promptfoo",)
+SIDES = ("promptfoo", "agentv")
 """The modules here that have a `NAME`, its `PINNED` packages, `NAMED` differences, and `compared`."""
 
 

@@ -17,7 +17,7 @@ from rubric.formats.agentv.scope import Entry
 from rubric.formats.assertion_table import KINDS, kind_called
 from rubric.formats.field_accuracy import Field
 from rubric.formats.javascript import RETURNS, JavaScript, inline
-from rubric.formats.text_assertions import DETERMINISTIC, UnsupportedPatternError
+from rubric.formats.text_assertions import DETERMINISTIC, UnsupportedPatternError, with_spaces
 from rubric.formats.tool_calls import read_tool_trajectory
 from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.values import Unsupported, Within
@@ -47,8 +47,8 @@ def decided(entry: Entry) -> Check:
         raise DefinitionError("type", f"{entry.kind} limits nothing; give it {' or '.join(names)}")
     if kind == "tool-trajectory":
         return _trajectory(entry, given)
-    if kind == "regex" and isinstance(given.get("value"), str) and at["flags"].value:
-        given["value"] = f"{_flags(at['flags'].value)}{given['value']}"
+    if kind == "regex" and isinstance(given.get("value"), str):
+        given["value"] = f"{_flags(at['flags'].value or '')}{with_spaces(given['value'])}"
     if isinstance(given.get("fields"), list):
         given["fields"] = [_of_field(part, given["fields"][part.step]) for part in at["fields"]]
     said = str(at.value.get("type"))

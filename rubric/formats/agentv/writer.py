@@ -25,6 +25,7 @@ from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
+from rubric.formats.text_assertions import without_spaces
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
@@ -46,8 +47,10 @@ def write_check(check: Check, *, negated: bool = False) -> dict[str, Any] | None
     if said is None or "agentv" not in said.systems:
         return None
     row = {key: each_text(value, quoted) for key, value in said.data.items()}
-    if isinstance(check, Matches) and (flags := _FLAGS.match(check.pattern)):  # a pattern of JavaScript has none in it
-        row |= {"value": quoted(check.pattern[flags.end() :]), "flags": flags[1]}
+    if isinstance(check, Matches):
+        flags = _FLAGS.match(check.pattern)  # a pattern of JavaScript has none in it
+        row |= {"value": quoted(without_spaces(check.pattern[flags.end() if flags else 0 :]))}
+        row |= {"flags": flags[1]} if flags else {}
     return row
 
 

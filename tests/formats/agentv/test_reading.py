@@ -814,3 +814,11 @@ def test_an_empty_answer_is_left_to_the_checks_where_no_judge_is_asked(grader: d
     result = evaluate("", rubric_of(grader), "offline")
     assert isinstance(result, Grade)
     assert result.passed == passes
+
+
+def test_a_no_break_space_is_white_space_in_a_pattern() -> None:
+    """As in JavaScript; French and typeset answers have them."""
+    rubric = rubric_of({"type": "regex", "value": r"\d+\s?km"}, {"type": "regex", "value": "KM$", "flags": "i"})
+    result = evaluate("10\u00a0km", rubric, "offline")
+    assert isinstance(result, Grade)
+    assert result.score == 1
