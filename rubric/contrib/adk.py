@@ -29,8 +29,8 @@ def read(notes: Notes, loading: Loading) -> Suite:
         root[key].warn(f"{key!r} is not used: it is about how runs are made", key=True)
     if not made:
         return Suite(format="adk")
-    alone = made[0].answer if len(made) == 1 else None
-    rubric = alone if isinstance(alone, Rubric) else root.built(Rubric, criteria=made, threshold=0)
+    only = made[0].answer if len(made) == 1 else None
+    rubric = only if isinstance(only, Rubric) else root.built(Rubric, criteria=made, threshold=0)
     if rubric is None:
         return Suite(format="adk")
     return Suite(cases=[judged_case("test", root, rubric, judges, len(made))], format="adk")

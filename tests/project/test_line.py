@@ -83,7 +83,7 @@ KEPT = {
     ("rubric.models.chat_turns", "ToolRequest"): "what an agent's model wants to call; its arguments may be broken",
     ("rubric.models.http_client", "fetch"): "an application is asked over the library's own client, with retries",
     ("rubric.prompts.render", "fill"): "slots in a request are filled as those in a prompt",
-    ("rubric.results.result", "merged"): "findings of several judges are scored together, and in each vote",
+    ("rubric.results.result", "merge"): "findings of several judges are scored together, and in each vote",
     ("rubric.values", "candidates"): "the fields of a case are converted as those of its candidate",
     ("rubric.values.chats", "candidate_of_chat"): "a report may hold an answer within its chat, or beside it",
     ("rubric.values.chats", "text_of"): "harnesses give any data where a text is wanted",

@@ -1,24 +1,10 @@
 """
 Graders: from a list such as `assert`, `assertions` or `evaluators` to what decides, and how much it counts.
 
-| type | what decides |
-|---|---|
-| texts | a checklist; its weight is the number of texts |
-| `llm-rubric`, `rubrics`, `rubric` with items | a rubric of them; a gate in it is one of the case |
-| `agent-rubric` | as `llm-rubric`, by a judge that reads what the candidate made |
-| `llm-rubric`, `llm-grader`, `llm_judge` with a text | one judgement; the judge's own pass flag can fail it |
-| `contains`, `equals`, `regex`, `is-json`, ... | code |
-| `trajectory:goal-success` | one judgement: whether the run reached its goal |
-| `script`, `code`, `code_judge`, `code-grader` | a program, where the run allows it |
-| `assert-set`, `composite` (with a weighted average or a threshold) | the graders in it |
-| any other type | a function of the caller's with its name, or nothing: the case is ungraded |
-| `{include: name}` | the graders of a template |
-
-`not-` before a type, and `negate: true`, turn the outcome over. Providers are read as models: no address, key or header
-is taken from a file. All graders of a case together are its rubric (`grouped`).
-
-What is judged is the grader's `value` (before generation 2: `criteria`, `rubrics`); without one, and before generation
-2 only, what the case says a good answer does; see `prompts` for a `prompt` of its own.
+Each type and what decides it are in docs/how-to/from_agentv.md. `not-` before a type, and `negate: true`, turn the
+outcome over. Providers are read as models: no address, key or header is taken from a file. All graders of a case
+together are its rubric (`grouped`). What is judged is the grader's `value` (before generation 2: `criteria`,
+`rubrics`); without one, and before generation 2 only, what the case says a good answer does.
 """
 
 from __future__ import annotations

@@ -1,16 +1,10 @@
 """
 The targets of a project: names such as `llm` or `grader`, which the files of AgentV give to models and agents.
 
-| where | since | name, system, model |
-|---|---|---|
-| `.agentv/targets.yaml`: `targets:` | 1 | `name`, `provider`, `model` beside them |
-| `targets:` in a file or `.agentv/config.yaml` | 2 | `id`, `provider`, `config.model` |
-| `.agentv/providers.yaml`, `providers:` likewise | 2 | `label`, `id`, `config.model` |
-
-A list may be in a file of its own, `providers: file://providers.yaml`. `defaults.provider` and `defaults.grader` name
-the ones that a file does not; a target of generation 1 names its own grader (`judge_target`, `grader_target`). A name
-becomes LiteLLM's where the definition says enough. Endpoints, keys and headers are never read, and an agent is a
-program, which is not run.
+Where each generation defines them is in docs/how-to/from_agentv.md. A list may be in a file of its own, `providers:
+file://providers.yaml`. `defaults.provider` and `defaults.grader` name the ones that a file does not; a target of
+generation 1 names its own grader (`judge_target`, `grader_target`). A name becomes LiteLLM's where the definition says
+enough. Endpoints, keys and headers are never read, and an agent is a program, which is not run.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def write_check(check: Check, *, negated: bool = False) -> dict[str, Any] | None
     row = {key: each_text(value, quoted) for key, value in said.data.items()}
     if isinstance(check, Matches):
         flags = _FLAGS.match(check.pattern)  # a pattern of JavaScript has none in it
-        row |= {"value": quoted(without_spaces(check.pattern[flags.end() if flags else 0 :]))}
-        row |= {"flags": flags[1]} if flags else {}
+        plain = quoted(without_spaces(check.pattern[flags.end() if flags else 0 :]))
+        row |= {"value": plain, "flags": flags[1]} if flags else {"value": plain}
     return row
 
 
