@@ -93,8 +93,6 @@ class Inputs:
             suite = read(environ={**own, **environ})
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
-        if self.unsupported is not None:
-            suite = suite.unsupported_as(self.unsupported)
         if self.outputs is not None:
             suite = answered(
                 suite, self.outputs, wanted=lambda case: not self.patterns or fits(self.patterns, case.id, case.tags)
@@ -102,6 +100,8 @@ class Inputs:
             for warning in suite.warnings:
                 if warning.source == self.outputs:
                     print_line(str(warning), problem=True)
+        if self.unsupported is not None:  # also what the outputs leave unknown
+            suite = suite.unsupported_as(self.unsupported)
         if self.threshold is None:
             return suite
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])

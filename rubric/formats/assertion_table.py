@@ -346,12 +346,7 @@ def kind_called(name: str) -> Kind | None:
 
 
 def said_of(check: Check, *, negated: bool = False) -> Said | None:
-    """
-    Return *check* as an assertion; None where no system has one that does exactly the same.
-
-    Args:
-        negated: Whether it is turned over where it is written, by `not-` before its type.
-    """
+    """Return *check* as an assertion, to be *negated* by `not-` or not; None where no system has the same."""
     subject: Any = check.function if isinstance(check, Holds) else check
     if negated and isinstance(subject, Used) and len(subject.names) > 1:
         subject = evolve(subject, one=not subject.one)  # as it is read before it is turned over

@@ -56,13 +56,7 @@ class Scalar(Node):
 
 @define(eq=False)
 class Branch(Node):
-    """
-    A list or a mapping with its *parts*.
-
-    Args:
-        events: How many events it takes; until it is closed, how many came before it.
-        height: How many lists and mappings are nested in it, itself included.
-    """
+    """A list or a mapping with its *parts*, its number of *events* (while open, those before it) and its *height*."""
 
     parts: list[Node] = field(factory=list, kw_only=True)
     events: int = field(default=1, kw_only=True)

@@ -187,6 +187,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 MOST_ROWS = 10_000
+MOST_COLUMNS = 1_000
 """Rows of one table."""
 
 
@@ -224,6 +225,10 @@ def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
 
 def _head(cells: list[str], source: str, line: int) -> list[str]:
     names = [cell.strip() for cell in cells]
+    if len(names) > MOST_COLUMNS:
+        raise refused(
+            source, (line, 1), f"a table has at most {MOST_COLUMNS} columns, not {len(names)}; leave some out"
+        )
     for name in names:
         if name and names.count(name) > 1:
             shown = shorten(repr(name), 60)

@@ -47,8 +47,7 @@ def read_image(reference: str, loading: Loading) -> str:
     """
     Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
 
-    Raises:
-        DefinitionError: It may not be read, it is no PNG, JPEG, GIF or WebP image, or it is too large.
+    One that may not be read, or is no PNG, JPEG, GIF or WebP image, or too large, is a `DefinitionError`.
     """
     name = bare(reference)
     located = located_file(name, loading)

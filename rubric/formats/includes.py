@@ -254,10 +254,9 @@ class SecretFileError(DefinitionError):
 
 def expand(name: str, loading: Loading) -> list[str]:
     """
-    Return the names that the pattern *name* matches, sorted; links to folders are not followed, `**` is any depth.
+    Return the names that the pattern *name* matches, sorted, or refuse one that matches nothing, or too much.
 
-    Raises:
-        DefinitionError: It may not be read, matches nothing, or too much.
+    Links to folders are not followed, `**` is any depth.
     """
     root, folder = _folders(loading)
     found: list[str] = []
@@ -463,12 +462,7 @@ def read_at(
 
 
 def located_file(name: str, loading: Loading, *, code: bool = False) -> Located:
-    """
-    Return the one file that *name* leads to, whether or not it is there.
-
-    Raises:
-        DefinitionError: It may not be read, it is a pattern for several files, or without *code* it is a program.
-    """
+    """Return the one file that *name* leads to, there or not; a pattern, or without *code* a program, is refused."""
     if is_code(name) and not code:
         raise _refusal(name, "code in files is not run; give the function to the loader (functions={name: function})")
     if is_pattern(name):
@@ -493,12 +487,7 @@ def bytes_of(located: Located, loading: Loading, name: str, most: int) -> bytes:
 
 
 def text_of(located: Located, loading: Loading, name: str) -> str:
-    """
-    Return the text of the file *located*, which *name* led to.
-
-    Raises:
-        DefinitionError: It cannot be read, or a load has read too much.
-    """
+    """Return the text of the file *located*, which *name* led to, or raise a `DefinitionError` with why not."""
     library = loading.library
     if located.real not in library.texts:
         if len(library.texts) >= MOST_FILES:

@@ -66,12 +66,7 @@ def is_javascript_file(value: Any) -> bool:
 
 
 def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T]) -> T:
-    """
-    Return what *make* makes of the module that *reference*, at the cursor, names: its file, the loading, the function.
-
-    Raises:
-        DefinitionError: There is no program; the text says why.
-    """
+    """Return what *make* makes of the module that *reference*, at the cursor, names, or say why there is none."""
     path, function = bare_module(reference)
     if not path.endswith(SUFFIXES):
         suffix = os.path.splitext(path)[1] or "a file"  # noqa: PTH122

@@ -16,11 +16,9 @@ from rubric.values import AnyJudge, Unsupported
 @frozen
 class Held:
     """
-    What a format holds of one class of ours.
+    What a format holds of one class of ours: the *fields* that it has a place for.
 
-    Args:
-        fields: The fields that it has a place for. All others are lost, those of later releases too.
-        why: Why another field is lost, by its name; under "" for the rest.
+    *why* another field is lost stands by its name; under "" for the rest.
     """
 
     fields: Collection[str]
@@ -77,10 +75,7 @@ def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> 
     """
     Return *judge* as promptfoo's and AgentV's files name one: an id, or `{id, config}`; None where they cannot.
 
-    Args:
-        judge: A model; juries, panels and functions are lost.
-        losses: Where to tell so.
-        name: What holds the judge.
+    Juries, panels and functions are lost, which *losses* is told by the *name* of what holds the judge.
     """
     if judge is None:
         return None

@@ -50,12 +50,7 @@ def litellm_name(provider: str) -> str:
 
 
 def embedding_name(provider: str) -> str | None:
-    """
-    Return LiteLLM's name of the embedding model that another system calls *provider*; None if it is none.
-
-    Raises:
-        DefinitionError: No such vendor is known.
-    """
+    """Return LiteLLM's name of the embedding model that another system calls *provider*; None if it is none."""
     vendor, _, rest = provider.strip().partition(":")
     kind, colon, model = rest.partition(":")
     if kind in ("embedding", "embeddings") and colon:
@@ -107,12 +102,7 @@ _IDS: dict[str, str] = {spoken: vendor for vendor, spoken in reversed(VENDORS.it
 
 
 def provider_id(model: str) -> str:
-    """
-    Return promptfoo's name of the model that LiteLLM calls *model*: `openai:gpt-5` for `openai/gpt-5`.
-
-    Raises:
-        DefinitionError: As `litellm_name`.
-    """
+    """Return promptfoo's name of the model that LiteLLM calls *model*: `openai:gpt-5` for `openai/gpt-5`."""
     known = litellm_name(model)
     vendor, slash, name = known.partition("/")
     if not slash:

@@ -60,12 +60,7 @@ class _Element:
 
 
 def _xml(text: str) -> _Element:
-    """
-    Return a root above the document that *text* is.
-
-    Raises:
-        ValueError: It is not well formed, or has a document type with declarations of its own.
-    """
+    """Return a root above the document that *text* is, or raise a `ValueError`, also of its own declarations."""
     root = _Element("")
     stack = [root]
     parser = expat.ParserCreate()
@@ -428,12 +423,7 @@ class Form:
 
 
 def form_of(kind: str, value: Any) -> Form:
-    """
-    Return the check of the assertion type *kind* with *value*.
-
-    Raises:
-        DefinitionError: A value that the type cannot have; its field is `value`.
-    """
+    """Return the check of the assertion type *kind* with *value*, or refuse the value."""
     if kind == "word-count":
         return Form(kind, _counted(value))
     if value is None or (kind.endswith("html") and value == ""):

@@ -92,12 +92,7 @@ _SECONDS = 300.0
 
 
 def _javascript(code: Any, at: Cursor) -> Program | None:
-    """
-    Return the transform *code* of the provider at the cursor, a line or a file, if it has one.
-
-    Raises:
-        DefinitionError: It cannot be run.
-    """
+    """Return the transform *code* of the provider at the cursor, a line or a file, if it has one that can be run."""
     if code is None:
         return None
     if not isinstance(code, str) or not is_installed():
@@ -173,12 +168,7 @@ def _is_sent(key: Any, value: Any) -> bool:
 
 
 def _request(id_: str, config: Mapping[Any, Any], fill: Callable[[str], str], at: Cursor) -> HTTPRequest:
-    """
-    Return the request of an `http` provider.
-
-    Raises:
-        DefinitionError: It has what is not read, such as a raw request or a signature.
-    """
+    """Return the request of an `http` provider, or refuse what is not read, such as a signature."""
     for key in ("request", "signatureAuth", "session", "validateStatus", "transformRequest", "multipart", "tls"):
         if config.get(key) is not None:
             raise DefinitionError(key, f"its `{key}` is not read; give an HTTPTarget in code")

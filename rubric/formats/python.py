@@ -169,9 +169,6 @@ def python_function(value: str, at: Cursor, default: str, *, python: str = "pyth
     Return the function that *value* names, at the cursor; *default* where it names the file alone.
 
     It works in the folder of the first file, and sees the variables that the caller declares for the load.
-
-    Raises:
-        DefinitionError: The file is not there, or may not be read.
     """
     match = _REFERENCE.fullmatch(value.strip())
     if match is None:
@@ -221,12 +218,7 @@ class PythonTransform:
     data: bool = False
 
     def run(self, output: Any, context: Mapping[str, Any]) -> Any:
-        """
-        Return what the function makes of *output*; None where it makes nothing.
-
-        Raises:
-            ProgramError: It may not be run, or failed.
-        """
+        """Return what the function makes of *output*, None for nothing; one that fails is a `ProgramError`."""
         if self.data and isinstance(output, str) and output.lstrip().startswith(("{", "[")):
             with suppress(ValueError, RecursionError):
                 output = json.loads(output)
@@ -234,12 +226,7 @@ class PythonTransform:
 
 
 def python_transform(value: str, at: Cursor) -> PythonTransform:
-    """
-    Return the transform that *value* names, at the cursor: `get_transform`, unless it names another function.
-
-    Raises:
-        DefinitionError: The file is not there, or may not be read.
-    """
+    """Return the transform that *value* names, at the cursor: `get_transform`, unless it names another function."""
     function = python_function(value, at, "get_transform")
     with open(function.file, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - as its name is
         source = file.read(1_000_000)

@@ -254,7 +254,7 @@ def _again(data: dict[str, Any], format: str, lost: Sequence[str]) -> Suite:
         raise DumpError(f"the suite cannot be written as {format}: {shorten(why, 1000)}") from None
 
 
-_APART = frozenset({"rubric", "place", "providers", "history", "unasked"})
+_APART = frozenset({"rubric", "place", "columns", "providers", "history", "unasked"})
 """The fields of a case that are compared by themselves, or that files do not hold."""
 
 

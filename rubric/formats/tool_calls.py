@@ -139,13 +139,9 @@ class ToolCallF1:
 
 def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
     """
-    Return the check for the type *kind* (without `not-`) with *value*.
+    Return the check for the type *kind* (without `not-`) with *value*, or refuse the value.
 
-    Args:
-        negate: Whether the check will be turned over: several names must then all be missing.
-
-    Raises:
-        DefinitionError: A value that the type cannot have; its field is `value`.
+    Where the check will be turned over (*negate*), several names must then all be missing.
     """
     if kind == "trajectory:tool-sequence":
         return _sequence(value)
@@ -296,15 +292,7 @@ class ToolTrajectory:
 
 
 def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Holds:
-    """
-    Return the check that the keys *given* say.
-
-    Args:
-        usual: How arguments are compared where nothing says it.
-
-    Raises:
-        DefinitionError: A mode, or what it needs, is missing or wrong.
-    """
+    """Return the check that the keys *given* say, or refuse a mode; *usual* is how arguments are compared."""
     mode = given.get("mode")
     if mode not in _MODES:
         raise fields.refuse("mode", mode, f"one of {', '.join(_MODES)}")
@@ -454,12 +442,9 @@ def _calls(candidate: Candidate, sources: tuple[str, ...]) -> Iterator[Any]:
 
 def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
     """
-    Return the schemas of *tools*, a list as OpenAI or Anthropic has it, by the tools' names.
+    Return the schemas of *tools*, a list as OpenAI or Anthropic has it, by the tools' names, or refuse the list.
 
     A tool without a name, such as an MCP server, has none; one without a schema takes any arguments.
-
-    Raises:
-        DefinitionError: It is no list of tools, or a schema is none.
     """
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         raise fields.refuse("tools", tools, "a list of tools")

@@ -229,15 +229,9 @@ _ANSI = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")
 @frozen
 class PythonFunction:
     """
-    A function in a Python file, called in a process of its own.
+    A *function* (or `Class.method`) in a Python *file*, called in a process of its own that works in *folder*.
 
-    Args:
-        file: The path of the file.
-        function: Its name; `Class.method` for a method.
-        folder: Where it works.
-        environ: The variables that it sees besides the usual few.
-        timeout: Seconds until it is stopped.
-        python: The interpreter.
+    It sees *environ* besides the usual few variables, and is stopped after *timeout* seconds.
     """
 
     file: str

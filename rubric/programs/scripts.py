@@ -75,14 +75,7 @@ def allowing(*, when: bool = True, **told: Any) -> Iterator[None]:
 
 @frozen
 class Runner:
-    """
-    Runs the programs that a grading asks for.
-
-    Args:
-        folder: Where scripts work; their own folders are below it.
-        criteria: What scripts judge by; empty: the text of their criterion.
-        metadata: What scripts are told besides.
-    """
+    """Runs the programs that a grading asks for: scripts work in *folder*, and are told *criteria* and *metadata*."""
 
     folder: Path = Path()
     criteria: str = ""

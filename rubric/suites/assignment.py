@@ -42,14 +42,7 @@ NO_JUDGE = Judge(_never_asked)
 
 @frozen
 class Assigned:
-    """
-    The judges of a case.
-
-    Args:
-        judge: Of all criteria but those of *others*; `NO_JUDGE` where there is none.
-        others: Of single criteria, by id.
-        missing: Why there is no judge; empty if there is one.
-    """
+    """The *judge* of a case (`NO_JUDGE` where it is *missing*, for that reason), and *others* of single criteria."""
 
     judge: AnyJudge
     others: Mapping[str, Judge] = field(factory=dict)

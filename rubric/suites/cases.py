@@ -114,6 +114,7 @@ class Case(fields.Shown):
         tags: Free labels.
         metadata: Free data of the caller's; the judge never sees it.
         place: The place in a file where it was written, for reports.
+        columns: Where promptfoo's results have its outputs: pairs of `testIdx` and `promptIdx`.
     """
 
     _positional = ("id", "rubric")
@@ -141,6 +142,7 @@ class Case(fields.Shown):
     tags: tuple[str, ...] = field(default=(), kw_only=True, converter=fields.listed, validator=fields.texts)
     metadata: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
     place: Place | None = field(default=None, kw_only=True, eq=False, repr=False)
+    columns: tuple[tuple[int, int], ...] = field(default=(), kw_only=True, eq=False, repr=False)
     providers: tuple[Provider, ...] = field(default=(), kw_only=True, converter=_as_providers, eq=False, repr=False)
     history: History | None = field(default=None, kw_only=True, eq=False, repr=False)
     unasked: str = field(default="", kw_only=True, validator=fields.string, eq=False, repr=False)

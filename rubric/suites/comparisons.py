@@ -41,12 +41,7 @@ class AloneError(RubricError):
 
 @frozen
 class Comparison:
-    """
-    A function for `Holds` that a run decides, once it has all outputs of a *test*.
-
-    Args:
-        test: What the cases of one test have in common, and no others of the suite.
-    """
+    """A function for `Holds` that a run decides, once it has all outputs of a *test*, whose cases share that name."""
 
     test: str
 
@@ -78,12 +73,9 @@ class SelectBest(Comparison):
 @frozen
 class MaxScore(Comparison):
     """
-    The output with the highest score by its other criteria is the best.
+    The output with the highest score by its other criteria is the best, if that meets *threshold*.
 
-    Args:
-        weights: Of these criteria, by id; those that are not named do not count.
-        total: Whether their scores are added up; else their weighted mean counts.
-        threshold: The score that the best one must have.
+    *weights* are of these criteria, by id; others do not count. Their weighted mean counts, or with *total* their sum.
     """
 
     weights: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
@@ -158,8 +150,7 @@ def highest(check: MaxScore, results: Sequence[Grade | Ungraded]) -> tuple[int |
     """
     Return the place of the best of *results*, None if it is below the threshold; and what is told of it.
 
-    Raises:
-        ModelError: One of them has no score, or a criterion that counts was not judged.
+    One without a score, or a criterion that counts and was not judged, is a `ModelError`.
     """
     scores = [_score(check, result) for result in results]
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))

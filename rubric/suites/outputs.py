@@ -4,7 +4,8 @@ Finished outputs: replies that were made elsewhere, each for its case.
 | rows                                                        | matched by                                       |
 |-------------------------------------------------------------|--------------------------------------------------|
 | objects with `id` (or `case`, `case_id`, `test_id`)          | the id of the case                               |
-| promptfoo's results (`-o results.json` or `.jsonl`)         | the variables, the provider and the prompt       |
+| promptfoo's results (`-o results.json` or `.jsonl`)         | `testIdx` and `promptIdx`; those of a filtered   |
+|                                                             | run by the variables, the provider, the prompt   |
 | AgentV's results (`test_id`, `output` or `answer_path`)     | the id of the case, and the target where several |
 | texts, or objects with an output alone                      | their order, if there are as many as cases       |
 
@@ -30,11 +31,10 @@ from rubric import Candidate, DefinitionError, Holds, Rubric, RubricError
 from rubric.embed import Check, candidate_of, fields, is_chat, rows_in, shorten, thaw
 from rubric.errors import Problem
 from rubric.suites.answer_files import with_answer_files
-from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
 from rubric.suites.providers import text_of
 from rubric.suites.repetition import RUN, run_id
-from rubric.values import RunMetrics
+from rubric.values import RunMetrics, Unsupported, Within
 from rubric.values.chats import candidate_of_chat
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _IDS = ("id", "case", "case_id", "test_id", "testId", "eval_id", "evalId")
 _OUTPUTS = ("output", "response", "answer", "candidate_answer", "candidateAnswer", "completion", "generation", "text")
 _MOST_LISTED = 20
+_LIMITED, _UNSAID = ("latency", "cost", "tokens"), " (the replies do not say it)"
 _RUN = f" [{RUN} "
 _EXPECTED = 'expected rows such as {"id": "refund", "output": "..."}, or results of promptfoo or AgentV'
 
@@ -59,6 +60,8 @@ class Reply:
         transformed: Whether its system has applied the transforms of the file already.
         own: Whether it is a row of a report of ours, whose output is what a target gave.
         asked: The prompt as it was sent.
+        column: The `testIdx` and `promptIdx` of promptfoo's results.
+        plain: Those of its variables that are texts of their own: no template, and no name of a file.
     """
 
     where: str
@@ -71,6 +74,8 @@ class Reply:
     transformed: bool = False
     own: bool = False
     asked: str = ""
+    column: tuple[Any, Any] | None = None
+    plain: Mapping[str, str] = field(factory=dict)
 
 
 def answered(
@@ -118,8 +123,27 @@ def answered(
             told.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
         if any(map(wanted, (case, *made))):
             lost += told
+    lost[:0] = _unknown_limits(cases)
     lost[_MOST_LISTED:] = [f"and {len(lost) - _MOST_LISTED} more without a partner"] if len(lost) > _MOST_LISTED else []
     return evolve(suite, cases=cases, warnings=(*suite.warnings, *(Problem(source, 0, 0, "", why) for why in lost)))
+
+
+def _unknown_limits(cases: Iterable[Case]) -> list[str]:
+    """Say, once for all *cases*, which limits their responses do not say anything of."""
+    found = {c.answer.type for case in cases for c in case.rubric.criteria if isinstance(c.answer, Unsupported)}
+    cure = "--unsupported skip (unsupported_as) leaves these checks out"
+    return [f"checks limit what is unknown, {type_}; {cure}" for type_ in sorted(found) if type_.endswith(_UNSAID)]
+
+
+def _with_known_limits(rubric: Rubric, metrics: RunMetrics) -> Rubric:
+    """Return *rubric* with an unsupported check for each limit of what *metrics* do not say, which may be skipped."""
+    criteria = []
+    for criterion in rubric.criteria:
+        limit = criterion.answer if isinstance(criterion.answer, Within) else None
+        named = [n for n in _LIMITED if getattr(limit, n, None) is not None and getattr(metrics, n) is None]
+        unsaid = Unsupported(f"{' and '.join(named)}{_UNSAID}", cure="ask a live target, whose run is measured")
+        criteria.append(evolve(criterion, answer=unsaid) if named else criterion)
+    return evolve(rubric, criteria=criteria) if criteria != [*rubric.criteria] else rubric
 
 
 def _reply(where: str, row: Any) -> Reply:
@@ -227,6 +251,12 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
         "cell": {what: names[0] for what, names in named.items() if names},
         "names": frozenset(name for names in named.values() for name in names),
         "asked": text_of(_at(prompt, "raw") or ""),
+        "column": (row["testIdx"], row.get("promptIdx")) if isinstance(row.get("testIdx"), int) else None,
+        "plain": {
+            name: variables[name]
+            for name, value in row["vars"].items()
+            if isinstance(value, str) and name in variables and not value.startswith("file://") and "{" not in value
+        },
     }
     response = row.get("response")
     output = _at(response, "output") if isinstance(response, Mapping) else response
@@ -254,6 +284,7 @@ def _matched(
     matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
     lost_of: dict[int, list[str]] = defaultdict(list)
+    by_column = _by_column(cases, replies)
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
     if is_ordered and len(replies) != len(cases):
         message = f"{len(replies)} replies without ids or variables for {len(cases)} cases cannot be matched by order"
@@ -265,6 +296,8 @@ def _matched(
         elif reply.id:
             exact = by_id.get(reply.id, by_id.get(reply.id.rpartition(_RUN)[0]) if reply.own else None)
             fitting = [exact] if exact is not None else _of_cell(below.get(reply.id, []), cases, reply)
+        elif (place := by_column.get(reply.column)) is not None and not _differs(cases[place], reply):
+            fitting = [place]
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
@@ -276,6 +309,19 @@ def _matched(
         elif reply.candidate is not None:
             lost.append(f"{reply.where}: {_why_not_one(fitting, cases, reply)} for {said}; {cure}")
     return matched, lost, lost_of
+
+
+def _by_column(cases: Sequence[Case], replies: Sequence[Reply]) -> dict[Any, int]:
+    """Return the places of cases by their columns in promptfoo's results; nothing, where these are of other tests."""
+    found: dict[Any, int] = {column: place for place, case in enumerate(cases) for column in case.columns}
+    there = {reply.column[0] for reply in replies if reply.column is not None}
+    return found if there == {test for test, _ in found} else {}  # a filtered run counts the tests that it keeps
+
+
+def _differs(case: Case, reply: Reply) -> bool:
+    """True if a variable of *reply* has another text than in *case*."""
+    known = {name: text_of(value).strip() for name, value in case.variables.items()}
+    return any(known.get(name, text) != text for name, text in reply.plain.items())
 
 
 def _why_not_one(fitting: list[int], cases: tuple[Case, ...], reply: Reply) -> str:
@@ -368,11 +414,13 @@ def _answered(case: Case, replies: list[Reply]) -> list[Case]:
     cells: dict[tuple[str, ...], list[Case]] = defaultdict(list)
     for reply in replies:
         cell = {name: reply.cell.get(name, "") for name in apart}
-        cells[tuple(cell.values())].append(_with(evolve(case, cell={**case.cell, **cell}), reply))
+        told = ", ".join(f"{name}={shorten(value, 60)}" for name, value in cell.items())
+        one = evolve(case, id=f"{case.id} [{told}]", cell={**case.cell, **cell}) if told else case
+        cells[tuple(cell.values())].append(_with(one, reply))
     made = []
     for own in cells.values():
         if len(own) == 1:
-            made += [evolve(one, id=row_id(one)) if apart else one for one in own]
+            made += own
         else:
             made += [evolve(one, id=run_id(one, n), cell={**one.cell, RUN: n}) for n, one in enumerate(own, 1)]
     return made or [case]
@@ -418,7 +466,7 @@ def _with(case: Case, reply: Reply) -> Case:
         said = case.conversing(_answers(case, candidate))
         case = evolve(case, turns=(), input=said.input, messages=said.messages, reference=said.reference)
         candidate = evolve(candidate, messages=())
-    given = candidate.given()
+    given, metrics = candidate.given(), case.metrics if candidate.metrics == RunMetrics() else candidate.metrics
     ran: dict[str, Any] = {"messages": (*case.messages, *given.get("messages", ()))}
     ran["tool_calls"] = given.get("tool_calls") or case.tool_calls
     if "run" in given:  # it has calls among its messages
@@ -426,10 +474,10 @@ def _with(case: Case, reply: Reply) -> Case:
         ran = {"run": evolve(run, events=(*case.messages, *run.events)), "messages": (), "tool_calls": ()}
     return evolve(
         case,
-        rubric=_after_transforms(case.rubric) if reply.transformed else case.rubric,
+        rubric=_with_known_limits(_after_transforms(case.rubric) if reply.transformed else case.rubric, metrics),
         output=candidate.output,
         **ran,
-        metrics=case.metrics if candidate.metrics == RunMetrics() else candidate.metrics,
+        metrics=metrics,
         runs=1,
     )
 

@@ -105,12 +105,7 @@ class Provider:
     unsent: tuple[str, ...] = ()
 
     def transformed(self, output: str, variables: Mapping[str, Any], prompt: str) -> str:
-        """
-        Return what the provider's transform, if it has one, makes of *output*, which was not asked for by a target.
-
-        Raises:
-            RubricError: The transform failed, made nothing, or may not be run.
-        """
+        """Return what the provider's transform, if it has one, makes of *output*; one that fails is a `RubricError`."""
         if self.transform is None:
             return output
         context = {"vars": thaw(variables), "prompt": {"raw": prompt}}

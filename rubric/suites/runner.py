@@ -111,12 +111,9 @@ def _never(_: Row) -> bool:
 @frozen(eq=False)
 class Prepared:
     """
-    A *case* with all that can be found out before it starts.
+    A *case* with what can be found out before it starts: its judges, its fixed candidate, or why it is *deferred*.
 
     Args:
-        assigned: Its judges.
-        candidate: Its fixed candidate; None where a target makes one.
-        deferred: Why it is deferred; empty if it is not.
         worst: The most that judging it is planned to cost; None if a price is unknown, 0 without a budget.
         failure: Why it cannot be graded, if that is known already.
     """

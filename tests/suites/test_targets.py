@@ -16,7 +16,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Case, Criterion, DefinitionError, Rubric, Suite, ToolCall, loads_suite
+from rubric import Candidate, Case, Criterion, DefinitionError, Rubric, Suite, ToolCall, load_suite, loads_suite
 from rubric.embed import share_interval
 from rubric.internals.frozen_map import FrozenMap
 from rubric.results import Row
@@ -658,3 +658,72 @@ def test_a_matrix_over_judges_keeps_the_coordinates_of_its_cases() -> None:
     suite = THREE.only("a").answered([{"id": "a", "output": "1"}, {"id": "a", "output": "2"}])
     cells = [dict(case.cell) for case in suite.matrix(judges=["offline"])]
     assert cells == [{"run": 1, "model": "offline"}, {"run": 2, "model": "offline"}]
+
+
+# -- results of promptfoo by their places -----------------------------------------------------------------------
+
+
+def results(*rows: tuple[int, int, dict[str, Any], str], provider: str = "echo") -> list[dict[str, Any]]:
+    """Return rows of promptfoo's results, each with its place, the variables and the output."""
+    return [
+        {"testIdx": t, "promptIdx": p, "vars": given, "provider": {"id": provider}, "response": {"output": said}}
+        for t, p, given, said in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tests", "variables"),
+    [
+        ("[{assert: [{type: is-json}]}, {assert: [{type: is-json}]}]", [{}, {}]),
+        ("[{vars: {q: a}}, {vars: {q: a}}]", [{"q": "a"}, {"q": "a"}]),
+        ("[{vars: {q: {x: 1}}}, {vars: {q: {x: 2}}}]", [{"q": {"x": 1}}, {"q": {"x": 2}}]),
+        ("[{vars: {q: 'file://a.txt'}}, {vars: {q: 'file://b.txt'}}]", [{"q": "file://a.txt"}, {"q": "file://b.txt"}]),
+    ],
+    ids=["without variables", "twins", "objects", "files"],
+)
+def test_results_of_promptfoo_find_their_tests_by_their_places(
+    tests: str, variables: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Their variables say too little: names of files, texts that several tests have, or nothing."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"text of {name}")
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text(f"prompts: ['Say {{{{q}}}}']\nproviders: [echo]\ntests: {tests}\n")
+    rows = results(*((t, 0, given, f"output {t}") for t, given in enumerate(variables)))
+    answered = load_suite(file).answered(rows[::-1])
+    assert [case.output for case in answered] == ["output 0", "output 1"]
+
+
+def test_repeats_are_rows_of_their_own_in_promptfoos_results() -> None:
+    """Three repeats of two combinations, then the next test: `testIdx` counts on over them."""
+    text = "prompts: ['{{q}}']\nproviders: [echo]\ntests: [{vars: {q: [a, b]}, options: {repeat: 3}}, {vars: {q: b}}]"
+    rows = results(*((t, 0, {"q": "ab"[t % 2]}, f"output {t}") for t in range(6)), (6, 0, {"q": "b"}, "last"))
+    answered = loads_suite(text, "promptfoo").answered(rows)
+    assert [case.output for case in answered] == [f"output {t}" for t in (0, 2, 4, 1, 3, 5)] + ["last"]
+
+
+def test_places_of_a_filtered_run_are_not_those_of_the_file() -> None:
+    """`--filter-first-n` and its like count what they keep; then variables decide, and another text is never taken."""
+    suite = loads_suite("prompts: ['{{q}}']\ntests: [{vars: {q: a}}, {vars: {q: b}}]", "promptfoo")
+    assert [case.output for case in suite.answered(results((0, 0, {"q": "b"}, "B")))] == [None, "B"]
+    both = results((0, 0, {"q": "b"}, "B"), (1, 0, {"q": "a"}, "A"))
+    assert [case.output for case in suite.answered(both)] == ["A", "B"]
+
+
+def test_a_limit_that_results_say_nothing_of_can_be_skipped() -> None:
+    """The rest is graded within its bounds, and one warning names the option, however many rows there are."""
+    default = "defaultTest: {assert: [{type: latency, threshold: 1000}]}"
+    tests = ", ".join(f"{{vars: {{q: {q}}}, assert: [{{type: contains, value: x}}]}}" for q in "abc")
+    suite = loads_suite(f"prompts: ['{{{{q}}}}']\n{default}\ntests: [{tests}]", "promptfoo")
+    rows = [{**row, **more} for row, more in zip(
+        results((0, 0, {"q": "a"}, "x"), (1, 0, {"q": "b"}, "y"), (2, 0, {"q": "c"}, "x")),
+        ({}, {}, {"latencyMs": 10}), strict=True,
+    )]  # fmt: skip
+    answered = suite.answered(rows)
+    (warning,) = [str(one) for one in answered.warnings if "unknown" in str(one)]
+    assert "--unsupported skip" in warning
+    assert [(row.status, row.bounds) for row in answered.run("offline")] == [
+        ("ungraded", (0.5, 1)), ("ungraded", (0, 0.5)), ("passed", (1, 1)),
+    ]  # fmt: skip
+    skipped = answered.unsupported_as("skip").run("offline")
+    assert [row.status for row in skipped] == ["passed", "failed", "passed"]

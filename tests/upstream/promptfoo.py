@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from rubric import Judge, load_suite
+from rubric import DefinitionError, Judge, load_suite
 from rubric.errors import LoadError
 from tests.servers import Server
 from tests.upstream import npm
 from tests.upstream.judge import respond
+from tests.upstream.promptfoo_files import LAYOUTS
 from tests.upstream.promptfoo_gradings import Grading, gradings
 from tests.upstream.promptfoo_named import NAMED
-from tests.upstream.verdicts import Pair, Verdict, verdict_of
+from tests.upstream.verdicts import Pair, Verdict, side_by_side, verdict_of
 
 __all__ = ["NAME", "NAMED", "PINNED", "compared"]
 
@@ -39,7 +40,7 @@ def compared(folder: Path, *, newest: bool) -> tuple[str, list[Pair]]:
     """Install promptfoo below *folder*, and return its version, and both sides of all rows."""
     packages = [re.sub("(?<=.)@.*", "@latest", each) if newest else each for each in PINNED]
     programs = npm.installed(folder, *packages)
-    pairs = of_gradings(programs, [*gradings()])
+    pairs = [*of_layouts(programs), *of_gradings(programs, [*gradings()])]
     return npm.version_in(folder, "promptfoo"), pairs
 
 
@@ -58,6 +59,43 @@ def of_gradings(programs: Path, made: Sequence[Grading]) -> list[Pair]:
         Pair(one.kind, json.dumps(test, ensure_ascii=False), theirs[str(n)], ours[str(n)], one)
         for n, (one, test) in enumerate(zip(made, tests, strict=True))
     ]
+
+
+def of_layouts(programs: Path) -> list[Pair]:
+    """Return both sides of the rows of each file, ours by promptfoo's own results, and live."""
+    pairs: list[Pair] = []
+    for name, files in LAYOUTS.items():
+        with tempfile.TemporaryDirectory() as place:
+            for beside, text in files.items():
+                (Path(place) / (beside or "promptfooconfig.yaml")).write_text(text, encoding="utf-8")
+            pairs += of_file(programs, name, Path(place) / "promptfooconfig.yaml")
+    return pairs
+
+
+def of_file(programs: Path, name: str, file: Path) -> list[Pair]:
+    """Return both sides of the rows of the configuration *file*."""
+    try:
+        rows = evaluated(programs, file, {})
+    except RuntimeError as problem:
+        return [Pair(f"file: {name}", "all of it", Verdict(None, None, str(problem)), Verdict(True))]
+    theirs = [their_verdict(row) for row in rows]
+    try:
+        suite = load_suite(file)
+        again = [verdict_of(row) for row in suite.answered(file.parent / "results.json").run(JUDGE)]
+        live = [verdict_of(row) for row in suite.run(JUDGE)]
+    except (LoadError, DefinitionError) as problem:
+        again = live = [Verdict(False, -1, f"REFUSES: {problem}")]
+    pairs = _counted(f"results: {name}", theirs, again)
+    return pairs + (_counted(f"live: {name}", theirs, live) if len(live) == len(theirs) else [])
+
+
+def _counted(kind: str, theirs: list[Verdict], ours: list[Verdict]) -> list[Pair]:
+    """Return the rows of both sides by what became of them: they stand in another order here."""
+
+    def order(one: Verdict) -> tuple[bool, bool, float]:
+        return one.passed is None, bool(one.passed), one.score or 0
+
+    return side_by_side(kind, sorted(theirs, key=order), sorted(ours, key=order))
 
 
 def _environment(address: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ KEPT = ("description", "version", "author", "license", "tags", "metadata", "gove
 _HOLDS = {
     Case: Held(
         {"id", "rubric", "input", "reference", "messages", "images", "context", "variables", "judge", "judges", "tags",
-         "metadata", "place", "providers", "unasked"},
+         "metadata", "place", "columns", "providers", "unasked"},
         {
             "output": "AgentV's tests do not have a fixed response",
             "tool_calls": "AgentV's tests do not have the tool calls of a fixed response",

@@ -143,6 +143,7 @@ _read_case = fields.reader_of(
     providers=None,
     history=None,
     unasked=None,
+    columns=None,
 )
 
 _read_fields = fields.reader_of(
@@ -162,7 +163,7 @@ def _write_case(case: Case) -> Any:
         cure = "give it the responses first: suite.answered(replies)"
         message = f"case {case.id!r}: its input shows the responses of earlier cases, which no file holds; {cure}"
         raise DumpError(message)
-    case = evolve(case, place=None, providers=(), unasked="")
+    case = evolve(case, place=None, columns=(), providers=(), unasked="")
     data = fields.fields_of(case, first=("id", "input", "output"), last=("rubric",))
     if case.rubric == Rubric.of(case.rubric.text or "x"):
         data["rubric"] = case.rubric.text

@@ -66,12 +66,7 @@ def made_at(value: str, at: Cursor, default: str, *given: Any) -> tuple[Any, str
 
 
 def function_at(value: str, at: Cursor, default: str) -> FileProgram | PythonFunction:
-    """
-    Return the function that *value* names, at the cursor; in Python *default*, where it names the file alone.
-
-    Raises:
-        DefinitionError: The file is not there or may not be read, or the module cannot start.
-    """
+    """Return the function that *value* names, at the cursor, or refuse it; in Python *default* is its usual name."""
     if is_javascript_file(value):
         return program_at(value, at, file_program)
     return python_function(value, at, default)

@@ -153,12 +153,7 @@ def similar(at: Cursor, context: Context, kind: str) -> Assertion | None:
 
 
 def _embedder(at: Cursor | None) -> str | None:
-    """
-    Return the embedding model that a provider names; None where it names none, such as a model that writes.
-
-    Raises:
-        DefinitionError: The vendor of the model is not known.
-    """
+    """Return the embedding model that a provider names, None where it names none; an unknown vendor is refused."""
     if at is None:
         return None
     if isinstance(at.value, dict):
@@ -424,8 +419,7 @@ def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None
     """
     Return the prompt that *grader* is asked with in place of ours, '' for ours; None where an error was noted.
 
-    Raises:
-        UnsupportedPromptError: There is one for each step of promptfoo's, it needs code, or its context is not there.
+    One for each step of promptfoo's, or without its context, is an `UnsupportedPromptError`.
     """
     prompt = at.find("rubricPrompt") or context.prompt
     is_there = at.has("contextTransform") or context.slots.variables.get("context")

@@ -93,7 +93,9 @@ _FATES = {
         for key in keys
     },
 }
-_BESIDE_OPTIONS = dict.fromkeys(("assert", "threshold", "vars", "metadata"), "it belongs to the test, beside `options`")
+_BESIDE_OPTIONS = dict.fromkeys(
+    ("assert", "threshold", "vars", "metadata", "providers", "prompts"), "it belongs to the test, beside `options`"
+)
 
 _CHANGING = ("transform", "postprocess")
 """Options that change the graded text by code; a test has one of them."""
@@ -145,7 +147,11 @@ def _cases(whole: Cursor) -> Iterator[Case]:
             defaults = evolve(defaults, options={"repeat": repeat, **defaults.options})
     # Without prompts, promptfoo asks what the variable of that name holds.
     prompts = prompts_of(whole.find("prompts")) if whole.has("prompts") else [Prompt("{{prompt}}", "", whole)]
-    cells = cells_of(prompts, providers_of(whole))
+    providers = providers_of(whole)
+    if len(prompts) * len(providers) > MOST_CASES:
+        whole.error(f"its prompts and providers come to more than {MOST_CASES} columns; split the file")
+        return
+    cells = cells_of(prompts, providers)
     turns, stored = Counter[str](), list[str]()
     faults, sound = whole.notes.faults, False
     for number, test in enumerate(_tests(whole, defaults), 1):
@@ -192,6 +198,10 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
 # -- cases -------------------------------------------------------------------------------------------------
 
 
+_TESTS = ""
+"""The key of the number of promptfoo's tests before this one: one for each combination of variables, and repeat."""
+
+
 def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) -> Iterator[Case]:
     options = test.options
     with test.at.notes.lacking() as strays:
@@ -209,7 +219,10 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
     if len(found) * len(columns) > MOST_CASES:
         test.at.error(f"this test stands for more than {MOST_CASES} cases; split the file")
         return
+    first, repeats = turns[_TESTS], runs_of(options["repeat"].value if "repeat" in options else None) or 1
+    turns[_TESTS] += len(found) * repeats
     for row, variables in enumerate(found, 1):
+        rows = range(first + row - 1, turns[_TESTS], len(found))
         rubrics, shared = dict[Any, Graded | None](), Slots(variables)
         name = _name(test, number, variables, several=len(found) > 1)
         for cell in columns:
@@ -221,6 +234,13 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
             rubric = rubrics[key]
             case = None if rubric is None else _case(one, name, cell, rubric, slots)
             if case is not None:
+                # A test with a provider of its own is in the columns of all others.
+                numbers = [
+                    c.number
+                    for c in cells
+                    if cell.number == c.number or (cell.number is None and cell.prompt is c.prompt)
+                ]
+                case = evolve(case, columns=tuple((test_, n) for test_ in rows for n in numbers if n is not None))
                 shows = cell.prompt is not None and cell.prompt.is_continued
                 yield evolve(case, history=_history(case, one, cell, slots, turns)) if shows else case
 

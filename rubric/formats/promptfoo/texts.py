@@ -248,8 +248,7 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
     """
     Return the `rubricPrompt` *at* as a template of ours; None, with an error noted, if it is none.
 
-    Raises:
-        UnsupportedPromptError: It needs code or pictures, which this library does not have.
+    One that needs code or pictures is an `UnsupportedPromptError`.
     """
     found = _opened(at, is_prompt=True)
     if found is None:
@@ -265,12 +264,7 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
 
 
 def raw_template_of(at: Cursor) -> str | None:
-    """
-    Return the `rubricPrompt` *at* as promptfoo's template, a list of messages as JSON; None where an error was noted.
-
-    Raises:
-        UnsupportedPromptError: It needs code.
-    """
+    """Return the `rubricPrompt` *at* as promptfoo's template, messages as JSON; None where an error was noted."""
     found = _opened(at, is_prompt=True)
     if found is None:
         return None
@@ -286,12 +280,7 @@ class OverOutputs:
     variables: FrozenMap = field(converter=FrozenMap)
 
     def __call__(self, outputs: Sequence[str], criteria: str) -> str:
-        """
-        Return the prompt for *outputs*: a text, or messages as JSON.
-
-        Raises:
-            DefinitionError: It cannot be rendered.
-        """
+        """Return the prompt for *outputs*: a text, or messages as JSON; one that fails is a `DefinitionError`."""
         data = {**thaw(self.variables), "outputs": [*outputs], "criteria": criteria}
         messages = as_json_list(self.template)
         if messages is None:

@@ -38,7 +38,7 @@ from rubric.values import Similar, Unsupported
 _HOLDS = {
     Case: Held(
         {"id", "rubric", "input", "output", "messages", "images", "variables", "judge", "judges", "metadata", "place",
-         "providers", "unasked"}
+         "columns", "providers", "unasked"}
     ),
     Rubric: Held({"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"}),
     Criterion: Held({"text", "id", "answer", "weight", "polarity", "tags"}),

@@ -33,12 +33,7 @@ def is_template(text: str) -> bool:
 
 
 def names_in(template: str, filters: Collection[str] = ()) -> frozenset[str]:
-    """
-    Return the names of the variables that *template* uses, its own included; *filters* as in `render`.
-
-    Raises:
-        DefinitionError: It is no template, or uses a construct that is not allowed.
-    """
+    """Return the variables that *template* uses, its own included; *filters* and errors as in `render`."""
     return _prepared(template, frozenset(filters))[1]
 
 

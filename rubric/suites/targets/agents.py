@@ -234,12 +234,7 @@ _RESULTS = ("result", "result.content", "result.content[0].text")
 
 
 def _tool_of(case: Case) -> str:
-    """
-    Return the name of the tool whose result *case* grades; '' for a case that asks a model something.
-
-    Raises:
-        DeferError: It grades a part of the result that is no text.
-    """
+    """Return the name of the tool whose result *case* grades; '' for a case that asks a model something."""
     name, part = case.metadata.get("tool"), case.metadata.get("target", _RESULTS[0])
     if case.input or case.messages or case.images or not isinstance(name, str):
         return ""

@@ -103,12 +103,7 @@ class HTTPTarget(fields.Shown):
 
 
 def prompt_of(case: Case) -> str:
-    """
-    Return what an application is asked by *case*: its input, or its chat (and a case with images) as JSON.
-
-    Raises:
-        DeferError: It asks nothing.
-    """
+    """Return what an application is asked by *case*: its input, or its chat (and a case with images) as JSON."""
     messages = opening(case)
     return (
         case.input
@@ -181,12 +176,7 @@ _STEP = re.compile(r"(?:^|\.)([A-Za-z_$][\w$-]*)|\[(\d{1,6})\]|\[(['\"])([^'\"\]
 
 
 def steps_of(path: str) -> list[str | int]:
-    """
-    Return the keys and places of *path*, such as `choices[0].message.content`.
-
-    Raises:
-        DefinitionError: It is no path.
-    """
+    """Return the keys and places of *path*, such as `choices[0].message.content`, or refuse what is none."""
     steps: list[str | int] = []
     at = 0
     while at < len(path):

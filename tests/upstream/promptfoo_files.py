@@ -1,0 +1,93 @@
+"""Whole files, each with the files beside it: promptfoo runs them, and its results are graded here by the same file."""
+
+from __future__ import annotations
+
+ECHO = "prompts: ['{{q}}']\nproviders: [echo]\n"
+TWO_BY_TWO = """
+prompts: ['Say {{q}}', 'Do say {{q}} loudly']
+providers: [{id: echo, label: one}, {id: echo, label: two, config: {a: 1}}]
+"""
+
+LAYOUTS: dict[str, dict[str, str]] = {
+    "texts": {
+        "": TWO_BY_TWO + "tests:\n  - {vars: {q: hello}, assert: [{type: contains, value: loud}]}\n"
+        "  - {vars: {q: bye}, assert: [{type: not-contains, value: loud}]}\n"
+    },
+    "files": {
+        "": ECHO + "tests:\n  - {vars: {q: file://a.txt}, assert: [{type: contains, value: alpha}]}\n"
+        "  - {vars: {q: file://b.txt}, assert: [{type: contains, value: alpha}]}\n",
+        "a.txt": "alpha\n", "b.txt": "beta\n",
+    },
+    "objects": {
+        "": "prompts: ['{{q.name}}: {{q.tags | join(\"-\")}}']\nproviders: [echo]\ntests:\n"
+        "  - {vars: {q: {name: a, tags: [x, y]}}, assert: [{type: equals, value: 'a: x-y'}]}\n"
+        "  - {vars: {q: {name: b, tags: [z]}}, assert: [{type: equals, value: 'a: x-y'}]}\n"
+    },
+    "lists": {
+        "": ECHO + "tests:\n  - {vars: {q: [a, b, c], w: [x, y]}, assert: [{type: contains-any, value: 'a,b'}]}\n"
+    },
+    "no variables": {
+        "": "prompts: [hello]\nproviders: [echo]\ntests:\n  - {assert: [{type: contains, value: hell}]}\n"
+        "  - {assert: [{type: contains, value: bye}]}\n  - {assert: [{type: equals, value: hello}]}\n"
+    },
+    "twins": {
+        "": ECHO + "tests:\n  - {vars: {q: a}, assert: [{type: contains, value: a}]}\n"
+        "  - {vars: {q: a}, assert: [{type: contains, value: b}]}\n  - {vars: {q: a}, assert: [{type: is-json}]}\n"
+    },
+    "own providers": {
+        "": TWO_BY_TWO + "tests:\n  - {vars: {q: a}, assert: [{type: contains, value: a}]}\n"
+        "  - {vars: {q: a}, provider: echo, assert: [{type: contains, value: loudly}]}\n"
+        "  - {vars: {q: a}, provider: echo, assert: [{type: is-json}]}\n"
+    },
+    "repeats": {
+        "": ECHO + "tests:\n  - {vars: {q: [a, b]}, options: {repeat: 3}, assert: [{type: contains, value: a}]}\n"
+        "  - {vars: {q: b}, assert: [{type: contains, value: a}]}\n"
+    },
+    "limited prompts": {
+        "": "prompts: [{raw: 'A {{q}}', label: a}, {raw: 'B {{q}}', label: b}]\n"
+        "providers: [{id: echo, label: one, prompts: [b]}, {id: echo, label: two}]\ntests:\n"
+        "  - {vars: {q: x}, assert: [{type: contains, value: A}]}\n"
+        "  - {vars: {q: y}, prompts: [a], assert: [{type: contains, value: A}]}\n"
+        "  - {vars: {q: z}, providers: [one], assert: [{type: contains, value: A}]}\n"
+    },
+    "scenarios": {
+        "": ECHO + "tests: [{vars: {q: b}, assert: [{type: contains, value: a}]}]\nscenarios:\n"
+        "  - config: [{vars: {q: a}}, {vars: {q: b}}]\n    tests:\n      - {assert: [{type: contains, value: a}]}\n"
+        "      - {vars: {z: 1}, assert: [{type: equals, value: b}]}\n"
+    },
+    "table": {
+        "": ECHO + "defaultTest: {assert: [{type: contains, value: '{{expected}}'}]}\ntests: t.csv\n",
+        "t.csv": 'q,expected,__expected,__expected2,__description,__threshold,__metric,__config:__expected2:threshold\n'
+        "hello,hell,equals: hello,levenshtein:hallo,first,,m,2\n"
+        "bye,hell,\"contains-any: a,b\",rouge-n(0.2): bye,second,0.5,,0.3\n"
+        "hello,hell,javascript: output.length > 3,levenshtein(2):hallo,third,,,5\n"
+        '"a ""b""",a,icontains: A,not-equals: a,,,,1\n',
+    },
+    "defaults": {
+        "": ECHO + "defaultTest: {vars: {q: one}, threshold: 0.5, options: {transform: output.toUpperCase()}, assert: [{type: "
+        "contains, value: ONE}]}\ntests:\n  - {metadata: {a: 1}}\n  - {vars: {q: two}}\n  - {assert: [{type: equals, value: no}]}\n"
+        "  - {options: {disableDefaultAsserts: true}, assert: [{type: equals, value: one}]}\n"
+        "  - {options: {transform: output + '!'}, assert: [{type: equals, value: one!}]}\n  - {threshold: 0.9, assert: [{type: "
+        "equals, value: no}]}\n"
+    },
+    "templates": {
+        "": "prompts: ['{% for x in list %}{{ loop.index }}{{ x | upper }} {% endfor %}{{ a }} {{ m.k }}', '{% if a == \"x\" %}"
+        "yes{% else %}no{% endif %} {{ gone }}']\nproviders: [echo]\ntests:\n  - {vars: {list: '{{ a }}', a: x, m: {k: 1}}, "
+        "assert: [{type: contains, value: 'yes'}]}\n  - {vars: {a: 'b{{ c }}', c: d, m: {k: v}}, assert: [{type: contains, "
+        "value: '{{ a }}'}, {type: contains, value: '{{ m.k }}'}]}\n  - {vars: {a: 1.0, m: {k: true}}, assert: [{type: "
+        "contains, value: '{{ a }} {{ m.k }}'}]}\n"
+    },
+    "transforms": {
+        "": "prompts: ['{{q}}']\nproviders: [{id: echo, transform: 'output + \"!\"'}]\ntests:\n"
+        "  - {vars: {q: a}, assert: [{type: equals, value: a!}]}\n"
+        "  - {vars: {q: b}, options: {transform: 'output.toUpperCase()'}, assert: [{type: equals, value: B!}]}\n"
+        "  - {vars: {q: c}, assert: [{type: equals, value: 'c!?', transform: 'output + \"?\"'}, {type: equals, value: c!}]}\n"
+        "  - {vars: {q: d}, options: {transformVars: '({...vars, q: vars.q + vars.q})'}, assert: [{type: equals, value: dd!}]}\n"
+    },
+    "references": {
+        "": ECHO + "assertionTemplates: {short: {type: javascript, value: output.length < 4}}\ntests:\n"
+        "  - {vars: {q: abc}, assert: [{$ref: '#/assertionTemplates/short'}]}\n"
+        "  - {vars: {q: abcd}, assert: [{$ref: '#/assertionTemplates/short', weight: 2}, {type: contains, value: a}]}\n"
+    },
+}  # fmt: skip
+"""By name: the files, of which the configuration has none."""
