@@ -158,6 +158,10 @@ HARNESSES = {
     "trl": ["trl>=1.16"],
     "verifiers": ["verifiers>=0.4"],
     "harbor": ["harbor-rewardkit>=0.2.3"],
+    "langfuse": ["langfuse>=5"],
+    "opik": ["opik>=2.2"],
+    "adk": ["google-adk>=2.13"],
+    "evaluate": ["evaluate>=0.4", "datasets>=5.2"],
     "clients": ["anthropic>=2.12", "langchain-openai", "langchain-anthropic", "dspy>=3.4"],
 }
 """What the adapters are run with: each in an environment of its own, since they exclude one another's libraries."""
@@ -189,14 +193,13 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
     flags = ["-q", "-W", "ignore::ResourceWarning", "-p", "no:asyncio"]
     modules = ["tests/models/test_client_models.py"]
     if harness != "clients":
-        package = {"harbor": "rewardkit", "langchain": "langchain_core", "promptfoo": "rubric"}.get(harness, harness)
+        packages = {"harbor": "rewardkit", "langchain": "langchain_core", "promptfoo": "rubric", "adk": "google.adk"}
+        package = packages.get(harness, harness)
         session.run("python", "-c", f"import {package}")  # or the tests would skip
         session.run("pytest", *flags, "tests/project/test_docs.py", "-k", f"docs/integrations/{harness}.md")
-        modules = [
-            f"tests/integrations/test_{harness}.py",
-            "tests/integrations/test_five_cases.py",
-            "tests/engine/test_logs.py",
-        ]
+        own = Path(f"tests/integrations/test_{harness}.py")  # a recipe has its page alone
+        modules = [*([str(own)] if own.exists() else []), "tests/integrations/test_five_cases.py"]
+        modules.append("tests/engine/test_logs.py")
     session.run("pytest", *flags, *modules, *session.posargs)
 
 

@@ -120,7 +120,7 @@ def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch
         "verl",
     ):
         pytest.importorskip(
-            {"langchain": "langchain_core"}.get(path.stem, path.stem),
+            {"langchain": "langchain_core", "adk": "google.adk"}.get(path.stem, path.stem),
             reason=f"{path.stem} is not installed; `nox -s integrations` has it",
         )
     run(PAGE.parse(path))
