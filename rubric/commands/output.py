@@ -10,19 +10,22 @@ import json
 import os
 import shlex
 import sys
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from importlib.resources import files
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.text import Text
 
-from rubric import DefinitionError, RubricError
+from rubric import DefinitionError, Grade, RubricError, Ungraded
 from rubric.embed import Wording, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
@@ -80,21 +83,17 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, allow_nan=False))
 
 
-class Printable(Protocol):
-    """A grade, a plan, a summary: it has a form for machines and one for people."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-    def _repr_markdown_(self) -> str: ...
-
-
-def print_result(result: Printable, form: str, *, quiet: bool = False) -> None:
-    """Print *result* in the *form* that `--format` names; if *quiet*, its first line alone."""
+def print_result(result: Any, form: str, *, quiet: bool = False) -> None:
+    """Print *result*, a grade, a plan or figures, in the *form* of `--format`; if *quiet*, its first line alone."""
     if form == "json":
         print_json(result.to_dict())
-    elif quiet:
-        print_markdown(result._repr_markdown_().partition("\n")[0])
+        return
+    text, out = result._repr_markdown_(), console()
+    widest = max((len(line) for line in text.splitlines() if line.startswith("|")), default=0)
+    if out.file.isatty() and widest > out.width and isinstance(result, Grade | Ungraded) and not quiet:
+        print_styled(Text(shown(str(result))))  # the cells of a table would wrap
     else:
-        print_markdown(result._repr_markdown_())
+        print_markdown(text.partition("\n")[0] if quiet else text)
 
 
 def print_markdown(text: str, *, problem: bool = False) -> None:
@@ -138,6 +137,17 @@ class _OneVoice(click.Command):
 
 class Command(_OneVoice):
     """A command that refuses an option of one value that is given twice; click would take the last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options in groups, those that belong together under one head."""
+        groups = tomllib.loads(files(__package__).joinpath("help_groups.toml").read_text("utf-8"))
+        title_of = {name: title for title, names in groups.items() for name in names}
+        given = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        for title in (*groups, "Options"):
+            records = [param.get_help_record(ctx) for param in given if title_of.get(param.name, "Options") == title]
+            if shown_here := [*filter(None, records)]:
+                with formatter.section(title):
+                    formatter.write_dl(shown_here)
 
     def invoke(self, ctx: click.Context) -> Any:
         with _in_one_voice(self):

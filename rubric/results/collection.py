@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_MOST_ROWS = 20
+_MOST_ROWS = 40
 
 
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
@@ -101,12 +101,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return self.to_markdown()
 
     def to_markdown(self) -> str:
-        """Return the summary as Markdown, with a row for each of the first twenty results."""
+        """Return the summary as Markdown, with a row for each of the first forty results."""
         rows = []
         for n, result in enumerate(self[:_MOST_ROWS]):
             why = f" · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else ""
             rows.append((_place(result, n), verdict(result), headline(result) + why))
-        more = f"\n\nand {len(self) - _MOST_ROWS:,} more" if len(self) > _MOST_ROWS else ""
+        more = f"\n\n{len(self) - _MOST_ROWS:,} more: report(path)" if len(self) > _MOST_ROWS else ""
         return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
 
     @property

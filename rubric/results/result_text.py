@@ -58,8 +58,9 @@ def rows(result: Result) -> list[tuple[str, ...]]:
     """Return a row a criterion: its id and text, the weight, the verdict, the reason, the evidence."""
     lines: list[tuple[str, ...]] = []
     for criterion, f in zip(result.rubric.judged, result.findings, strict=True):
-        words = _verdict_words(f, result.contributions.get(f.id), f.id in result.outcome.gates, criterion)
-        words = ", ".join(filter(None, (words, lack_of(result.rubric, criterion, f))))
+        said = "gate failed" if f.id in result.outcome.gates else ""
+        words = _verdict_words(f, result.contributions.get(f.id), criterion)
+        words = ", ".join(filter(None, (words, said, lack_of(result.rubric, criterion, f))))
         said = f"{len(f.votes)} votes: {_vote_lines(f)}" if f.votes else _reason(f, criterion)
         lines.append((label(f.id, str(criterion.text)), f"{criterion.weight:g}", words, said, _quotes(f)))
     return lines
@@ -67,7 +68,7 @@ def rows(result: Result) -> list[tuple[str, ...]]:
 
 def _vote_lines(finding: Finding) -> str:
     """Return each vote's answer with its reason."""
-    return "; ".join(f"{_verdict_words(vote, None, gated=False)} {_reason(vote)}".strip() for vote in finding.votes)
+    return "; ".join(f"{_verdict_words(vote, None)} {_reason(vote)}".strip() for vote in finding.votes)
 
 
 def verdict(result: Result) -> str:
@@ -118,7 +119,7 @@ def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
     share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
     lack = lack_of(result.rubric, criterion, finding)
     gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
-    said = _reason(finding, criterion) or _verdict_words(finding, contribution, gated, criterion)
+    said = _reason(finding, criterion) or _verdict_words(finding, contribution, criterion)
     return f"{mark} {shorten(criterion.text, 200)}{share}{gate}: {said}"
 
 
@@ -154,12 +155,7 @@ def _failure_line(failure: Failure, text: str, criterion: str) -> str:
     return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 
 
-def _verdict_words(
-    finding: Finding,
-    contribution: float | None,
-    gated: bool,  # noqa: FBT001
-    criterion: Criterion | None = None,
-) -> str:
+def _verdict_words(finding: Finding, contribution: float | None, criterion: Criterion | None = None) -> str:
     match finding:
         case NotApplicable():
             return "not applicable"
@@ -172,7 +168,7 @@ def _verdict_words(
             number = "" if contribution is None else f"{contribution:.2f}"
             if criterion is not None and (points := points_off(criterion, contribution)) is not None:
                 number, said = penalty_words(points, contribution), ""
-            return f"{number}{said}{', gate failed' if gated else ''}"
+            return f"{number}{said}"
         case never:
             assert_never(never)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rubric.results import Evidence, Summary
 
 
-MOST_ROWS = 20
+MOST_ROWS = 40
 """Results that the card of many shows."""
 
 
@@ -292,7 +292,7 @@ def cards(results: Sequence[Any], summary: Summary) -> str:
     anchor = anchor_of(rows)
     lines = [case(row, f"{anchor}-{n}", rubric=some[n].rubric) for n, row in enumerate(rows)]
     more = len(results) - len(rows)
-    rest = tag("p", f'and {more:,} more: .report("page.html") shows all', class_="soft") if more > 0 else None
+    rest = tag("p", f'{more:,} more: report("page.html")', class_="soft") if more > 0 else None
     shown = html.section("Results", *lines, rest) if lines else None
     return html.fragment(summary_card(summary, histogram(results), shown))
 

@@ -47,10 +47,6 @@ def card(report: Report) -> str:
     rows = sorted(report.rows, key=lambda row: row.status == "passed")
     anchor = anchor_of(rows[:MOST_ROWS])
     lines = [case(row, f"{anchor}-{n}") for n, row in enumerate(rows[:MOST_ROWS])]
-    more = f'and {len(rows) - MOST_ROWS:,} more: .write("report.html") shows all' if len(rows) > MOST_ROWS else None
-    head = html.header(f"{report.tally}.", title=report.suite or "rubric")
-    figures = html.facts(("cases", f"{len(report):,}"), ("used", str(report.usage)))
-    notices = map(html.notice, report.warnings)
     shares = charts.shares(report.counts)  # type: ignore[arg-type]  # a status is a text
-    kind = "passed" if report.passed else "failed"
-    return html.fragment(html.card(head, figures, shares, *notices, *lines, more, kind=kind))
+    more = len(rows) - MOST_ROWS
+    return html.fragment(html.render("suite_card.html", report=report, lines=lines, more=more, shares=shares))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import io
 import pickle
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
+from rich.console import Console
 
-from rubric import DefinitionError
+from rubric import DefinitionError, Rubric, evaluate
 from rubric.__main__ import main
+from rubric.commands import output
 from rubric.embed import Wording
 from tests.command_line import run
 from tests.places import ROOT
@@ -180,3 +184,44 @@ def test_a_wrong_command_line_is_answered_with_the_right_one(
 def test_the_opposite_of_an_option_is_never_proposed() -> None:
     """`--browser` is what `--no-browser` turns off."""
     assert "did you mean" not in run("label", "--browser").output
+
+
+def test_help_lists_the_options_in_groups_each_once() -> None:
+    """Every option of every command stands under one head, and none of the heads is empty."""
+    shown = run("grade", "--help").output
+    heads = ["What is graded:", "Judges and targets:", "The run:", "Results:", "Options:"]
+    assert [line for line in shown.splitlines() if line in heads] == heads
+    for name, command in main.commands.items():
+        told = run(*name.split(), "--help").output
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert len(re.findall(rf"^  .*{re.escape(option.opts[-1])}\b", told, re.MULTILINE)) >= 1
+
+
+def test_named_options_of_the_groups_exist() -> None:
+    """A name in the file of groups that no command has would be a slip."""
+    groups = tomllib.loads((ROOT / "rubric" / "commands" / "help_groups.toml").read_text())
+    named = [name for names in groups.values() for name in names]
+    known = {option.name for command in main.commands.values() for option in command.params}
+    assert len({*named}) == len(named)
+    assert {*named} <= known
+
+
+class _Narrow(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("width", "is_table"), [(60, False), (400, True)])
+def test_a_result_that_is_wider_than_the_terminal_is_stacked(
+    width: int, is_table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line a criterion in place of a table whose cells would wrap."""
+    screen = Console(file=_Narrow(), width=width)
+    monkeypatch.setattr(output, "console", lambda **_: screen)
+    output.print_result(
+        evaluate("Thank you", Rubric().expects("Says thank you to the customer " * 3), "offline"), "table"
+    )
+    text = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert ("evidence" in text) == is_table  # the head of a column
+    assert ("✗ Says" in text or "~ Says" in text) != is_table

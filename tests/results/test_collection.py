@@ -109,7 +109,7 @@ def test_they_show_themselves(grades: Grades) -> None:
     assert "| warm | 4 | 0.625 (0.000 to 1.000); of all 0.417 to 0.750 | 0 | 0 | 2 | 0 |" in shown
     assert "| 3 | ungraded | 0.50 to 1.00, undecided" in shown
     assert "refusal: the model refused |" in shown
-    assert "and 80 more" in Grades([*grades] * 20)[:100]._repr_markdown_()
+    assert "60 more: report(path)" in Grades([*grades] * 20)[:100]._repr_markdown_()
 
 
 def test_printed_they_are_a_table(grades: Grades) -> None:

@@ -284,10 +284,12 @@ def test_many_results_show_rates_scores_criteria_and_why_some_are_ungraded(grade
         "10 ungraded",
         "10 × refusal: it would not",
         "Cites an article",
-        "and 10 more",
     ):
         assert words in page.text
-    assert len(page.named("case")) == 20
+    assert len(page.named("case")) == 30
+    many = seen(Grades([*grades, *grades]))
+    assert len(many.named("case")) == 40
+    assert '20 more: report("page.html")' in many.text
     assert page.named("chart")
     assert "10 of 20 grades pass." in seen(grades.summary()).text
     assert "Nothing was graded." in seen(Grades()).text
