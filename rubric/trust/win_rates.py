@@ -248,10 +248,12 @@ class Preferences(Presented, Listed["Preference"]):
         if (missing := self.counts["unjudged"]) and rate.bounds is not None:
             low, high = rate.bounds
             lines.append(f"{missing:,} pairs have no verdict; counted either way, the rate is {low:.0%} to {high:.0%}.")
+        if said := [one.remarks()[0] for one in self.preferences if one.outcome == "unjudged" and one.remarks()]:
+            lines.append(f"The commonest reason: {max(said, key=said.count)}")
         if first.interval is not None and not first.interval[0] <= _EVEN <= first.interval[1]:
             order = "first" if first.interval[0] > _EVEN else "last"
             lines.append(f"The judge prefers the response that is shown {order}: the first one wins in {first}.")
-        if not first.n:
+        if all(len(one.orders) == 1 for one in self.preferences):
             lines.append("Each pair was asked about in one order, so a position bias is part of the rates.")
         controlled, strengths, has_numpy = self._fitted()
         low, high = rate.interval or (0.0, 1.0)

@@ -376,3 +376,12 @@ def test_the_command_prefers_the_rows_of_a_file(tmp_path: Path) -> None:
     assert [json.loads(line)["key"] for line in out.read_text().splitlines()] == ["k"] * 3
     failed = CliRunner().invoke(main, ["prefer", str(tmp_path / "none.jsonl"), str(rubric), "-j", "offline"])
     assert failed.exit_code == 2
+
+
+def test_pairs_without_a_verdict_say_why() -> None:
+    """The commonest reason is a remark; both orders were asked about, so none says that one was."""
+    found = prefer_many([("a", "b")] * 3, "Which is kinder?", lambda _: "no")
+    assert found.sentence == "None of 3 pairs could be judged."
+    (why,) = [line for line in found.remarks() if line.startswith("The commonest reason: ")]
+    assert "it holds no JSON object" in why
+    assert not [line for line in found.remarks() if "one order" in line]
