@@ -83,12 +83,14 @@ def why_unanswered(messages: Sequence[Any]) -> str:
     last = _bare(messages[-1]) if messages else None
     if (role := _role(last)) != "assistant":
         return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
-    end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)
-    if isinstance(end, Message) and end.content.strip():
+    content, end = at(last, "content"), None
+    if isinstance(content, list | tuple) or _outer_calls(last):  # else it has no calls, and all of it is words
+        end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)
+    has_words, is_call = bool(_text_in(content).strip()), isinstance(end, ToolCall)
+    if has_words and (end is None or (isinstance(end, Message) and end.content.strip())):
         return ""
-    has_words = isinstance(end, ToolCall) and _text_in(at(last, "content")).strip()
-    held = ", ".join(_parts_of(last)) or ("a call of a tool" if isinstance(end, ToolCall) else "nothing")
-    what = "ends with a call of a tool" if has_words else f"has no text, but {held}"
+    held = ", ".join(_parts_of(last)) or ("a call of a tool" if is_call else "nothing")
+    what = "ends with a call of a tool" if has_words and is_call else f"has no text, but {held}"
     return (
         f"is not there: the last answer of the chat {what}; "
         'give {"output": "", "messages": chat} to grade the run without an answer, or its text as the output'
