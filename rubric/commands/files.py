@@ -12,7 +12,7 @@ from typing import Literal
 import click
 from attrs import asdict, define, field
 
-from rubric import LoadError, Rubric, load, load_suite
+from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
 from rubric.commands.options import FORMAT, FROM, Named, declared, refuse_given
@@ -28,7 +28,7 @@ from rubric.commands.output import (
 )
 from rubric.embed import NOTHING, counted, shorten, table, write_text
 from rubric.errors import Problem
-from rubric.formats import schema
+from rubric.formats import Converted, schema
 from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
 from rubric.suites.scripts import unsupported_of
@@ -140,12 +140,28 @@ def convert(
     """
     suite = load_suite(file, source, base=base, environ=declared(names))
     converted = convert_suite(suite, form)
+    if changed := _judged_otherwise(suite, converted):
+        said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
+        print_line(said, problem=True)
     for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
         print_line(f"dropped: {line}", problem=True)
     if out is None:
         print_text(str(converted))
     else:
         write_text(Path(out), str(converted))
+
+
+def _judged_otherwise(suite: Suite, converted: Converted) -> int:
+    """Return how many cases of *suite* are left out, or have another rubric than before."""
+    if not converted.dropped:
+        return 0
+    after = loads_suite(str(converted), converted.format).cases
+    known, in_order = {case.id: case for case in after}, len(after) == len(suite)
+    pairs = [(case, known.get(case.id) or (after[n] if in_order else None)) for n, case in enumerate(suite)]
+    return sum(
+        again is None or any(change.affects != "people" for change in rubric_diff(case.rubric, again.rubric))
+        for case, again in pairs
+    )
 
 
 @click.command("schema", cls=Command)

@@ -538,6 +538,15 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     assert "'agentv' is unknown; did you mean 'agentv-2'?" in unknown.stderr
 
 
+def test_a_conversion_that_changes_verdicts_says_so_first(tmp_path: Path) -> None:
+    """And one that does not says nothing."""
+    gated = tmp_path / "a.yaml"
+    gated.write_text("cases:\n- {id: a, input: Hi, rubric: {criteria: [{text: Is kind, required: true}, Is short]}}\n")
+    first = run("convert", str(gated), "--to", "promptfoo").stderr.splitlines()[0]
+    assert first == "this conversion can change verdicts: 1 of 1 cases are graded by other rules"
+    assert run("convert", str(gated), "--to", "native").stderr == ""
+
+
 def test_the_schema_of_suites_is_printed_too() -> None:
     """For editors."""
     assert "cases" in json.loads(run("schema", "suite").stdout)["properties"]

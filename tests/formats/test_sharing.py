@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from rubric import Case, Criterion, LoadError, Rubric
 from rubric.formats.native.sharing import share, spread
 from rubric.formats.suites import convert, dumps_suite, load_suite, loads_suite
 from rubric.suites.suite import Suite
+from tests.places import ROOT
 from tests.places import SHARED as BESIDE
 
 CORPUS = BESIDE / "corpus"
@@ -133,3 +136,20 @@ def test_a_converted_file_is_about_as_long_as_its_source() -> None:
         if len(source) >= 15:
             ratios.append(text.count("\n") / len(source))
     assert sorted(ratios)[len(ratios) // 2] <= 1.3
+
+
+def pairs_of_page() -> list[tuple[str, str, str]]:
+    """Return the format, the source and the result of each conversion on the page."""
+    page = (ROOT / "docs/how-to/converted_suites.md").read_text("utf-8")
+    found = re.findall(r"```yaml\n# ([\w.-]+), before\n(.*?)```\n\n```yaml\n# after\n(.*?)```", page, re.DOTALL)
+    return [(form, source, after) for form, source, after in found]
+
+
+@pytest.mark.parametrize(("form", "source", "after"), pairs_of_page())
+def test_the_page_of_converted_suites_shows_what_is_written(form: str, source: str, after: str) -> None:
+    """Each result is what `convert` writes today, and is read as the suite that its source is."""
+    suite = loads_suite(source, form, source="suite.yaml")
+    assert str(convert(suite)) == after
+    bare = [evolve(case, place=None, providers=(), unasked="") for case in suite]
+    assert [evolve(case, place=None) for case in loads_suite(after)] == bare
+    assert len(pairs_of_page()) == 10

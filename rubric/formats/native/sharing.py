@@ -120,7 +120,8 @@ def _shared(data: Data, cases: Sequence[Data], matrix: list[Data]) -> Data:
     defaults = {key: found[0] for key in keys if (found := _template(key, cases)) and found[0] != ""}
     own, rubrics = _named([{key: case[key] for key in case if key not in defaults} for case in cases])
     said = {**rubrics, "defaults": defaults, "matrix": matrix}
-    return {**data, **{key: value for key, value in said.items() if value}} | {"cases": own}
+    rest = {key: value for key, value in {**data, **said}.items() if key != "cases" and (value or key not in said)}
+    return {**rest, "cases": own}
 
 
 def _crossed(cases: Sequence[Data]) -> tuple[list[Data], list[Data]] | None:
