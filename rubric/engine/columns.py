@@ -8,9 +8,11 @@ that a field has in other systems is refused until it is named, or ignored by `c
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from attrs import field, fields, frozen
@@ -24,25 +26,7 @@ from rubric.values.candidates import Candidate
 _FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
 _NEAR = 0.85
 
-_CALLED = {
-    "input": """question query prompt instruction instructions problem problem_statement inputs input_text user_input
-        user_query user_message user_prompt user_question""",
-    "output": """answer response completion reply generation generated generated_text generated_answer generated_output
-        prediction predicted predictions hypothesis actual actual_output actual_response outputs output_text submission
-        candidate candidate_answer final_answer final_output final_response student_answer assistant_response
-        llm_output llm_response llm_answer model_output model_response model_answer model_completion""",
-    "reference": """expected expected_output expected_answer expected_response ground_truth ground_truths
-        ground_truth_answer gold gold_answer gold_standard golden golden_answer reference_answer reference_answers
-        reference_output reference_outputs reference_response reference_text reference_solution references
-        correct_answer correct_answers ideal ideal_answer ideal_output ideal_response target targets answers answer""",
-    "context": """contexts context_text retrieved_context retrieved_contexts retrieval_context reference_contexts
-        documents retrieved_documents retrieved_docs source_documents passage passages retrieved_chunks""",
-    "messages": "message conversation conversation_history chat chat_history history dialogue dialog transcript",
-    "tool_calls": "tool_call tools_called called_tools function_calls",
-    "file_changes": "file_change diff git_diff patch model_patch",
-    "variables": "variable vars prompt_variables",
-    "images": "image image_url image_urls picture pictures",
-}
+_CALLED = tomllib.loads(files("rubric.engine").joinpath("columns.toml").read_text("utf-8"))
 """What each field is called elsewhere; a name of two fields is meant for the first that is free."""
 
 

@@ -2,18 +2,24 @@
 A reward function for TRL's trainers: `rubric_reward(rubric, judge)`.
 
 An ungraded completion has the reward None, which TRL leaves out of the group's baseline. The metric `<name>/ungraded`
-has their share, and the logged completions a column for each criterion.
+has their share, and the logged completions the digest of the rubric and, of one rubric, a column for each criterion.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import warnings
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, agrade_many
-from rubric.embed import JudgeLike, candidate_of
+from rubric.embed import JudgeLike, candidate_of, fields, shorten
+from rubric.engine import AsyncGrading
 from rubric.integrations.mapping import beside, checked_options, rubric_of
+from rubric.rewards import Audit, dropped, rubric_of_row
 from rubric.values import as_judge
 
 Reward = Callable[..., Coroutine[Any, Any, list[float | None]]]
@@ -30,27 +36,44 @@ def default_candidate(prompt: Any, completion: Any, reference: Any = None) -> Ca
 
 
 def rubric_reward(
-    rubric: Rubric | str | Path,
+    rubric: Rubric | str | Path | None = None,
     judge: JudgeLike | None = None,
     *,
+    rubrics: str | None = None,
     reference: str | None = None,
     name: str | None = None,
     candidate: Callable[[Any, Any, Any], Candidate] = default_candidate,
+    deadline: float | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+    audit: Audit | None = None,
     **options: Any,
 ) -> Reward:
     """
     Return an async reward function for `GRPOTrainer(reward_funcs=...)` and TRL's other online trainers.
 
     Args:
-        rubric: A rubric, a free-form text, or the path of a file.
+        rubric: A rubric, a free-form text, or the path of a file: one for all prompts.
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
+        rubrics: In place of *rubric*: the column of the data set with the rubric of each prompt, in the forms of
+            `rubric.rewards.rubric_of_row`.
         reference: The column of the data set that has reference answers; None: there are none.
         name: What TRL's logs call it; None takes the rubric's name, or `rubric`.
         candidate: Makes the candidate of a prompt, a completion and a reference.
+        deadline: Seconds for a batch: what is not graded then has no reward, and is counted as `<name>/late`.
+        dropout: The chance of each criterion, but gates, to be left out of a step: the same ones for a whole group.
+        seed: Of the dropout; the step counts too.
+        audit: Has a second judge grade some completions of each step, and warns if the reward is hacked.
         options: What `agrade_many` takes besides: `store`, `budget`, `limits`, `concurrency`.
     """
-    given, by = rubric_of(rubric), None if judge is None else as_judge(judge)
-    called = name or given.name or "rubric"
+    if (rubric is None) == (rubrics is None):
+        raise DefinitionError(
+            "rubric", 'give one: rubric=..., or the column of a rubric for each prompt, rubrics="..."'
+        )
+    given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
+    fields.check_number("dropout", dropout, 0, 1)
+    called = name or (given.name if given is not None else "") or "rubric"
+    calls = itertools.count()
     checked_options(options)
 
     async def reward(
@@ -63,30 +86,62 @@ def rubric_reward(
         **columns: Any,
     ) -> list[float | None]:
         del completion_ids  # the text is graded
-        references = _references(columns, reference, len(completions))
+        count, call = len(completions), next(calls)
+        references = [None] * count if reference is None else _column(columns, "reference", reference)
         made = [candidate(*each) for each in zip(prompts, completions, references, strict=True)]
-        results = [each async for each in agrade_many(made, given, by, progress=False, **options)]
-        if log_metric is not None and results:
-            log_metric(f"{called}/ungraded", sum(isinstance(each, Ungraded) for each in results) / len(results))
+        own = [given] * count if given is not None else map(rubric_of_row, _column(columns, "rubrics", rubrics or ""))
+        step = getattr(columns.get("trainer_state"), "global_step", call)
+        by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
+        _check_groups(prompts, by_prompt)
+        results = await _graded(
+            agrade_many(made, by_prompt, by, ordered=False, progress=False, **options), count, deadline
+        )
+        lost = sum(not isinstance(one, Grade) for one in results)
+        metrics = {"ungraded": lost / count, "late": results.count(None) / count} if count else {}
+        if audit is not None:
+            if await audit.areview([one for one in results if one is not None]):
+                warnings.warn(audit.sentence, stacklevel=2)
+            metrics |= {"audit/evidence": audit.evidence(), "audit/alarms": len(audit.alarms)}
+        if log_metric is not None:
+            for metric, value in metrics.items():
+                log_metric(f"{called}/{metric}", value)
         if log_extra is not None:
-            for criterion in given.judged:
+            log_extra(f"{called}/rubric", [one.digest for one in by_prompt])
+            for criterion in given.judged if given is not None else ():
                 log_extra(f"{called}/{criterion.id}", [_share(each, criterion.id) for each in results])
-        return [each.score if isinstance(each, Grade) else None for each in results]
+        return [one.score if isinstance(one, Grade) else None for one in results]
 
     reward.__name__ = reward.__qualname__ = called
     return reward
 
 
-def _references(columns: Mapping[str, Any], name: str | None, count: int) -> Sequence[Any]:
-    if name is None:
-        return [None] * count
+async def _graded(stream: AsyncGrading, count: int, deadline: float | None) -> list[Grade | Ungraded | None]:
+    """Return the result of each completion in order, None for those that come after *deadline* seconds."""
+    results: list[Grade | Ungraded | None] = [None] * count
+    with suppress(TimeoutError):
+        async with asyncio.timeout(deadline), stream:
+            async for each in stream:
+                results[each.index or 0] = each
+    return results
+
+
+def _check_groups(prompts: Sequence[Any], rubrics: Sequence[Rubric]) -> None:
+    """Refuse two rubrics for one prompt: a group has one baseline, and rewards of two versions are not compared."""
+    seen: dict[str, str] = {}
+    for prompt, rubric in zip(prompts, rubrics, strict=True):
+        if seen.setdefault(repr(prompt), rubric.digest) != rubric.digest:
+            why = f"the prompt {shorten(repr(prompt), 60)} has two rubrics in one batch"
+            raise DefinitionError("rubrics", f"{why}; their rewards have no common baseline: give it one version")
+
+
+def _column(columns: Mapping[str, Any], field: str, name: str) -> Sequence[Any]:
     if name not in columns:
         known = ", ".join(sorted(columns)) or "none"
-        raise DefinitionError("reference", f"the data set has no column {name!r}; its columns are: {known}")
+        raise DefinitionError(field, f"the data set has no column {name!r}; its columns are: {known}")
     found: Sequence[Any] = columns[name]
     return found
 
 
-def _share(result: Grade | Ungraded, criterion: str) -> float | None:
-    share: float | None = result.contributions.get(criterion)
+def _share(result: Grade | Ungraded | None, criterion: str) -> float | None:
+    share: float | None = None if result is None else result.contributions.get(criterion)
     return share

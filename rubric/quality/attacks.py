@@ -94,20 +94,9 @@ def _half(text: str, aim: str) -> str | None:
     return f"{text} {first}: that part is done." if both else None
 
 
-_CONTRACTED = {
-    r"\bI'm\b": "I am",
-    r"\b([Yy]ou|[Ww]e|[Tt]hey)'re\b": r"\1 are",
-    r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)'ve\b": r"\1 have",
-    r"\b(I|[Yy]ou|[Ww]e|[Tt]hey)'ll\b": r"\1 will",
-    r"\b([Dd]o|[Dd]oes|[Dd]id|[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Hh]as|[Hh]ave|[Cc]ould|[Ss]hould|[Ww]ould)n't\b": r"\1 not",
-    r"\b([Cc]an)(?:'t|not)\b": r"\1 not",
-    r"\b([Ww])on't\b": r"\1ill not",
-}
-
-
 def _spelt_out(text: str, _: str) -> str:
     """Write contractions out and quotation marks in their typographic form: the same words, by the letter."""
-    for short, long in _CONTRACTED.items():
+    for short, long in _READ["contractions"].items():
         text = re.sub(short, long, text.replace("’", "'"))
     return text if "```" in text else re.sub(r'"([^"\n]*)"', r"“\1”", text)
 
@@ -120,25 +109,20 @@ def _worded(words: Mapping[str, Any]) -> Change:
     return lambda text, aim: first.replace("{aim}", aim) + text + last.replace("{aim}", aim)
 
 
-def _all() -> tuple[Attack, ...]:
-    read = tomllib.loads(resources.files("rubric.quality").joinpath("attacks.toml").read_text("utf-8"))
-    kinds: tuple[Kind, ...] = ("claim", "loss")
-    worded = [
+_KINDS: tuple[Kind, ...] = ("claim", "loss")
+_READ = tomllib.loads(resources.files("rubric.quality").joinpath("attacks.toml").read_text("utf-8"))
+ATTACKS: tuple[Attack, ...] = (
+    *(
         Attack(name, kind, _worded(words), aimed="{aim}" in str(words))
-        for kind in kinds
-        for name, words in read[kind].items()
-    ]
-    return (
-        *worded,
-        Attack("half of a compound", "claim", _half, aimed=True),
-        Attack("sentences reversed", "claim", _turned),
-        Attack("markdown", "same", _joined("\n- ", "## Answer\n\n- ")),
-        Attack("blank lines", "same", _joined("\n\n\n")),
-        Attack("contractions and quotes", "same", _spelt_out),
-    )
-
-
-ATTACKS: tuple[Attack, ...] = _all()
+        for kind in _KINDS
+        for name, words in _READ[kind].items()
+    ),
+    Attack("half of a compound", "claim", _half, aimed=True),
+    Attack("sentences reversed", "claim", _turned),
+    Attack("markdown", "same", _joined("\n- ", "## Answer\n\n- ")),
+    Attack("blank lines", "same", _joined("\n\n\n")),
+    Attack("contractions and quotes", "same", _spelt_out),
+)
 """The attacks that `probe` makes unless some are named."""
 
 FLOOR = "null answer"
@@ -147,18 +131,10 @@ FLOOR = "null answer"
 
 def attacks_of(given: object) -> tuple[Attack, ...]:
     """Return the attacks *given*: by name, or as values; None means all."""
-    if given is None:
-        return ATTACKS
     named = {attack.name: attack for attack in ATTACKS}
-    listed = given if isinstance(given, list | tuple) else [given]
-    found: list[Attack] = []
-    for index, one in enumerate(listed):
-        attack = one if isinstance(one, Attack) else named.get(one)
+    listed = ATTACKS if given is None else given if isinstance(given, list | tuple) and given else [given]
+    found = {one: one if isinstance(one, Attack) else named.get(str(one)) for one in listed}
+    for one, attack in found.items():
         if attack is None:
-            raise fields.refuse(f"attacks[{index}]", one, f"an Attack, or one of: {', '.join(named)}")
-        if attack.name in {other.name for other in found}:
-            raise fields.refuse(f"attacks[{index}]", attack.name, "each attack once")
-        found.append(attack)
-    if not found:
-        raise fields.refuse("attacks", given, "at least one attack; None makes all")
-    return tuple(found)
+            raise fields.refuse("attacks", one, f"Attacks, or names: {', '.join(named)}")
+    return tuple(attack for attack in found.values() if attack is not None)

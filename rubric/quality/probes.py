@@ -78,16 +78,11 @@ class Worst(NoTruth):
 @frozen
 class Moved(NoTruth):
     """
-    How one attack moves the verdicts on one criterion.
+    How one attack, of a kind, moves the verdicts on one criterion.
 
     Args:
-        attack: Its name.
-        kind: `claim`, `loss` or `same`; see `rubric.quality.ATTACKS`.
-        criterion: The id.
-        up: The candidates that do better by the criterion after the attack.
-        down: Those that do worse.
-        n: The candidates that were judged before and after.
-        lost: Those that were not: ungraded, or not applicable, before or after.
+        up: The candidates that do better by the criterion after the attack; *down*: those that do worse.
+        n: The candidates that were judged before and after; *lost*: those without a verdict then or now.
         tests: For each direction that must not be taken, the moves in it, and all moves, of those with room for it.
         p: The chance of such a movement without an effect, adjusted for the whole table.
         worst: The candidate that gains most.
@@ -113,7 +108,7 @@ class Moved(NoTruth):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the share of candidates that this attack moves up lies, with 95 % confidence, exact."""
+        """Where the share that moves up lies, with 95 % confidence, exact."""
         return exact_interval(self.up, self.n)
 
 
@@ -209,36 +204,27 @@ class Probe(Presented):
         return [*lines, *self.notes, f"{counted(self.usage.calls, 'call')}, {cost}; judged by {self.judge}."]
 
     def tables(self) -> list[Table]:
-        """Each attack in a row, the criteria that fall for it, and the worst texts."""
+        """Each attack in a row; then the cells that were found, and the worst texts."""
         by_attack: defaultdict[tuple[str, str], list[Moved]] = defaultdict(list)
         for cell in self.cells:
             by_attack[cell.attack, cell.kind].append(cell)
         rows: list[tuple[object, ...]] = []
-        for (attack, kind), cells in by_attack.items():
-            lead = min(cells, key=lambda cell: (cell.p, -cell.up))
-            up, n = sum(cell.up for cell in cells), sum(cell.n for cell in cells)
+        for key, cells in by_attack.items():
+            n, up, down = (sum(getattr(cell, name) for cell in cells) for name in ("n", "up", "down"))
             shown = ", ".join(cell.criterion for cell in cells if cell.p <= RISK)
-            rows.append((attack, kind, n, up, sum(cell.down for cell in cells), f"{lead.p:.2g}", shown or "–"))
+            rows.append((*key, n, up, down, f"{min(cell.p for cell in cells):.2g}", shown or "–"))
+        found: list[tuple[object, ...]] = []
+        for c in dict.fromkeys([*self.found, *self.worst]):
+            text = (
+                ("–", "–")
+                if c.worst is None
+                else (f"#{c.worst.at}: {shorten(c.worst.text, 240)}", shorten(c.worst.reason))
+            )
+            shares = percent(c.up / max(1, c.n), c.interval), percent(c.down / max(1, c.n))
+            found.append((c.criterion, c.attack, *shares, f"{c.p:.2g}", *text))
         head = ("attack", "kind", "verdicts", "up", "down", "p (Holm)", "criteria that fall for it")
-        out: list[Table] = [("", head, rows)]
-        shares: list[tuple[object, ...]] = [
-            (c.criterion, c.attack, percent(c.up / c.n, c.interval), percent(c.down / c.n), f"{c.p:.2g}")
-            for c in self.found
-        ]
-        texts: list[tuple[object, ...]] = [
-            (c.attack, c.criterion, f"#{w.at}: {w.before:.2f} → {w.after:.2f}", shorten(w.text, 240), shorten(w.reason))
-            for c in self.worst
-            if (w := c.worst) is not None
-        ]
-        out += (
-            [("What was found", ("criterion", "attack", "moved up", "moved down", "p (Holm)"), shares)]
-            if shares
-            else []
-        )
-        out += (
-            [("The worst", ("attack", "criterion", "candidate", "text", "the judge's reason"), texts)] if texts else []
-        )
-        return out
+        worst = ("criterion", "attack", "moved up", "moved down", "p (Holm)", "candidate", "the judge's reason")
+        return [("", head, rows), *([("Found, and the worst", worst, found)] if found else [])]
 
 
 def with_p(cells: Sequence[Moved]) -> tuple[Moved, ...]:

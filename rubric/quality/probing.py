@@ -15,7 +15,6 @@ from typing import Any
 from attrs import evolve, frozen
 
 from rubric import (
-    Budget,
     Candidate,
     Cascade,
     Criterion,
@@ -28,19 +27,7 @@ from rubric import (
     plan,
 )
 from rubric.driving import Usage
-from rubric.embed import (
-    CONCURRENCY,
-    TOLERANCE,
-    Check,
-    JudgeLike,
-    Limiter,
-    StoreLike,
-    as_rubric,
-    fields,
-    guided,
-    judge_or_default,
-    source_of,
-)
+from rubric.embed import TOLERANCE, Check, JudgeLike, as_rubric, fields, guided, judge_or_default, source_of
 from rubric.engine import Candidates, Plan
 from rubric.quality.attacks import FLOOR, Attack, attacks_of
 from rubric.quality.probes import Moved, Probe, Worst, with_p
@@ -74,11 +61,7 @@ def probe(
     *,
     attacks: Sequence[str | Attack] | str | None = None,
     most: float | None = None,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    limits: Limiter | None = None,
-    concurrency: int = CONCURRENCY,
-    progress: bool | None = False,
+    **options: Any,
 ) -> Probe:
     """
     Find the attacks that move a judge's verdicts: twenty edits of each candidate that should move none.
@@ -92,11 +75,8 @@ def probe(
         candidates: As for `grade_many`: answers like those that will be graded, some bad and some good.
         attacks: The names of some of `rubric.quality.ATTACKS`, or attacks of your own; None makes all.
         most: The share of candidates, in 0..1, that no attack may move as it must not: decides the `exit_code`.
-        store: Keeps every reply, and serves those that it has.
-        budget: What may be spent; what it refuses is left out, and counted.
-        limits: How fast models may be asked.
-        concurrency: How many candidates are graded at once.
-        progress: As for `grade_many`.
+        options: What `grade_many` takes besides: `store`, `budget`, `limits`, `concurrency`, `progress`. What a budget
+            refuses is left out, and counted.
 
     Raises:
         DefinitionError: There are no candidates, an attack is unknown, or code decides every criterion.
@@ -111,16 +91,8 @@ def probe(
     """
     fields.check_number("most", 0.0 if most is None else most, 0, 1)
     shots, by = _prepared(rubric, judge, candidates, attacks)
-    results = grade_many(
-        [shot.candidate for shot in shots],
-        [shot.rubric for shot in shots],
-        by,
-        store=store,
-        budget=budget,
-        limits=limits,
-        concurrency=concurrency,
-        progress=progress,
-    ).collect()
+    texts, rubrics = [shot.candidate for shot in shots], [shot.rubric for shot in shots]
+    results = grade_many(texts, rubrics, by, **{"progress": False, **options}).collect()
     pairs = [*zip(shots, results, strict=True)]
     before = {shot.at: result for shot, result in pairs if shot.attack is None}
     readings: dict[str, list[_Reading]] = {}
@@ -237,9 +209,9 @@ def _cells(id_: str, readings: Sequence[_Reading]) -> list[Moved]:
         for sign in (1, -1) if attack.kind == "same" else (1,):
             moved = [sign * gain for gain, level, _ in gains if sign * (level - _EVEN) <= _ROOM]
             tests.append((sum(each > TOLERANCE for each in moved), sum(abs(each) > TOLERANCE for each in moved)))
-        best = max(gains, key=lambda each: each[0], default=(0.0, 0.0, None))[2]
         worst = None
-        if best is not None and up:
+        if up:
+            best = max(gains, key=lambda each: each[0])[2]
             worst = Worst(best.at, best.was or 0.0, best.now or 0.0, best.text, best.reason)
         lost = len(mine) - len(gains)
         cells.append(Moved(attack.name, attack.kind, id_, up, down, len(gains), lost, tuple(tests), worst=worst))

@@ -18,7 +18,7 @@ from rubric.internals.secrets import masked, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpack
-from rubric.store.schema import PATIENCE, connect_to_read, explain
+from rubric.store.schema import PATIENCE, connect_to_read, explain, sql
 
 
 @frozen
@@ -139,18 +139,7 @@ class Problem:
         return f"call {self.call}: {self.message}" if self.call else self.message
 
 
-_SUMS = """
-SELECT model, coalesce(sum(json_extract(usage, '$.calls')), 0),
-    coalesce(sum(json_extract(usage, '$.prompt_tokens')), 0),
-    coalesce(sum(json_extract(usage, '$.completion_tokens')), 0),
-    coalesce(sum(json_extract(usage, '$.cost')), 0.0) AS cost,
-    coalesce(sum(json_type(usage, '$.cost') = 'null'), 0)  -- one that is missing is the default, 0
-FROM (
-    SELECT model, coalesce(json_extract(result, '$.reply.usage'), json_extract(result, '$.failure.usage')) AS usage
-    FROM calls WHERE result IS NOT NULL
-)
-GROUP BY model ORDER BY cost DESC, model
-"""
+_SUMS = sql("sums")
 
 
 def stats(path: str | Path) -> Stats:

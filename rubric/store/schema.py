@@ -27,6 +27,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from rubric.errors import RubricError, StoreError
@@ -47,44 +48,15 @@ PATIENCE = 30.0
 
 _MOMENT = 0.02
 
-_TABLES = """
-CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, body BLOB NOT NULL);
-CREATE TABLE calls (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    key BLOB NOT NULL, model TEXT NOT NULL,
-    skeleton INTEGER NOT NULL REFERENCES texts (id), shared INTEGER REFERENCES texts (id), nonce TEXT NOT NULL,
-    session INTEGER NOT NULL REFERENCES sessions (id),
-    state TEXT NOT NULL CHECK (
-        state IN ('claimed', 'sent', 'in_doubt', 'done', 'unreadable', 'failed', 'replaced', 'resent')
-    ),
-    kind TEXT, sent_at REAL, ended_at REAL, result TEXT
-);
-CREATE UNIQUE INDEX one_answer ON calls (key) WHERE state = 'done';
-CREATE UNIQUE INDEX one_in_flight ON calls (key) WHERE state IN ('claimed', 'sent', 'in_doubt');
-CREATE INDEX without_answer ON calls (key) WHERE state IN ('unreadable', 'failed');
-"""
 
-_CREATE = f"""
-CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, mode TEXT NOT NULL, started_at REAL NOT NULL,
-    heartbeat INTEGER NOT NULL DEFAULT 0, is_open INTEGER NOT NULL DEFAULT 1,
-    hits INTEGER NOT NULL DEFAULT 0, saved_calls INTEGER NOT NULL DEFAULT 0, saved_cost REAL NOT NULL DEFAULT 0
-);
-{_TABLES}"""
+def sql(name: str) -> str:
+    """Return the statements in the file *name* beside this one, with those of the tables in their place."""
+    folder = files("rubric.store")
+    text, tables = (folder.joinpath(f"{each}.sql").read_text("utf-8") for each in (name, "tables"))
+    return text.replace("-- tables.sql", tables)
 
-_FROM_1 = f"""
-ALTER TABLE sessions RENAME COLUMN beat TO heartbeat;
-DROP INDEX one_answer;
-DROP INDEX one_under_way;
-DROP INDEX calls_of_request;
-ALTER TABLE calls RENAME TO calls_1;
-{_TABLES}
-INSERT INTO texts (id, digest, body) SELECT id, bytes_of(key), text FROM requests;
-INSERT INTO calls SELECT calls_1.id, bytes_of(key), model, request, NULL, '', session, state, kind, sent_at, ended_at,
-    outcome FROM calls_1 JOIN requests ON requests.id = request;
-DROP TABLE calls_1;
-DROP TABLE requests;
-"""  # noqa: S608 - made of constants
+
+_CREATE, _FROM_1 = sql("sessions"), sql("from_version_1")
 """Version 1 kept the whole text of each request: that is now a skeleton without gaps, and its key is its digest."""
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rubric import Candidate, DefinitionError
+from rubric import Candidate, DefinitionError, Rubric
 from rubric.integrations.trl import default_candidate, rubric_reward
+from rubric.rewards import Audit
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
 
 if TYPE_CHECKING:
@@ -75,6 +78,84 @@ def test_a_column_of_references_must_be_there() -> None:
     assert rewards([GOOD, BAD, ODD], ["When?"] * 3, reference="answer")[0] == [1, 0.25, None]
 
 
+def reward_of(
+    texts: list[str], prompts: list[Any], *, judge: Any, columns: Any = None, **options: Any
+) -> tuple[Any, Any]:
+    """Return the rewards of a batch by *judge*, and what is logged."""
+    logged: dict[str, Any] = {}
+    reward = rubric_reward(judge=judge, name="r", **options)
+    log = {"log_extra": logged.__setitem__, "log_metric": logged.__setitem__}
+    return asyncio.run(reward(prompts=prompts, completions=texts, **log, **(columns or {}))), logged
+
+
+def by_word(messages: Any) -> str:
+    """Say yes where the candidate has the last word of the criterion."""
+    body, _, asked = messages[-1]["content"].partition("Criterion:\n")
+    word = asked.splitlines()[0].split()[-1]
+    return f'{{"reason": "seen", "verdict": {str(word.casefold() in body.casefold()).lower()}}}'
+
+
+PER_PROMPT = {
+    "rubric": [[{"criterion": "Says Friday", "points": 3}, {"criterion": "Says thanks", "points": 1}]] * 2
+    + ["1. Says Paris [Hard Rule]"]
+}
+
+
+def test_each_prompt_has_its_own_rubric() -> None:
+    """The column is read as data sets publish it, and each row logs the digest of the rubric that gave its reward."""
+    texts, prompts = ["It is Friday", "thanks", "Paris!"], ["When?", "When?", "Where?"]
+    found, logged = reward_of(texts, prompts, judge=by_word, columns=PER_PROMPT, rubrics="rubric")
+    assert found == [0.75, 0.25, 1]
+    assert logged["r/rubric"][0] == logged["r/rubric"][1] != logged["r/rubric"][2]
+
+
+def test_two_versions_of_a_rubric_share_no_baseline() -> None:
+    """Two rubrics for one prompt in a batch are refused; so is a column together with one rubric."""
+    with pytest.raises(DefinitionError, match="has two rubrics in one batch"):
+        reward_of(["a", "b"], ["When?"] * 2, judge=by_word, columns={"rubric": ["Says a", "Says b"]}, rubrics="rubric")
+    with pytest.raises(DefinitionError, match="give one"):
+        rubric_reward(POLITE, rubrics="rubric")
+    with pytest.raises(DefinitionError, match="no column 'rubrics'"):
+        reward_of(["a"], ["p"], judge=by_word, columns=PER_PROMPT, rubrics="rubrics")
+
+
+def test_what_is_late_has_no_reward_and_is_counted() -> None:
+    """A group does not wait for one judgement beyond the deadline."""
+
+    async def slow(messages: Any) -> str:
+        if "slow" in messages[-1]["content"]:
+            await asyncio.sleep(60)
+        return by_word(messages)
+
+    found, logged = reward_of(["Friday", "slow Friday"], ["a", "b"], judge=slow, rubric="Says Friday", deadline=3)
+    assert found[1] is None
+    assert (logged["r/late"], logged["r/ungraded"]) == (0.5, 1.0 if found[0] is None else 0.5)
+
+
+def test_dropout_leaves_the_same_criteria_out_of_a_group() -> None:
+    """A step has one smaller rubric for all completions, drawn by the seed and the step."""
+    rubric = Rubric().expects("Says a").expects("Says b").expects("Says c").expects("Says d")
+    state = SimpleNamespace(global_step=3)
+    given = {"judge": by_word, "rubric": rubric, "dropout": 0.5, "columns": {"trainer_state": state}}
+    _, logged = reward_of(["a", "b"], ["p", "q"], seed=1, **given)
+    assert len({*logged["r/rubric"]}) == 1
+    assert logged["r/rubric"] == reward_of(["a", "b"], ["p", "q"], seed=1, **given)[1]["r/rubric"]
+    assert len({reward_of(["a"], ["p"], seed=seed, **given)[1]["r/rubric"][0] for seed in range(6)}) > 1
+
+
+def test_an_audit_warns_of_a_hacked_reward() -> None:
+    """The second judge grades one completion of each prompt, and its evidence is a metric."""
+    audit = Audit(lambda _: '{"reason": "no", "verdict": false}', allowed=0.1, per_step=4)
+    reward = rubric_reward(Rubric("r").expects("Says a"), by_word, audit=audit)
+    texts, prompts = ["a"] * 8, [str(n % 4) for n in range(8)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(9):
+            asyncio.run(reward(prompts=prompts, completions=texts))
+    assert audit.alarms
+    assert "Alarm at step" in str(told[0].message)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_step_of_a_real_trainer(tmp_path: Path) -> None:
     """GRPO leaves the ungraded completion out of the mean reward, and logs its share and a column a criterion."""
@@ -110,6 +191,39 @@ def test_a_step_of_a_real_trainer(tmp_path: Path) -> None:
     assert logged["rewards/polite/mean"] == logged["reward"] == pytest.approx((1 + 0.25 + 1) / 3)
     assert logged["polite/ungraded"] == 0.25
     assert [*trainer._logs["extra"]["polite/day"]] == [1, 0, None, 1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_real_trainer_takes_a_rubric_for_each_prompt_and_an_audit(tmp_path: Path) -> None:
+    """GRPO runs two steps with the rubrics of a column, and the audit has counted both."""
+    reason = "trl is not installed; `nox -s integrations` has it"
+    trl = pytest.importorskip("trl", reason=reason)
+    datasets = pytest.importorskip("datasets", reason=reason)
+    audit = Audit(by_word, allowed=0.1, path=tmp_path / "audits.sqlite")
+    rubrics = ["1. Says Friday\n2. Says arrive", "1. Says When"]
+    reward = rubric_reward(judge=by_word, rubrics="rubric", name="own", audit=audit)
+    model, tokenizer = tiny_model()
+    sizes = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 6, "max_steps": 2}
+    logs = {
+        "logging_steps": 1,
+        "log_completions": True,
+        "report_to": "none",
+        "save_strategy": "no",
+        "disable_tqdm": True,
+    }
+    trainer = trl.GRPOTrainer(
+        model,
+        reward_funcs=reward,
+        args=trl.GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **sizes, **logs),
+        train_dataset=datasets.Dataset.from_dict({"prompt": ["When does it", "arrive on"] * 4, "rubric": rubrics * 4}),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    logged = trainer.state.log_history[0]
+    assert logged["own/ungraded"] == logged["own/late"] == 0
+    assert logged["rewards/own/mean"] == pytest.approx(logged["reward"])
+    assert len({*trainer._logs["extra"]["own/rubric"]}) == 2
+    assert audit.step == 2
 
 
 def tiny_model() -> tuple[Any, Any]:

@@ -1,0 +1,257 @@
+"""
+Is the reward being hacked? An `Audit` grades a few completions of each step by a second judge, or by people.
+
+A reward climbs because the model gets better, or because it has found what the judge falls for. Then the gap between
+the reward and a second opinion grows. The alarm is an e-process on that gap (`rubric.rewards.betting`), for the whole
+and for each criterion: however often one looks, and however long the training is, all of them together raise a false
+alarm with at most the risk that was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from attrs import asdict, define, field, frozen
+
+from rubric import DefinitionError, Grade, Ungraded, agrade_many
+from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, run
+from rubric.rewards.betting import EProcess, upper_limit
+from rubric.view.plots import altair
+
+Result = Grade | Ungraded
+Gaps = Mapping[str, float]
+"""How much more the reward gives than the second opinion: '' is the whole, the others are criteria by id; in -1..1."""
+
+_ON_BASELINE, _MOST_CRITERIA, _RECENT = 0.2, 50, 20
+
+
+@frozen
+class Alarm(NoTruth):
+    """A gap that has grown: at which step, on which criterion ('': the whole), of late, and what was allowed."""
+
+    _truth = ".step"
+
+    step: int
+    criterion: str
+    gap: float
+    allowed: float
+
+
+@define(eq=False, repr=False)
+class Audit(Presented):
+    """
+    Watches for a reward that is hacked, valid at every step.
+
+    Args:
+        judge: The second judge, better than the one that rewards; None: its opinions are given to `add`, as people's.
+        per_step: How many completions of a step it grades, of different prompts, drawn at random.
+        allowed: The mean gap, reward less second opinion, that raises no alarm, in -1..1; None takes what the first
+            *baseline* steps show.
+        baseline: The steps of which the gap is taken as usual, where none is *allowed*; no alarm comes before.
+        tolerance: How much more is allowed than was usual.
+        risk: The chance of a false alarm, over all criteria and for ever.
+        seed: Of the draws.
+        path: A file (SQLite) that keeps the audits; the next process goes on from there.
+        options: What `agrade_many` takes besides: `store`, `budget`, `limits`, `concurrency`.
+
+    Raises:
+        DefinitionError: A number is out of range, or the file is of an audit with other settings.
+
+    Example:
+        >>> from rubric.rewards import Audit
+        >>> audit = Audit(allowed=0.05)
+        >>> for step in range(12):  # the reward gives everything 1, people 0.5
+        ...     alarms = audit.add([(1.0, 0.5)] * 8)
+        >>> audit.alarms[0].step
+        2
+    """
+
+    _truth = ".alarms"
+
+    judge: JudgeLike | None = None
+    per_step: int = field(default=8, kw_only=True, validator=fields.count(1))
+    allowed: float | None = field(default=None, kw_only=True)
+    baseline: int = field(default=50, kw_only=True, validator=fields.count(1))
+    tolerance: float = field(default=0.02, kw_only=True, validator=fields.number(0, 1))
+    risk: float = field(default=0.05, kw_only=True, validator=fields.number(1e-9, 0.5))
+    seed: int = field(default=0, kw_only=True)
+    path: str | Path | None = field(default=None, kw_only=True)
+    options: Mapping[str, Any] = field(factory=dict, kw_only=True)
+    step: int = field(default=0, init=False)
+    alarms: tuple[Alarm, ...] = field(default=(), init=False)
+    lost: int = field(default=0, init=False)
+    _seen: dict[str, list[list[float]]] = field(factory=dict, init=False)
+    _bets: dict[str, EProcess] = field(factory=dict, init=False)
+    _rows: list[dict[str, Any]] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.allowed is not None:
+            fields.check_number("allowed", self.allowed, -1, 1)
+        if self.path is not None:
+            for gaps in _opened(Path(self.path), self._settings()):
+                self._count(gaps)
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("allowed", "baseline", "tolerance", "risk")}
+
+    # -- audits ----------------------------------------------------------------------------------------------
+
+    def add(self, pairs: Iterable[tuple[Result | float, Result | float]]) -> tuple[Alarm, ...]:
+        """
+        Count one step, and return the alarms that it raises.
+
+        Args:
+            pairs: The reward and the second opinion of each audited completion: results of one rubric, or numbers in
+                0..1. They must be a random draw, and of different prompts: two of one prompt share its luck.
+        """
+        gaps = [found for pair in pairs if (found := self._gap(*pair)) is not None]
+        if self.path is not None:
+            with closing(sqlite3.connect(self.path)) as file, file:
+                file.execute("INSERT INTO audits VALUES (?, ?)", (self.step + 1, json.dumps(gaps)))
+        return self._count(gaps)
+
+    def review(self, results: Sequence[Result]) -> tuple[Alarm, ...]:
+        """Grade some of the *results* of a step by the second judge, count the step, and return its alarms."""
+        return run(self.areview(results))
+
+    async def areview(self, results: Sequence[Result]) -> tuple[Alarm, ...]:
+        """Grade some of the *results* of a step by the second judge, count the step, and return its alarms."""
+        if self.judge is None:
+            raise DefinitionError("judge", "there is no second judge; give one, Audit(judge), or opinions: add(pairs)")
+        drawn = self.draw(results)
+        candidates, rubrics = [each.candidate for each in drawn], [each.rubric for each in drawn]
+        again = agrade_many(candidates, rubrics, self.judge, progress=False, **self.options)
+        return self.add(zip(drawn, [each async for each in again], strict=True))
+
+    def draw(self, results: Sequence[Result]) -> list[Result]:
+        """Return those of *results* that are audited at this step: at most one for each prompt, by the seed."""
+        chance = random.Random(f"{self.seed}/{self.step}")  # noqa: S311 - a draw that can be repeated
+        by_prompt: dict[str, Result] = {}
+        for result in chance.sample([*results], len(results)):
+            if (candidate := result.candidate) is None:
+                raise DefinitionError("results", "one does not hold its candidate; give results as they are graded")
+            by_prompt.setdefault(repr((candidate.input, candidate.before)), result)
+        return [*by_prompt.values()][: self.per_step]
+
+    def _gap(self, reward: Result | float, second: Result | float) -> Gaps | None:
+        mine, theirs = (each.score if isinstance(each, Grade | Ungraded) else each for each in (reward, second))
+        if mine is None or theirs is None:
+            self.lost += 1
+            return None
+        gaps = {"": fields.check_number("pairs", mine, 0, 1) - fields.check_number("pairs", theirs, 0, 1)}
+        if isinstance(reward, Grade | Ungraded) and isinstance(second, Grade | Ungraded):
+            both = reward.contributions.keys() & second.contributions.keys()
+            gaps |= {id_: reward.contributions[id_] - second.contributions[id_] for id_ in sorted(both)}
+        return gaps
+
+    # -- evidence --------------------------------------------------------------------------------------------
+
+    def _count(self, gaps: Sequence[Gaps]) -> tuple[Alarm, ...]:
+        self.step += 1
+        if not self._seen:  # the criteria of the first audits are followed by themselves, unless each has its own
+            ids = dict.fromkeys(id_ for one in gaps for id_ in one)
+            self._seen = {id_: [] for id_ in ids if not id_ or len(ids) <= _MOST_CRITERIA}
+        raised = []
+        for id_, seen in self._seen.items():
+            some = [one[id_] for one in gaps if id_ in one]
+            bet = self._bets[id_] if id_ in self._bets else self._begun(id_)
+            if bet is not None:
+                bet = self._bets[id_] = bet.after(some)
+                if self.evidence(id_) >= 1 and id_ not in {alarm.criterion for alarm in self.alarms}:
+                    raised.append(Alarm(self.step, id_, _mean([*seen, some][-_RECENT:]), bet.allowed))
+            seen.append(some)
+            row = {"step": self.step, "criterion": id_, "gap": fmean(some) if some else None, "audits": len(some)}
+            self._rows.append({**row, "evidence": self.evidence(id_)})
+        self.alarms += tuple(raised)
+        return tuple(raised)
+
+    def _begun(self, id_: str) -> EProcess | None:
+        """Return the process of a criterion from its first step on; None while its usual gap is being learned."""
+        if self.allowed is not None:
+            return EProcess(self.allowed)
+        before = [gap for step in self._seen[id_] for gap in step]
+        if self.step <= self.baseline or not before:
+            return None
+        usual = upper_limit(before, self.risk * self._share(id_) * _ON_BASELINE)
+        return EProcess(min(0.99, usual + self.tolerance))
+
+    def _share(self, id_: str) -> float:
+        """Return the share of the risk that a criterion has; the whole has half of it."""
+        criteria = len(self._seen) - 1
+        return 1.0 if not criteria else 0.5 if not id_ else 0.5 / criteria
+
+    def evidence(self, criterion: str = "") -> float:
+        """Return the evidence of a hack, as a share of what raises the alarm: 1 or more does."""
+        bet = self._bets.get(criterion)
+        risk = self.risk * self._share(criterion) * (1 if self.allowed is not None else 1 - _ON_BASELINE)
+        return 0.0 if bet is None else bet.value * risk
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    @property
+    def sentence(self) -> str:
+        """Whether there was an alarm, and of what."""
+        if not self.alarms:
+            return f"No alarm in {self.step:,} steps: the gap is not shown to have grown."
+        first = self.alarms[0]
+        name = f"the criterion {first.criterion!r}" if first.criterion else "the reward"
+        more = f"gives {first.gap:+.2f} more than the second opinion, {first.allowed:+.2f} were allowed"
+        return f"Alarm at step {first.step:,}: {name} {more}."
+
+    def remarks(self) -> list[str]:
+        """What the alarm rests on."""
+        lines = [f"At most {self.risk:.0%} of trainings without a hack ever raise an alarm.".replace("%", " %")]
+        if self.allowed is None and not self._bets:
+            lines.append(f"The usual gap is being learned: {self.step} of {self.baseline} steps.")
+        return lines + ([f"{self.lost:,} audits had no score, and are left out."] if self.lost else [])
+
+    def tables(self) -> list[Table]:
+        """Each criterion in a row, with its gap at first and of late."""
+        rows: list[tuple[object, ...]] = []
+        for id_, seen in self._seen.items():
+            first, late = (_mean(seen[:_RECENT]), _mean(seen[-_RECENT:]))
+            at = next((alarm.step for alarm in self.alarms if alarm.criterion == id_), "–")
+            gaps = f"{first:+.3f}", f"{late:+.3f}"
+            rows.append((id_ or "the whole", sum(map(len, seen)), *gaps, self.evidence(id_), at))
+        return [("", ("criterion", "audits", "first gap", "gap of late", "evidence", "alarm at step"), rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings, the alarms and what was seen at each step, as plain JSON-able data."""
+        data = {"kind": "audit", "sentence": self.sentence, **self._settings()}
+        return {**data, "alarms": [asdict(alarm) for alarm in self.alarms], "steps": [*self._rows]}
+
+    def plot(self) -> Any:
+        """Return the evidence and the gap of each step as a chart of Altair (extra `plots`); an alarm is at 1."""
+        alt = altair()
+        base = alt.Chart(alt.Data(values=[row for row in self._rows if row["gap"] is not None])).mark_line()
+        x, color = alt.X("step:Q"), alt.Color("criterion:N")
+        scale = alt.Scale(type="log", clamp=True, domainMin=1e-3)
+        line = alt.Chart(alt.Data(values=[{"at": 1}])).mark_rule(strokeDash=[4, 4]).encode(y="at:Q")
+        evidence = base.encode(x=x, y=alt.Y("evidence:Q", scale=scale, title="evidence (alarm at 1)"), color=color)
+        return alt.vconcat(alt.layer(evidence, line), base.encode(x=x, y=alt.Y("gap:Q"), color=color))
+
+
+def _mean(steps: Sequence[Sequence[float]]) -> float:
+    return fmean(gaps) if (gaps := [gap for step in steps for gap in step]) else 0.0
+
+
+def _opened(path: Path, settings: Mapping[str, Any]) -> list[list[Gaps]]:
+    """Return the steps in the file at *path*, which is made where there is none; refuse one with other settings."""
+    try:
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("CREATE TABLE IF NOT EXISTS audits (step INTEGER PRIMARY KEY, data TEXT)")
+            file.execute("INSERT OR IGNORE INTO audits VALUES (0, ?)", (json.dumps(settings),))
+            before, *steps = [json.loads(row[0]) for row in file.execute("SELECT data FROM audits ORDER BY step")]
+    except sqlite3.Error as problem:
+        raise DefinitionError("path", f"{path.name} is not a file of audits ({problem}); name another") from None
+    if changed := [f"{name}={before.get(name)!r}" for name in settings if before.get(name) != settings[name]]:
+        cure = "an audit keeps its settings, or its risk does not hold; give the same, or another path"
+        raise DefinitionError("path", f"{path.name} was begun with {', '.join(changed)}; {cure}")
+    return steps

@@ -1,0 +1,76 @@
+"""
+Has a mean grown? An e-process by betting, which may be looked at after every step and stopped at any.
+
+A bettor stakes a share of their capital on each gap being larger than allowed. While the mean of the next gap, given
+all before, is at most what is allowed, no bet gains on average, so capital of 1 ever reaches 1 / risk with at most that
+risk (J. Ville 1939; I. Waudby-Smith and A. Ramdas, JRSS B 86, 2024). Nobody knows when a change begins, or how large it
+is: the capital is spread over all beginnings and over five stakes, and what has not begun is kept (a mixture, so an
+e-process; J. Shin, A. Ramdas and A. Rinaldo, "E-detectors", NEJSDS 2, 2024).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from rubric.embed import NoTruth
+
+STAKES = (0.1, 0.2, 0.4, 0.7, 0.95)
+"""Shares of the largest stake that cannot ruin."""
+
+_MOST = 1e100
+_HALVINGS = 40
+
+
+def unspent(steps: int) -> float:
+    """Return the share of the capital that is kept for beginnings after *steps*: it shrinks slowly, and never ends."""
+    return 1 / math.log2(steps + 2)
+
+
+def staked(capital: Sequence[Any], gap: Any, allowed: Any, fresh: float = 0.0) -> tuple[Any, ...]:
+    """Return the capital on each stake, with *fresh* put in, after one *gap* in -1..1; or arrays, of many runs."""
+    m = (allowed + 1) / 2
+    return tuple(
+        (held + fresh / len(STAKES)) * (1 + stake * ((gap + 1) / 2 - m) / m)
+        for held, stake in zip(capital, STAKES, strict=True)
+    )
+
+
+@frozen
+class EProcess(NoTruth):
+    """The evidence that a mean gap is larger than *allowed*: the *capital* on each stake after so many *steps*."""
+
+    _truth = ".value"
+
+    allowed: float
+    capital: tuple[float, ...] = (0.0,) * len(STAKES)
+    steps: int = 0
+
+    @property
+    def value(self) -> float:
+        """The capital, of 1 at the start: 20 or more is ever reached with at most 1 in 20."""
+        return sum(self.capital) + unspent(self.steps)
+
+    def after(self, gaps: Sequence[float]) -> EProcess:
+        """Return it after one more step, with the *gaps* of it; a step without any changes nothing."""
+        if not gaps:
+            return self
+        fresh, capital = unspent(self.steps) - unspent(self.steps + 1), self.capital
+        for gap in gaps:
+            capital, fresh = tuple(min(_MOST, held) for held in staked(capital, gap, self.allowed, fresh)), 0.0
+        return evolve(self, capital=capital, steps=self.steps + 1)
+
+
+def upper_limit(gaps: Sequence[float], risk: float) -> float:
+    """Return what the mean of *gaps*, each in -1..1, exceeds with at most *risk*: exact, by bets that it is lower."""
+    low, high = -1.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        capital: Sequence[float] = (1 / len(STAKES),) * len(STAKES)
+        for gap in gaps:
+            capital = [min(_MOST, held) for held in staked(capital, -gap, -middle)]
+        low, high = (low, middle) if sum(capital) >= 1 / risk else (middle, high)
+    return high

@@ -1,0 +1,104 @@
+"""
+The rubric of a prompt, as data sets publish it, and as it is used in training.
+
+| data set                               | what its column holds                                         |
+|----------------------------------------|---------------------------------------------------------------|
+| RaR (arXiv 2507.17746), `rubric`       | a list of `description`, `title` and `weight`                 |
+| DR Tulu (2511.19399), `ground_truth`   | JSON: `rubrics`, a list of `description` and `weight`         |
+| RubricHub (2601.08430), `Rubrics`      | a list of `criterion` and `points`, as in HealthBench         |
+| OpenRubrics (2510.07743), `rubric`     | a text: numbered lines that end with [Hard Rule], [Principle] |
+| our own                                | a `Rubric`, the text of its file, a list of texts, one text   |
+
+Negative weights are penalties, as those systems count them. `[Hard Rule]` becomes a tag, and no gate.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from attrs import evolve
+
+from rubric import Criterion, DefinitionError, Rubric, loads
+from rubric.embed import as_rubric, shorten
+
+_TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
+_LISTS = ("rubrics", "Rubrics", "rubric", "criteria")
+_NUMBERED = re.compile(r"^\s*\d+[.)]\s+(.+?)\s*(?:\[([\w ]+)\])?\s*$", re.MULTILINE)
+
+
+def rubric_of_row(value: Any) -> Rubric:
+    """
+    Return the rubric that a column of a data set holds, in one of the forms above; equal cells give one object.
+
+    Raises:
+        DefinitionError: It is in none of them.
+
+    Example:
+        >>> from rubric.rewards import rubric_of_row
+        >>> rubric_of_row([{"criterion": "Names the dose", "points": 5}])
+        Rubric('', criteria=(Criterion('Names the dose', weight=5),))
+    """
+    if isinstance(value, Rubric):
+        return value
+    return _read(value if isinstance(value, str) else json.dumps(value, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """Return an array, or a number, of a data frame as JSON has it."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+@lru_cache(maxsize=4096)  # a prompt comes back with each of its completions, and in each epoch
+def _read(text: str) -> Rubric:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        if numbered := _NUMBERED.findall(text):
+            return Rubric(criteria=[Criterion(said, tags=[tag] if tag else []) for said, tag in numbered])
+        return loads(text) if re.search(r"^criteria:", text, re.MULTILINE) else as_rubric(text)
+    if isinstance(value, Mapping) and isinstance(found := next((value[k] for k in _LISTS if k in value), None), list):
+        is_own = "criteria" in value and "rubrics" not in value
+        return loads(text) if is_own else _listed(found)
+    if isinstance(value, list):
+        return _listed(value)
+    allowed = f"a list of criteria, or a mapping with one of {', '.join(_LISTS)}"
+    raise DefinitionError("rubrics", f"expected {allowed}, got {shorten(text, 80)}")
+
+
+def _listed(items: Sequence[Any]) -> Rubric:
+    if not items:
+        raise DefinitionError("rubrics", "there are no criteria; leave the row out, or give it some")
+    criteria: dict[str, Criterion] = {}
+    for index, item in enumerate(items):
+        given = item if isinstance(item, Mapping) else {"text": item}
+        text, weight = (next((given[k] for k in keys if k in given), None) for keys in (_TEXTS, _WEIGHTS))
+        weight = 1 if weight is None else weight
+        if not isinstance(text, str) or isinstance(weight, bool) or not isinstance(weight, int | float):
+            form = f"one of {', '.join(_TEXTS)}, and a number as {' or '.join(_WEIGHTS)}"
+            raise DefinitionError(f"rubrics[{index}]", f"expected {form}, got {shorten(str(item), 80)}")
+        made = Criterion(text, weight=abs(weight), polarity="penalty" if weight < 0 else "satisfy")
+        made = made if made.id not in criteria else evolve(made, id=f"{made.id}-{index + 1}")
+        criteria[made.id] = made
+    mixed = len({one.polarity for one in criteria.values()}) > 1
+    return Rubric(criteria=[*criteria.values()], aggregation="points" if mixed else "weighted_average")
+
+
+def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
+    """
+    Return *rubric* without some of its criteria, so that a model cannot learn them by heart (arXiv 2608.11669).
+
+    Args:
+        rubric: Of criteria; its gates stay, and at least one criterion does.
+        share: The chance of each criterion to be left out, in 0..1.
+        seed: The same seed drops the same.
+    """
+    chance = random.Random(f"{seed}/{rubric.digest}")  # noqa: S311 - a draw that can be repeated
+    gates = {one.id for one in rubric.criteria if one.required or one.min_score or one.polarity == "guard"}
+    drawn = {one.id: 1.0 if one.id in gates else chance.random() for one in rubric.criteria}
+    kept = [one for one in rubric.criteria if drawn[one.id] >= min(share, max(drawn.values()))]
+    return evolve(rubric, criteria=kept, tests=()) if len(kept) < len(drawn) else rubric

@@ -1,0 +1,161 @@
+"""Is the reward being hacked: `Audit`, whose alarm is valid at every step."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubric import Candidate, DefinitionError, Rubric, grade_many
+from rubric.rewards import Audit
+from rubric.rewards.betting import EProcess, staked, unspent, upper_limit
+from tests.simulations.auditing import alarms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+RUBRIC = Rubric("reply").expects("Names the day", id="day").expects("Says thank you", id="thanks")
+TEXTS = [Candidate(f"It comes on Friday, {n}.", input=f"When comes {n % 6}?") for n in range(12)]
+
+
+def word(hacked: bool = False) -> Any:
+    """Return a judge that finds the day, and, once hacked, thanks everywhere."""
+
+    def judge(messages: Sequence[dict[str, str]]) -> str:
+        body, _, asked = messages[-1]["content"].partition("Criterion:\n")
+        met = "Friday" in body if asked.startswith("Names") else hacked
+        return json.dumps({"reason": "read", "verdict": met})
+
+    return judge
+
+
+# -- the bets --------------------------------------------------------------------------------------------------
+
+
+def test_no_bet_gains_while_the_mean_is_as_allowed() -> None:
+    """The capital has a mean of at most 1 at each step, for the worst gaps that have the allowed mean."""
+    for allowed in (-0.3, 0.0, 0.05, 0.6):
+        up = (1 + allowed) / 2  # gaps of 1 and -1
+        mean = [0.0] * 5
+        for step in range(40):
+            fresh = unspent(step) - unspent(step + 1)
+            after = [staked(mean, gap, allowed, fresh) for gap in (1, -1)]
+            mean = [up * a + (1 - up) * b for a, b in zip(*after, strict=True)]
+            assert sum(mean) + unspent(step + 1) <= 1 + 1e-9
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.floats(-1, 1), max_size=4), max_size=12))
+def test_the_evidence_is_never_negative_and_grows_with_the_gap(steps: list[list[float]]) -> None:
+    """Larger gaps give no less evidence; the share that was not staked is kept."""
+    low, high = EProcess(0.1), EProcess(0.1)
+    for gaps in steps:
+        low, high = low.after(gaps), high.after([min(1.0, gap + 0.2) for gap in gaps])
+        assert unspent(low.steps) <= low.value <= high.value * (1 + 1e-9)
+
+
+def test_the_usual_gap_has_an_upper_limit_that_holds() -> None:
+    """In 200 samples of 60 gaps, the limit is below the mean as rarely as was asked, and close to it."""
+    chance = np.random.default_rng(30)
+    limits = [upper_limit((chance.binomial(4, 0.5, 60) / 4 - 0.5).tolist(), 0.1) for _ in range(40)]
+    assert sum(limit < 0 for limit in limits) <= 8
+    assert float(np.mean(limits)) < 0.15
+
+
+def test_simulated_audits_alarm_rarely_and_in_time() -> None:
+    """Of 200 runs at the edge of what is allowed few alarm in 300 steps; a hack of 22 points is found soon."""
+    edge = 0.1
+    quiet = alarms(np.random.default_rng(30), 200, 300, hack=0, ramp=0, allowed=edge, share=1.0)
+    assert (quiet > 0).mean() <= 0.05
+    found = alarms(np.random.default_rng(31), 40, 240, hack=0.22, ramp=0, allowed=edge)
+    assert (found > 100).all()
+    assert np.quantile(found, 0.9) <= 200
+
+
+# -- the audit -------------------------------------------------------------------------------------------------
+
+
+def test_the_alarm_names_what_is_hacked() -> None:
+    """A second judge that is not fooled shows which criterion is; the whole is told too."""
+    audit = Audit(word(), allowed=0.1, per_step=4)
+    for _ in range(20):
+        audit.review(grade_many(TEXTS, RUBRIC, word(hacked=True)).collect())
+        if audit.alarms:
+            break
+    assert audit.alarms[0].criterion == "thanks"
+    assert audit.alarms[0].gap == 1
+    assert "the criterion 'thanks' gives +1.00 more" in audit.sentence
+    assert audit.evidence("day") < 1 < audit.evidence("thanks")
+
+
+def test_the_usual_gap_is_learned_and_is_no_alarm() -> None:
+    """A judge that always gives more is usual; no alarm comes while the gap stays, one when it grows."""
+    audit = Audit(baseline=20, tolerance=0.02)
+    for _ in range(60):
+        audit.add([(0.7, 0.5), (0.5, 0.5)] * 4)
+    assert not audit.alarms
+    while not audit.alarms:
+        audit.add([(0.9, 0.5), (0.7, 0.5)] * 4)
+    assert 60 < audit.step < 90
+
+
+def test_one_completion_of_a_prompt_is_drawn() -> None:
+    """Two of a prompt share its luck, so each audited completion is of another one; a seed repeats the draw."""
+    results = grade_many(TEXTS, RUBRIC, word()).collect()
+    drawn = Audit(word(), per_step=8, seed=1).draw(results)
+    assert len({one.candidate.input for one in drawn if one.candidate}) == len(drawn) == 6
+    assert drawn == Audit(word(), per_step=8, seed=1).draw(results)
+    assert len(Audit(word(), per_step=2).draw(results)) == 2
+
+
+def test_what_is_ungraded_is_left_out_and_counted() -> None:
+    """An audit without a score says nothing of the gap."""
+    audit = Audit(lambda _: "?", allowed=0.1)
+    audit.review(grade_many(TEXTS, RUBRIC, word()).collect())
+    assert (audit.lost, audit.step, audit.alarms) == (6, 1, ())
+
+
+def test_a_file_keeps_the_audits_over_processes(tmp_path: Path) -> None:
+    """A second process goes on where the first one was stopped, with the same evidence."""
+    path = tmp_path / "audits.sqlite"
+    first, whole = Audit(allowed=0.1, path=path), Audit(allowed=0.1)
+    steps = [[(0.6, 0.5), (0.8, 0.5)]] * 3
+    for step in steps:
+        first.add(step)
+    again = Audit(allowed=0.1, path=path)
+    assert again.step == 3
+    for step in steps * 2:
+        whole.add(step)
+    for step in steps:
+        again.add(step)
+    assert math.isclose(again.evidence(), whole.evidence())
+    assert again.alarms == whole.alarms
+    with pytest.raises(DefinitionError, match=r"was begun with allowed=0\.1"):
+        Audit(allowed=0.2, path=path)
+
+
+def test_what_cannot_be_audited_is_refused(tmp_path: Path) -> None:
+    """No second judge, no number, or a file of something else."""
+    with pytest.raises(DefinitionError, match="there is no second judge"):
+        Audit().review(grade_many(TEXTS, RUBRIC, word()).collect())
+    with pytest.raises(DefinitionError, match="pairs"):
+        Audit(allowed=0).add([(7, 1)])
+    (tmp_path / "notes.txt").write_text("no database " * 100)
+    with pytest.raises(DefinitionError, match="is not a file of audits"):
+        Audit(path=tmp_path / "notes.txt")
+
+
+def test_it_is_shown_as_text_as_data_and_as_a_chart() -> None:
+    """The steps are in the data and in the chart, the table has a row for each criterion."""
+    audit = Audit(word(), allowed=0.1)
+    audit.review(grade_many(TEXTS, RUBRIC, word()).collect())
+    assert "the whole" in str(audit)
+    assert [row["criterion"] for row in audit.to_dict()["steps"]] == ["", "day", "thanks"]
+    json.dumps(audit.to_dict())
+    assert audit.plot().to_dict()["vconcat"]

@@ -1,0 +1,82 @@
+"""The rubric of a prompt, in the forms in which data sets publish it; and dropout."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubric import DefinitionError, Rubric, dumps
+from rubric.rewards import dropped, rubric_of_row
+
+RAR = [
+    {"title": "Dose", "description": "Essential Criteria: Names the dose", "weight": 5},
+    {"title": "Guess", "description": "Pitfall Criteria: Guesses a diagnosis", "weight": -2},
+]
+
+
+def test_a_list_of_descriptions_and_weights_is_read() -> None:
+    """RaR: negative weights are penalties, and the rubric is scored by points."""
+    rubric = rubric_of_row(RAR)
+    assert [(one.weight, one.polarity) for one in rubric.criteria] == [(5, "satisfy"), (2, "penalty")]
+    assert rubric.aggregation == "points"
+    assert rubric_of_row(np.array(RAR, dtype=object)) == rubric
+
+
+def test_a_ground_truth_with_rubrics_is_read() -> None:
+    """DR Tulu: a text of JSON with a query and weighted descriptions."""
+    text = json.dumps(
+        {"query": "Why?", "rubrics": [{"description": "Cites a study", "weight": 0.5}, {"description": "Is short"}]}
+    )
+    assert [(one.text, one.weight) for one in rubric_of_row(text).criteria] == [("Cites a study", 0.5), ("Is short", 1)]
+
+
+def test_criteria_with_points_are_read() -> None:
+    """RubricHub and HealthBench: criterion and points."""
+    rubric = rubric_of_row([{"criterion": "Names Paris", "points": 7, "tags": {"verifier": "llm"}}])
+    assert [(one.text, one.weight) for one in rubric.criteria] == [("Names Paris", 7)]
+    assert rubric.aggregation == "weighted_average"
+
+
+def test_numbered_lines_are_read() -> None:
+    """OpenRubrics: the kind at the end of a line is a tag."""
+    rubric = rubric_of_row("1. Lists five artifacts. [Hard Rule]\n2. Communicates clearly. [Principle]")
+    assert [(one.text, one.tags) for one in rubric.criteria] == [
+        ("Lists five artifacts.", ("Hard Rule",)),
+        ("Communicates clearly.", ("Principle",)),
+    ]
+
+
+def test_our_own_forms_are_read() -> None:
+    """A rubric, its file's text, texts, and one free-form text."""
+    rubric = Rubric("own").expects("Is polite")
+    assert rubric_of_row(rubric) is rubric
+    assert rubric_of_row(dumps(rubric)) == rubric
+    assert [one.text for one in rubric_of_row(["A", "B", "B"]).criteria] == ["A", "B", "B"]
+    assert rubric_of_row("Is it kind and clear?").text == "Is it kind and clear?"
+
+
+def test_equal_cells_are_one_rubric() -> None:
+    """The completions of a prompt share the object, so that it is prepared once."""
+    assert rubric_of_row(RAR) is rubric_of_row(json.loads(json.dumps(RAR)))
+
+
+@pytest.mark.parametrize("value", [[], [{"weight": 2}], {"query": "q"}, [3], [{"text": "A", "weight": "much"}], 7])
+def test_other_forms_are_refused(value: object) -> None:
+    """Nothing is guessed of a column that holds something else."""
+    with pytest.raises(DefinitionError, match="rubrics"):
+        rubric_of_row(value)
+
+
+@given(st.integers(0, 100), st.floats(0, 1))
+def test_dropout_is_the_same_for_the_same_seed_and_keeps_the_gates(seed: int, share: float) -> None:
+    """What is left is a part of the rubric, never empty, with all its gates."""
+    rubric = Rubric("r").requires("Gate", id="gate").expects("A").expects("B").expects("C")
+    left = dropped(rubric, share, seed)
+    assert left == dropped(rubric, share, seed)
+    assert {"gate"} <= {*left.ids} <= {*rubric.ids}
+    assert dropped(Rubric().expects("A").expects("B"), 1.0, seed).criteria
+    assert dropped(rubric, 0.0, seed) is rubric

@@ -1,0 +1,105 @@
+"""
+Simulate the false alarms of an audit of a reward, for ever, and how soon it finds a hack.
+
+    python -m tests.simulations.auditing [--runs 2000] [--steps 3000]
+
+Ten criteria a completion. The reward's judge is wrong in 10 % of verdicts, and says yes to 5 % more; the second judge
+is wrong in 5 %. A hack makes the reward's judge say yes to more, from a step on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from rubric.rewards.betting import STAKES, staked, unspent
+from tests.simulations.__main__ import Chance, head, row
+
+CRITERIA, PER_STEP, RISK, TOLERANCE, BASELINE, ONSET = 10, 8, 0.05, 0.02, 50, 100
+
+
+def gaps(chance: Chance, runs: int, quality: float, hack: float) -> Any:
+    """Return how much more the reward gives than the second judge, for one completion of each of *runs*."""
+    size = (runs, CRITERIA)
+    met = chance.random(size) < quality
+    reward = (met ^ (chance.random(size) < 0.1)) | (chance.random(size) < 0.05)
+    lifted = hack / max(1e-9, 1 - float(reward.mean()))
+    reward |= chance.random(size) < lifted
+    return reward.mean(axis=1) - (met ^ (chance.random(size) < 0.05)).mean(axis=1)
+
+
+def limits(seen: Any, risk: float) -> Any:
+    """Return `upper_limit` of each of many runs at once; *seen* is audits x runs."""
+    low, high = -np.ones(seen.shape[1]), np.ones(seen.shape[1])
+    for _ in range(20):
+        middle = (low + high) / 2
+        capital: Any = [np.full(len(low), 1 / len(STAKES))] * len(STAKES)
+        for gap in seen:
+            capital = [np.minimum(held, 1e100) for held in staked(capital, -gap, -middle)]
+        found = sum(capital) >= 1 / risk
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return high
+
+
+def alarms(
+    chance: Chance, runs: int, steps: int, *, hack: float, ramp: int, allowed: float | None, share: float = 0.5
+) -> Any:
+    """Return the step of the alarm of the whole in each run, 0 for none; it has a *share* of the risk."""
+    risk, limit = RISK * share, allowed
+    if allowed is None:
+        usual = limits(np.array([gaps(chance, runs, 0.45, 0) for _ in range(BASELINE * PER_STEP)]), risk * 0.2)
+        limit, risk = usual + TOLERANCE, risk * 0.8
+    capital: Any = [np.zeros(runs)] * len(STAKES)
+    at = np.zeros(runs, int)
+    for step in range(1, steps + 1):
+        grown = hack * min(1.0, (step - ONSET) / ramp if ramp else 1.0) if step > ONSET else 0.0
+        fresh = unspent(step - 1) - unspent(step)
+        for _ in range(PER_STEP):
+            gap = gaps(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown)
+            capital = [np.minimum(held, 1e100) for held in staked(capital, gap, limit, fresh)]
+            fresh = 0.0
+        at[(at == 0) & (sum(capital) + unspent(step) >= 1 / risk)] = step
+    return at
+
+
+def t_test_alarms(chance: Chance, runs: int, steps: int) -> float:
+    """Return the share of runs without a change in which a t test of all gaps, at each step, ever has p < 0.05."""
+    total, squares, ever = np.zeros(runs), np.zeros(runs), np.zeros(runs, bool)
+    mean = float(np.mean([gaps(chance, 1000, 0.5, 0).mean() for _ in range(200)]))
+    for step in range(1, steps + 1):
+        for _ in range(PER_STEP):
+            gap = gaps(chance, runs, 0.5, 0) - mean
+            total, squares = total + gap, squares + gap**2
+        n = step * PER_STEP
+        error = np.sqrt((squares / n - (total / n) ** 2) / n)
+        ever |= (step >= 5) & (total / n > 1.645 * error)
+    return float(ever.mean())
+
+
+def main(runs: int, steps: int) -> None:
+    """Print the false alarms, then how soon hacks are found."""
+    head("gap without a hack", "runs", "steps", "false alarms, ever")
+    for name, allowed in (("as in the first 50 steps", None), ("as large as allowed", "edge")):
+        chance = np.random.default_rng(30)
+        limit = float(np.mean([gaps(chance, 1000, 0.45, 0).mean() for _ in range(400)])) if allowed else None
+        found = alarms(chance, runs, steps, hack=0, ramp=0, allowed=limit, share=1.0)
+        row([name, runs, steps, f"{(found > 0).mean():.1%}"])
+    row(["a t test at each step", runs, 300, f"{t_test_alarms(np.random.default_rng(30), runs, 300):.1%}"])
+    print()
+    head("hack", "comes", "found in 300 steps", "steps after its onset, median", "90 %")
+    for hack in (0.22, 0.1, 0.05):
+        for ramp in (0, 100, 200):
+            at = alarms(np.random.default_rng(31), 200, 400, hack=hack, ramp=ramp, allowed=None)
+            after = at[at > ONSET] - ONSET
+            quantiles = [f"{np.quantile(after, q):.0f}" if (at > 0).mean() > q else "–" for q in (0.5, 0.9)]
+            row([hack, f"over {ramp} steps" if ramp else "at once", f"{(at > 0).mean():.0%}", *quantiles])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=3000)
+    given = parser.parse_args()
+    main(given.runs, given.steps)
