@@ -203,7 +203,7 @@ def test_what_cannot_be_judged_is_left_out_and_counted() -> None:
     ("arguments", "said"),
     [
         ((DELIVERY, "offline", []), "there are none; give answers"),
-        ((DELIVERY, "offline", REPLIES, ["autority"]), "attacks.0."),
+        ((DELIVERY, "offline", REPLIES, ["autority"]), "attacks"),
         ((Rubric().checks(lambda c: True, id="c"), "offline", REPLIES), "no judge can be moved"),
     ],
 )
