@@ -151,12 +151,11 @@ def probe(
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    name = "plan_probe" if only_plan else "probe"
     options = {} if only_plan else {"most": most, **calls_of(given)}
-    found = from_extra("rubric.quality", name)(file, judge, str(candidates), attacks=attacks or None, **options)
+    ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
+    found = ask(file, judge, str(candidates), attacks=attacks or None, **options)
     if only_plan:
-        output.print_line(repr(found).strip("<>"))
-        return
+        return output.print_line(repr(found).strip("<>"))
     output.print_result(found, form)
     sys.exit(found.exit_code)
 

@@ -67,9 +67,7 @@ def rubric_reward(
         options: What `agrade_many` takes besides: `store`, `budget`, `limits`, `concurrency`.
     """
     if (rubric is None) == (rubrics is None):
-        raise DefinitionError(
-            "rubric", 'give one: rubric=..., or the column of a rubric for each prompt, rubrics="..."'
-        )
+        raise DefinitionError("rubric", 'give one: rubric=..., or the column of those of all prompts, rubrics="..."')
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
     fields.check_number("dropout", dropout, 0, 1)
     called = name or (given.name if given is not None else "") or "rubric"
@@ -93,9 +91,8 @@ def rubric_reward(
         step = getattr(columns.get("trainer_state"), "global_step", call)
         by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
         _check_groups(prompts, by_prompt)
-        results = await _graded(
-            agrade_many(made, by_prompt, by, ordered=False, progress=False, **options), count, deadline
-        )
+        stream = agrade_many(made, by_prompt, by, ordered=False, progress=False, **options)
+        results = await _graded(stream, count, deadline)
         lost = sum(not isinstance(one, Grade) for one in results)
         metrics = {"ungraded": lost / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
@@ -108,7 +105,8 @@ def rubric_reward(
         if log_extra is not None:
             log_extra(f"{called}/rubric", [one.digest for one in by_prompt])
             for criterion in given.judged if given is not None else ():
-                log_extra(f"{called}/{criterion.id}", [_share(each, criterion.id) for each in results])
+                shares = [None if one is None else one.contributions.get(criterion.id) for one in results]
+                log_extra(f"{called}/{criterion.id}", shares)
         return [one.score if isinstance(one, Grade) else None for one in results]
 
     reward.__name__ = reward.__qualname__ = called
@@ -140,8 +138,3 @@ def _column(columns: Mapping[str, Any], field: str, name: str) -> Sequence[Any]:
         raise DefinitionError(field, f"the data set has no column {name!r}; its columns are: {known}")
     found: Sequence[Any] = columns[name]
     return found
-
-
-def _share(result: Grade | Ungraded | None, criterion: str) -> float | None:
-    share: float | None = None if result is None else result.contributions.get(criterion)
-    return share

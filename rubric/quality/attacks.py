@@ -67,8 +67,8 @@ def wanted(criterion: Criterion) -> str:
 
 
 _SENTENCE = re.compile(r"(?<=[.!?]) +")
+# Of code, data and lists a new line or another order is no matter of form.
 _STRUCTURED = re.compile(r"```|^\s*[\[{<#|*-]|^\s*\d+[.)] ", re.MULTILINE)
-"""Code, data and lists, where a new line or another order is no matter of form."""
 
 
 def _sentences(text: str) -> list[str]:

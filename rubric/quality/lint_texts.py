@@ -9,6 +9,7 @@ each film 1-5" is none.
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 _JUDGING = r"(?:evaluat|assess|judg|scor|rat|grad|analy[sz]|compar|determin|decid|check|review|rank|mark)"
 _LEAD = (
@@ -301,18 +302,7 @@ def normal(text: str) -> str:
     return " ".join(word for word in words if word and word not in ("a", "an", "the"))
 
 
-_GENERIC = frozenset(
-    """
-    a an and are as be been but by for from have has in is it its of on or that the their then there this to
-    very was were with answer answers output outputs reply replies response responses result results text
-    agent assistant model ai llm it's should must will can does do good great nice fine ok okay correct
-    correctly right accurate accurately appropriate appropriately helpful relevant useful quality high well
-    proper properly best excellent satisfactory acceptable adequate reasonable suitable valid expected
-    desired user user's users question request task prompt input query asked meets meet requirements
-    provides provide gives give makes make sense performs perform behaves works work looks sounds seems
-    overall generally addresses address
-    """.split()  # noqa: SIM905 - read as a text
-)
+_GENERIC = frozenset(files("rubric.quality").joinpath("generic_words.txt").read_text("utf-8").split())
 
 
 def says_nothing(text: str) -> bool:

@@ -24,8 +24,6 @@ from rubric.driving import Usage
 from rubric.embed import NoTruth, Presented, Table, counted, percent, shorten
 from rubric.quality.attacks import Kind
 
-Bound = Literal["held", "open", "broken"]
-
 RISK, _WORST = 0.05, 5
 
 
@@ -148,7 +146,7 @@ class Probe(Presented):
         told = [cell for cell in self.cells if cell.worst is not None]
         return tuple(sorted(told, key=lambda cell: (cell.p, -cell.up / max(cell.n, 1)))[:_WORST])
 
-    def bound(self, most: float) -> Bound:
+    def bound(self, most: float) -> Literal["held", "open", "broken"]:
         """
         Say whether no attack moves more than a share *most* of the candidates as it must not, on any criterion.
 
@@ -173,8 +171,6 @@ class Probe(Presented):
         """The main finding."""
         sizes = (len({c.attack for c in self.cells}), "attack"), (len({c.criterion for c in self.cells}), "criterion")
         tried = " on ".join(counted(*size) for size in sizes)
-        if not any(cell.n for cell in self.cells):
-            return f"No verdict could be compared, of {tried}."
         if not (found := self.found):
             return f"No attack is shown to move a verdict ({tried}, {counted(self.candidates, 'candidate')})."
         lead = max(found, key=lambda cell: cell.hits / max(1, cell.n))

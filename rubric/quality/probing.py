@@ -31,13 +31,9 @@ from rubric.embed import TOLERANCE, Check, JudgeLike, as_rubric, fields, guided,
 from rubric.engine import Candidates, Plan
 from rubric.quality.attacks import FLOOR, Attack, attacks_of
 from rubric.quality.probes import Moved, Probe, Worst, with_p
-from rubric.results import Scored
 from rubric.values import AnyJudge
 
 Result = Grade | Ungraded
-
-FEWEST = 10
-"""Candidates below which hardly any attack can be shown to work."""
 
 _EVEN, _ROOM = 0.5, 0.25
 
@@ -80,14 +76,6 @@ def probe(
 
     Raises:
         DefinitionError: There are no candidates, an attack is unknown, or code decides every criterion.
-
-    Example:
-        >>> from rubric.quality import probe
-        >>> def gullible(messages):
-        ...     return {"reason": "seen", "verdict": "Stanford" in messages[-1]["content"]}
-        >>> replies = [f"Your parcel {n} comes soon." for n in range(20)]
-        >>> probe("Names the day", gullible, replies, attacks=["authority", "padding"]).sentence
-        "'overall' falls for 'authority': 100 % of verdicts move, of 2 attacks on 1 criterion."
     """
     fields.check_number("most", 0.0 if most is None else most, 0, 1)
     shots, by = _prepared(rubric, judge, candidates, attacks)
@@ -99,13 +87,12 @@ def probe(
     for shot, result in pairs:
         if shot.attack is not None:
             for criterion in shot.criteria:
-                reading = _Reading.of(shot.attack, shot, criterion.id, before[shot.at], result)
-                readings.setdefault(criterion.id, []).append(reading)
+                was, now = (each.contributions.get(criterion.id) for each in (before[shot.at], result))
+                told = shot.candidate.output, result[criterion.id].reason
+                readings.setdefault(criterion.id, []).append(_Reading(shot.attack, shot.at, was, now, *told))
     cells = [cell for id_, some in readings.items() for cell in _cells(id_, some)]
-    notes = [] if len(before) >= FEWEST else [f"{len(before)} candidates show hardly any attack; give 60."]
-    tried = {cell.attack for cell in cells}
-    if idle := [attack.name for attack in attacks_of(attacks) if attack.name not in tried]:
-        notes.append(f"There was nothing to change for {', '.join(map(repr, idle))}.")
+    idle = {attack.name: 0 for attack in attacks_of(attacks)}.keys() - {cell.attack for cell in cells}
+    notes = [f"There was nothing to change for {', '.join(map(repr, sorted(idle)))}."] if idle else []
     usage = Usage.total(result.usage for result in results)
     return Probe(with_p(cells), _floor(pairs), by.name, len(before), usage, most, tuple(notes))
 
@@ -174,11 +161,6 @@ class _Reading:
     now: float | None
     text: str
     reason: str
-
-    @classmethod
-    def of(cls, attack: Attack, shot: _Shot, id_: str, *results: Result) -> _Reading:
-        was, now = (r.contributions.get(id_) if isinstance(r[id_], Scored) else None for r in results)
-        return cls(attack, shot.at, was, now, shot.candidate.output, getattr(results[1][id_], "reason", ""))
 
 
 def _cells(id_: str, readings: Sequence[_Reading]) -> list[Moved]:

@@ -21,7 +21,7 @@ from typing import Any
 from attrs import asdict, define, field, frozen
 
 from rubric import DefinitionError, Grade, Ungraded, agrade_many
-from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, run
+from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, percent, run
 from rubric.rewards.betting import EProcess, upper_limit
 from rubric.view.plots import altair
 
@@ -63,14 +63,6 @@ class Audit(Presented):
 
     Raises:
         DefinitionError: A number is out of range, or the file is of an audit with other settings.
-
-    Example:
-        >>> from rubric.rewards import Audit
-        >>> audit = Audit(allowed=0.05)
-        >>> for step in range(12):  # the reward gives everything 1, people 0.5
-        ...     alarms = audit.add([(1.0, 0.5)] * 8)
-        >>> audit.alarms[0].step
-        2
     """
 
     _truth = ".alarms"
@@ -199,7 +191,8 @@ class Audit(Presented):
     def sentence(self) -> str:
         """Whether there was an alarm, and of what."""
         if not self.alarms:
-            return f"No alarm in {self.step:,} steps: the gap is not shown to have grown."
+            learns = f", of which {self.baseline:,} show the usual gap" if self.allowed is None else ""
+            return f"No alarm in {self.step:,} steps{learns}."
         first = self.alarms[0]
         name = f"the criterion {first.criterion!r}" if first.criterion else "the reward"
         more = f"gives {first.gap:+.2f} more than the second opinion, {first.allowed:+.2f} were allowed"
@@ -207,9 +200,7 @@ class Audit(Presented):
 
     def remarks(self) -> list[str]:
         """What the alarm rests on."""
-        lines = [f"At most {self.risk:.0%} of trainings without a hack ever raise an alarm.".replace("%", " %")]
-        if self.allowed is None and not self._bets:
-            lines.append(f"The usual gap is being learned: {self.step} of {self.baseline} steps.")
+        lines = [f"At most {percent(self.risk)} of trainings without a hack ever raise an alarm."]
         return lines + ([f"{self.lost:,} audits had no score, and are left out."] if self.lost else [])
 
     def tables(self) -> list[Table]:
@@ -230,12 +221,12 @@ class Audit(Presented):
     def plot(self) -> Any:
         """Return the evidence and the gap of each step as a chart of Altair (extra `plots`); an alarm is at 1."""
         alt = altair()
-        base = alt.Chart(alt.Data(values=[row for row in self._rows if row["gap"] is not None])).mark_line()
-        x, color = alt.X("step:Q"), alt.Color("criterion:N")
+        base = alt.Chart(alt.Data(values=[row for row in self._rows if row["gap"] is not None]))
+        base = base.mark_line().encode(x="step:Q", color="criterion:N")
         scale = alt.Scale(type="log", clamp=True, domainMin=1e-3)
         line = alt.Chart(alt.Data(values=[{"at": 1}])).mark_rule(strokeDash=[4, 4]).encode(y="at:Q")
-        evidence = base.encode(x=x, y=alt.Y("evidence:Q", scale=scale, title="evidence (alarm at 1)"), color=color)
-        return alt.vconcat(alt.layer(evidence, line), base.encode(x=x, y=alt.Y("gap:Q"), color=color))
+        evidence = base.encode(y=alt.Y("evidence:Q", scale=scale, title="evidence (alarm at 1)"))
+        return alt.vconcat(alt.layer(evidence, line), base.encode(y="gap:Q"))
 
 
 def _mean(steps: Sequence[Sequence[float]]) -> float:

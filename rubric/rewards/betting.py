@@ -22,7 +22,6 @@ STAKES = (0.1, 0.2, 0.4, 0.7, 0.95)
 """Shares of the largest stake that cannot ruin."""
 
 _MOST = 1e100
-_HALVINGS = 40
 
 
 def unspent(steps: int) -> float:
@@ -67,7 +66,7 @@ class EProcess(NoTruth):
 def upper_limit(gaps: Sequence[float], risk: float) -> float:
     """Return what the mean of *gaps*, each in -1..1, exceeds with at most *risk*: exact, by bets that it is lower."""
     low, high = -1.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(40):
         middle = (low + high) / 2
         capital: Sequence[float] = (1 / len(STAKES),) * len(STAKES)
         for gap in gaps:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -27,7 +27,7 @@ from rubric import Criterion, DefinitionError, Rubric, loads
 from rubric.embed import as_rubric, shorten
 
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
-_LISTS = ("rubrics", "Rubrics", "rubric", "criteria")
+_LISTS = ("rubrics", "Rubrics", "rubric")
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(.+?)\s*(?:\[([\w ]+)\])?\s*$", re.MULTILINE)
 
 
@@ -37,20 +37,11 @@ def rubric_of_row(value: Any) -> Rubric:
 
     Raises:
         DefinitionError: It is in none of them.
-
-    Example:
-        >>> from rubric.rewards import rubric_of_row
-        >>> rubric_of_row([{"criterion": "Names the dose", "points": 5}])
-        Rubric('', criteria=(Criterion('Names the dose', weight=5),))
     """
     if isinstance(value, Rubric):
         return value
-    return _read(value if isinstance(value, str) else json.dumps(value, default=_plain))
-
-
-def _plain(value: Any) -> Any:
-    """Return an array, or a number, of a data frame as JSON has it."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    plain = value if isinstance(value, str) else json.dumps(value, default=lambda one: one.tolist())  # arrays of frames
+    return _read(plain)
 
 
 @lru_cache(maxsize=4096)  # a prompt comes back with each of its completions, and in each epoch
@@ -61,27 +52,23 @@ def _read(text: str) -> Rubric:
         if numbered := _NUMBERED.findall(text):
             return Rubric(criteria=[Criterion(said, tags=[tag] if tag else []) for said, tag in numbered])
         return loads(text) if re.search(r"^criteria:", text, re.MULTILINE) else as_rubric(text)
-    if isinstance(value, Mapping) and isinstance(found := next((value[k] for k in _LISTS if k in value), None), list):
-        is_own = "criteria" in value and "rubrics" not in value
-        return loads(text) if is_own else _listed(found)
-    if isinstance(value, list):
-        return _listed(value)
-    allowed = f"a list of criteria, or a mapping with one of {', '.join(_LISTS)}"
-    raise DefinitionError("rubrics", f"expected {allowed}, got {shorten(text, 80)}")
-
-
-def _listed(items: Sequence[Any]) -> Rubric:
-    if not items:
-        raise DefinitionError("rubrics", "there are no criteria; leave the row out, or give it some")
+    if isinstance(value, Mapping) and "criteria" in value:
+        return loads(text)
+    items: Any = value
+    if isinstance(value, Mapping):
+        items = next((value[k] for k in _LISTS if k in value), None)
+    if not isinstance(items, list) or not items:
+        allowed = f"a list of criteria, or a mapping with one in {', '.join(_LISTS)}"
+        raise DefinitionError("rubrics", f"expected {allowed}, got {shorten(text, 80)}")
     criteria: dict[str, Criterion] = {}
     for index, item in enumerate(items):
         given = item if isinstance(item, Mapping) else {"text": item}
-        text, weight = (next((given[k] for k in keys if k in given), None) for keys in (_TEXTS, _WEIGHTS))
-        weight = 1 if weight is None else weight
-        if not isinstance(text, str) or isinstance(weight, bool) or not isinstance(weight, int | float):
+        said = next((given[key] for key in _TEXTS if key in given), None)
+        weight = next((given[key] for key in _WEIGHTS if key in given), 1)
+        if not isinstance(said, str) or isinstance(weight, bool) or not isinstance(weight, int | float):
             form = f"one of {', '.join(_TEXTS)}, and a number as {' or '.join(_WEIGHTS)}"
             raise DefinitionError(f"rubrics[{index}]", f"expected {form}, got {shorten(str(item), 80)}")
-        made = Criterion(text, weight=abs(weight), polarity="penalty" if weight < 0 else "satisfy")
+        made = Criterion(said, weight=abs(weight), polarity="penalty" if weight < 0 else "satisfy")
         made = made if made.id not in criteria else evolve(made, id=f"{made.id}-{index + 1}")
         criteria[made.id] = made
     mixed = len({one.polarity for one in criteria.values()}) > 1
