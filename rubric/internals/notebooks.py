@@ -20,8 +20,8 @@ def as_html(value: Any) -> str:
     return fragment_of(value)
 
 
-def as_page(results: Any, title: str, against: Any = None) -> str:
-    """Return *results* as an HTML page of its own, or what changed *against* earlier ones."""
-    from rubric.view.fragments import page_of  # noqa: PLC0415 - as above
+def drawn(how: str, *values: Any) -> Any:
+    """Return what the function *how* of `rubric.view.fragments` makes of *values*: a page, a chart."""
+    from rubric.view import fragments  # noqa: PLC0415 - as above
 
-    return page_of(results, title, against)
+    return getattr(fragments, how)(*values)

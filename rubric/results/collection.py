@@ -18,7 +18,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse, suggest
 from rubric.internals.guided import Guided, GuidedABC
-from rubric.internals.notebooks import as_html, as_page, notebook
+from rubric.internals.notebooks import as_html, drawn, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.groups import NO_VALUE, values_of
@@ -255,28 +255,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Raises:
             ImportError: Altair is not installed.
         """
-        try:
-            import altair as alt  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise _without("plots", "altair", "plot") from error
-        scores = [{"score": r.outcome.score, "verdict": verdict(r)} for r in self if r.outcome.score is not None]
-        bars = alt.Chart({"values": scores}, title="scores").mark_bar()
-        histogram = bars.encode(
-            alt.X("score:Q", bin=alt.Bin(extent=[0, 1], step=0.05), title="score"),
-            alt.Y("count():Q", title="results"),
-            alt.Color("verdict:N", scale=alt.Scale(domain=[*_COLOURS], range=[*_COLOURS.values()])),
-        )
-        rows = []
-        for one in self.summary().criteria:
-            low, high = one.interval or (one.mean, one.mean)
-            rows.append({"criterion": one.text or one.id, "mean": one.mean, "low": low, "high": high})
-        base = alt.Chart({"values": [row for row in rows if row["mean"] is not None]}, title="criteria")
-        names = alt.Y("criterion:N", sort=None, title=None)
-        ranges = base.mark_rule().encode(
-            alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title="mean"), alt.X2("high:Q"), names
-        )
-        means = ranges + base.mark_point(filled=True).encode(alt.X("mean:Q"), names)
-        return alt.vconcat(histogram, means, *(other.plot() for other in others))
+        chart: alt.VConcatChart = drawn("chart_of", self, others)
+        return chart
 
     def report(self, path: str | Path, *, title: str = "", against: Grades | None = None) -> Path:
         """
@@ -304,7 +284,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
         if against is not None and not isinstance(against, Grades):
             raise refuse("against", against, "Grades, such as another run over the same candidates")
-        page = as_page(self, title, against)
+        page = drawn("page_of", self, title, against)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page, encoding="utf-8", newline="\n")
         return file
@@ -449,12 +429,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             yield self._end
 
 
-_COLOURS = {"pass": "#1a7f4b", "borderline": "#a86400", "fail": "#c6283a"}
-
-
-def _without(extra: str, library: str = "", verb: str = "") -> ImportError:
-    library = library or extra
-    return ImportError(f"{verb or f'to_{extra}'} takes {library}: pip install rubric-grade[{extra}]", name=library)
+def _without(extra: str) -> ImportError:
+    return ImportError(f"to_{extra} takes {extra}: pip install rubric-grade[{extra}]", name=extra)
 
 
 def _several(rubric: Rubric | Iterable[Rubric]) -> list[Rubric]:

@@ -24,7 +24,7 @@ from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, a
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, Ratings, Scale, among, beside, judged, matched
-from rubric.view.plots import altair, forest, row_of
+from rubric.view.plots import BAD, GOOD, chart, forest, part, row_of
 
 
 @frozen(repr=False)
@@ -150,33 +150,27 @@ class Agreement(Presented, Listed[CriterionAgreement]):
 
     def plot(self) -> Any:
         """Return the confusion of each criterion, or judge against people for numbers, as an Altair chart."""
-        alt = altair()
         if not self.criteria:
             rows = [row_of(v.id or "the whole", v.flip_rate.value, v.flip_rate.interval) for v in self.votes]
-            return forest(rows, "flip rate", self.sentence)
-        charts = []
+            return chart(forest(rows, "share of votes that flip"), title=self.sentence)
+        parts = []
         for one in self.criteria:
             if one.confusion:
                 cells = [
-                    {"people": person, "judge": said, "count": count}
+                    {"people": person, "judge": said, "count": count, "color": GOOD if person == said else BAD}
                     for person, counts in zip(one.categories, one.confusion, strict=True)
                     for said, count in zip(one.categories, counts, strict=True)
                 ]
-                base = alt.Chart(alt.Data(values=cells), title=one.title).encode(
-                    x=alt.X("judge:N", sort=None), y=alt.Y("people:N", sort=None)
-                )
-                shown = base.mark_rect().encode(color=alt.Color("count:Q", scale=alt.Scale(scheme="blues")))
-                charts.append(alt.layer(shown, base.mark_text().encode(text="count:Q")))
-                continue
-            ratings = next((r for r in self.ratings if r.criterion == one.id), None)
-            if ratings is not None:
+                parts.append(part("confusion", rows=cells, title=one.title))
+            elif (ratings := next((r for r in self.ratings if r.criterion == one.id), None)) is not None:
                 both = np.flatnonzero(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))[
                     :4_000
                 ]  # Altair takes 5,000
                 points = [{"judge": float(ratings.judge[n]), "people": float(ratings.target[n])} for n in both]
-                data = alt.Chart(alt.Data(values=points), title=one.title)
-                charts.append(data.mark_circle(opacity=0.4).encode(x="judge:Q", y="people:Q"))
-        return alt.vconcat(*charts).properties(title=self.sentence)
+                ends = {value for point in points for value in point.values()} or {0.0}
+                line = [{"judge": end, "people": end} for end in (min(ends), max(ends))]
+                parts.append(part("against people", rows=points, line=line, title=one.title))
+        return chart(*parts, title=self.sentence)
 
     def dump(self, path: str | PathLike[str]) -> None:
         """Write it to *path* as YAML, as a baseline for `against`."""

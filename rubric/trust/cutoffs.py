@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
-from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
+from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
@@ -28,7 +28,7 @@ from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced, rates_of
 from rubric.trust.ratings import judged, matched
-from rubric.view.plots import altair
+from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
 
@@ -173,17 +173,13 @@ class Thresholds(Presented, Listed[Point]):
 
     def plot(self) -> Any:
         """Return the curves over the threshold, with the best one for agreement as a line, as an Altair chart."""
-        alt, best = altair(), self.best()
         names = {"agreement": "agreement", "TPR": "tpr", "TNR": "tnr", "pass rate": "pass_rate"}
         values = [(p.threshold, name, getattr(p, of)) for p in self.points for name, of in names.items()]
         rows = [{"threshold": at, "figure": name, "value": value} for at, name, value in values]
-        curves = alt.Chart(alt.Data(values=rows), title=best.sentence).mark_line(interpolate="step-before")
-        curves = curves.encode(x="threshold:Q", y="value:Q", color=alt.Color("figure:N", sort=None))
-        rule = alt.Chart(alt.Data(values=[{"threshold": best.threshold}])).mark_rule(strokeDash=[4, 4])
-        return alt.layer(curves, rule.encode(x="threshold:Q"))
+        best = self.best()
+        return chart(part("curves", [(best.threshold, f"best: {best.threshold:.2f}")], rows=rows), title=best.sentence)
 
 
-@guided
 def thresholds(
     grades: Grades | Report | Sequence[Grade | Ungraded],
     labels: Labels | Mapping[Any, Any] | str | PathLike[str],

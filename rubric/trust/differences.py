@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
+from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, judged, matched
 from rubric.view.comparison_page import sentence_of
-from rubric.view.plots import forest, row_of
+from rubric.view.plots import chart, forest, row_of
 
 
 @frozen
@@ -149,10 +149,10 @@ class Difference(Presented, Listed[CriterionDifference]):
             row_of(c.id, c.difference, c.interval, unseen_low=-c.detectable, unseen_high=c.detectable)
             for c in self.criteria
         ]
-        return forest(rows, "difference, new less old", self.sentence, zero=True)
+        drawn = forest(rows, "difference, new less old, with its 95 % interval", [(0, "no difference")])
+        return chart(drawn, title=self.sentence)
 
 
-@guided
 def compare(
     new: Grades | Report | Judged | str | PathLike[str],
     old: Grades | Report | Judged | str | PathLike[str],

@@ -25,7 +25,7 @@ from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
-from rubric.view.plots import forest, row_of
+from rubric.view.plots import chart, forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
 _FEW, _NOTHING = 30, 1e-15
@@ -123,7 +123,7 @@ class Estimate(Presented):
             row_of("labels only", self.labels_only.value, self.labels_only.interval),
             row_of("judge only", self.judge_only.value, self.judge_only.interval),
         ]
-        return forest(rows, self.measure, self.sentence)
+        return chart(forest(rows, self.measure), title=self.sentence)
 
 
 @guided

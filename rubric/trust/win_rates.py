@@ -21,7 +21,7 @@ from attrs import asdict, frozen
 
 from rubric import DefinitionError
 from rubric.embed import Listed, Presented, Table, few_groups, mean_interval, percent
-from rubric.view.plots import altair, row_of
+from rubric.view.plots import chart, forest, row_of
 
 if TYPE_CHECKING:
     from rubric.trust.logistic import Logistic
@@ -304,17 +304,11 @@ class Preferences(Presented, Listed["Preference"]):
 
     def plot(self) -> Any:
         """Return a forest of win rates as an Altair chart (extra `plots`)."""
-        alt = altair()
         rates = [self.win_rate(name) for name in self.systems[: None if len(self.systems) > 2 else 1]]
         rates += [self.win_rate(criterion=id_) for id_ in self.criteria] if len(self.criteria) > 1 else []
         rates += [one for one in (self._fitted()[0], self.position) if one is not None]
         rows = [row_of(one.name, one.value, one.interval) for one in rates if one.value is not None]
-        base = alt.Chart(alt.Data(values=rows), title=self.sentence).encode(y=alt.Y("name:N", sort=None, title=None))
-        whole = alt.Scale(domain=[0, 1])
-        lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="win rate", scale=whole), x2="high:Q")
-        points = base.mark_point(filled=True, size=70).encode(x="value:Q")
-        even = alt.Chart(alt.Data(values=[{"at": _EVEN}])).mark_rule(strokeDash=[4, 4]).encode(x="at:Q")
-        return alt.layer(even, lines, points)
+        return chart(forest(rows, "win rate", [(_EVEN, "even")], whole=True), title=self.sentence)
 
 
 def _rate(name: str, said: Iterable[tuple[Preference, float | None]]) -> Rate:

@@ -191,12 +191,7 @@ _WORDS = (_agreement, _disagrees, _nested, pieces, shorten)
 # -- many results ----------------------------------------------------------------------------------------
 
 
-def case(
-    row: Row,
-    anchor: str,
-    *,
-    rubric: Rubric | None = None,
-) -> Html:
+def case(row: Row, anchor: str, *, rubric: Rubric | None = None) -> Html:
     """
     Return *row* as a line with its status, score and bar, which unfolds its card.
 

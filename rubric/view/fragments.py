@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any
 
@@ -9,7 +10,7 @@ from rubric import DecisionTree, Grade, Grades, Rubric, Ungraded
 from rubric.embed import Presented
 from rubric.engine import Plan, Progress
 from rubric.results import Summary
-from rubric.view import html
+from rubric.view import html, plots
 from rubric.view.cards import card, cards, summary_card
 from rubric.view.comparison_page import comparison_page
 from rubric.view.page import results_page, rows_of_results
@@ -29,6 +30,18 @@ def page_of(results: Grades, title: str, against: Grades | None = None) -> str:
     if against is not None:
         return comparison_page(rows_of_results(results), rows_of_results(against), title)
     return results_page(results, results.summary(), title)
+
+
+def chart_of(results: Grades, others: Iterable[Any]) -> Any:
+    """Return the scores of *results* and their criteria as a chart, with those of *others* below."""
+    marks = {result.rubric.threshold for result in results}
+    at = [(mark, f"threshold {mark:g}") for mark in marks if mark is not None and len(marks) == 1]
+    known = [{"score": each.score, "verdict": each.verdict} for each in results if each.score is not None]
+    colors = {name: color for name, color in plots.VERDICTS.items() if any(each["verdict"] == name for each in known)}
+    rows = [plots.row_of(c.text or c.id, c.mean, c.interval) for c in results.summary().criteria if c.mean is not None]
+    scores = plots.part("scores", at, rows=known, names=[*colors], colors=[*colors.values()])
+    means = plots.forest(rows, "mean of each criterion, with its 95 % interval", whole=True)
+    return plots.chart(scores, means, below=[other.plot() for other in others])
 
 
 def _card_of(result: Presented) -> str:

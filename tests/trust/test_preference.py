@@ -230,7 +230,7 @@ def test_win_rate_position_and_bounds() -> None:
     assert found._repr_markdown_().startswith("**a wins")
     assert "<" in found._repr_html_()
     json.dumps(found.to_dict())
-    assert found.plot().to_dict()["layer"]
+    assert found.plot().to_dict()["vconcat"]
 
 
 def test_intervals_are_by_group() -> None:

@@ -312,9 +312,11 @@ def test_results_are_shown_in_a_terminal_with_why_they_fell_short(
 
 
 def test_results_are_plotted_by_altair(grades: Grades) -> None:
-    """The chart has two parts, one above the other."""
+    """The scores with the threshold stand above the criteria with their figures, and other charts below."""
     drawn = grades.plot().to_dict()
     assert len(drawn["vconcat"]) == 2
+    assert "threshold 0.8" in str(drawn)
+    assert len(grades.plot(grades).to_dict()["vconcat"]) == 3
 
 
 @given(rubrics(), st.integers(), st.sampled_from([0, 0.3]))
