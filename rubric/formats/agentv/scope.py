@@ -1,13 +1,8 @@
 """
 What every part of an AgentV file is read with: its generation, and the variables that it may show.
 
-| generation | cases | graders | how an item says what it checks |
-|---|---|---|---|
-| 1 | `evalcases`, `eval_cases` | `rubrics`, `execution.evaluators` | `expected_outcome`, `description` |
-| 1.5 | `tests` | `assertions`, `execution.evaluators`, `graders` | `outcome` |
-| 2 | `tests` | `assert` | `outcome`, `criteria` |
-
-Between 1.5 and 2, `assert` held graders whose types generation 2 does not have: they are those of 1.5.
+docs/how-to/from_agentv.md tells the generations apart. Between 1.5 and 2, `assert` held graders whose types generation
+2 does not have: they are those of 1.5.
 
 The writer marks texts as raw that would be taken for a template or for the name of a file; `quoted` and `unquoted` are
 the two ways.

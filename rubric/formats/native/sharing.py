@@ -1,17 +1,8 @@
 """
 What the cases of a suite share, said once: `defaults`, a `matrix`, and named rubrics.
 
-| key | meaning |
-|---|---|
-| `defaults` | fields of each case that does not have them itself |
-| `matrix` | a list of such fields: each case that has no `cell` is written once, and stands for a case of each row |
-| `rubric`, `rubrics` | the rubric of cases without one, and rubrics that cases name by `{ref: name}` |
-
-In the `input`, the `messages` and the `rubric` of `defaults` and of rows, `{{ name }}` shows the variable of the case;
-a `rubric` beside `cases` is taken as it is. The id of a case of a row is that of its case with the values of its
-`cell`, `refund / gpt-5 / short`, or what the row's `id` says: `"{{id}} [gpt-5]"`.
-
-`share` writes plain data so, and `spread` reads it; what would not be read as it was is written out.
+docs/reference/suite_format.md says what the keys mean, and how slots and ids are filled in. `share` writes plain data
+so, and `spread` reads it; what would not be read as it was is written out.
 """
 
 from __future__ import annotations
