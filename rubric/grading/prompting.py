@@ -128,7 +128,8 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
     texts = {"reference answer": candidate.reference, "context": candidate.context}
     texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
-    texts["files"] = listing(candidate.files) if candidate.files else ""
+    files, given = dict(candidate.files), dict(candidate.variables)
+    texts["files"] = listing(files) if files else ""
     parts, hidden = _run_shown(candidate, rubric)
     texts[STEPS] = _summary(hidden)
     texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
@@ -151,10 +152,10 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         if titles:
             blocks.append((titles, digest.copy()))
     variables = dict[str, str]()
-    digest.update(b"%d,%d;" % (len(sections), len(candidate.variables)))  # or one could be taken for the other
-    if candidate.variables:
+    digest.update(b"%d,%d;" % (len(sections), len(given)))  # or one could be taken for the other
+    if given:
         # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
-        variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(candidate.variables.items())}
+        variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(given.items())}
         for name in variables:
             digest.update(_frame(name))
     blocks[-1] = (blocks[-1][0], digest.copy())
@@ -165,7 +166,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         blocks,
         digest,
         sections,
-        [*sections.values(), *variables.values(), *candidate.files.values(), "\n".join(hidden.values())],
+        [*sections.values(), *variables.values(), *files.values(), "\n".join(hidden.values())],
     )
     return SharedPrompt(
         candidate=candidate,
