@@ -229,6 +229,8 @@ def simulations(session: nox.Session) -> None:
     """Simulate how often intervals cover the truth, in 2,000 runs each: some twenty minutes."""
     install(session, "test")
     session.run("python", "-m", "tests.simulations", *session.posargs)
+    for module in () if session.posargs else ("probing", "auditing"):
+        session.run("python", "-m", f"tests.simulations.{module}")
 
 
 @nox.session(default=False)
