@@ -57,9 +57,7 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         candidate: Makes the candidate of a test case.
         name: The name in deepeval's reports; None takes the rubric's.
-        store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
-        budget: What may be spent.
-        limits: How fast models may be asked.
+        store, budget, limits: What `evaluate` takes under these names.
     """
 
     def __init__(

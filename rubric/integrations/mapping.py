@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from attrs import field, fields_dict, frozen
+from attrs.converters import optional
 
 from rubric import Budget, Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
 from rubric.embed import Limiter, Options, StoreLike, as_rubric, candidate_of, fields, is_chat
@@ -82,10 +83,6 @@ def mapped(result: Grade | Ungraded) -> Mapped:
     )
 
 
-def _as_judge(value: Any) -> AnyJudge | None:
-    return None if value is None else as_judge(value)
-
-
 def rubric_of(value: Rubric | str | Path) -> Rubric:
     """
     Return *value* as a rubric: a value, a free-form text, or the path of a file.
@@ -129,7 +126,7 @@ class Grader:
     """
 
     rubric: Rubric = field(converter=rubric_of)
-    judge: AnyJudge | None = field(default=None, converter=_as_judge)
+    judge: AnyJudge | None = field(default=None, converter=optional(as_judge))
     options: Mapping[str, Any] = field(factory=dict, converter=checked_options)
     candidate: Callable[..., Candidate] = Candidate.of
 

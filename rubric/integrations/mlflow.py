@@ -49,7 +49,7 @@ def rubric_scorer(
         options: What `evaluate` takes besides: `store`, `budget`, `limits`.
     """
     grader = Grader(rubric, judge, options, candidate)
-    called = name or grader.name
+    called, by = name or grader.name, str(getattr(grader.judge, "name", grader.judge or "default judge"))
 
     @scorer(name=called)  # type: ignore[untyped-decorator]  # MLflow may not be installed
     def grade(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
@@ -57,7 +57,7 @@ def rubric_scorer(
             result = grader.evaluate(inputs, outputs, expectations)
         except RubricError as problem:
             return Feedback(name=called, error=problem)
-        source = AssessmentSource(source_type="LLM_JUDGE", source_id=_judge_name(grader))
+        source = AssessmentSource(source_type="LLM_JUDGE", source_id=by)
         # MLflow's metadata are texts.
         metadata = {
             "rubric": json.dumps(result.metadata["rubric"]),
@@ -72,7 +72,3 @@ def rubric_scorer(
         return Feedback(name=called, value=result.score, source=source, metadata=metadata, rationale=result.reason)
 
     return grade
-
-
-def _judge_name(grader: Grader) -> str:
-    return str(getattr(grader.judge, "name", None) or (repr(grader.judge) if grader.judge else "default judge"))

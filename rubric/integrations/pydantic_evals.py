@@ -41,9 +41,7 @@ class RubricEvaluator(Evaluator[Any, Any, Any]):  # type: ignore[misc]  # pydant
         judge: The name of a model, or a judge, which no file can hold; None takes the model that the environment has a
             key for.
         prefix: What the names of the results begin with.
-        store: Keeps every reply, and serves those that it has: the path of one, or a `Store`, which no file can hold.
-        budget: What may be spent; no file can hold it.
-        limits: How fast models may be asked; no file can hold them.
+        store, budget, limits: What `evaluate` takes under these names; of them a file can hold the path of a store.
     """
 
     rubric: str | dict[str, Any]

@@ -200,15 +200,11 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         parts = [{"type": "tool_call_response", "id": message.get("tool_call_id"), "response": content}]
         return {"role": "tool", "parts": parts}
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    parts = [_part(block) for block in blocks]
+    # A part of another type is recorded as it was sent, which the conventions allow.
+    parts = [{"type": "text", "content": each["text"]} if each["type"] == "text" else each for each in blocks]
     for call in message.get("tool_calls") or ():
         parts.append({"type": "tool_call", "id": call["id"], **call["function"]})
     return {"role": message["role"], "parts": parts}
-
-
-def _part(block: dict[str, Any]) -> dict[str, Any]:
-    """Return a text as the conventions have it, and a part of another type as it was sent, which they allow."""
-    return {"type": "text", "content": block["text"]} if block["type"] == "text" else block
 
 
 def _records_content(place: str) -> bool:

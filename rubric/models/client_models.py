@@ -116,7 +116,7 @@ class ClientModel:
             # OpenAI's `parse`, which LangChain calls, raises them for a reply that was cut or filtered, and paid for.
             if type(error).__name__ in ("LengthFinishReasonError", "ContentFilterFinishReasonError"):
                 said = getattr(error, "completion", None) or error.response.json()  # type: ignore[attr-defined]
-                return reply_from(said, price=_price(ask))
+                return reply_from(said, price=partial(with_cost, ask.judge))
             response = getattr(error, "response", None)
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
             wait = getattr(error, "retry_after", None)
@@ -188,10 +188,6 @@ class _Batch:
 # -- what each kind of client is sent ---------------------------------------------------------------------
 
 
-def _price(ask: Ask) -> Callable[[Usage], Usage]:
-    return partial(with_cost, ask.judge)
-
-
 def _settings(ask: Ask, **names: str) -> dict[str, Any]:
     """Return the judge's settings under the names that a client has for them; what it has no name for is left out."""
     judge = ask.judge
@@ -223,7 +219,10 @@ async def _openai(model: ClientModel, ask: Ask) -> Reply:
         body |= {"logprobs": True, "top_logprobs": 20}
     response = await model.call(client.chat.completions.create, model=model.name, messages=ask.chat(), **body)
     return reply_from(
-        response, _unsent(ask, "response_format") if form == "nothing" else (), price=_price(ask), ask=ask
+        response,
+        _unsent(ask, "response_format") if form == "nothing" else (),
+        price=partial(with_cost, ask.judge),
+        ask=ask,
     )
 
 
@@ -237,7 +236,9 @@ async def _anthropic(model: ClientModel, ask: Ask) -> Reply:
     response = await model.call(client.messages.create, model=model.name, messages=chat, **body)
     data = response.model_dump()
     choice = {"message": {"content": data.get("content")}, "finish_reason": data.get("stop_reason")}
-    return reply_from({**data, "choices": [choice]}, _unsent(ask, "seed", "response_format"), price=_price(ask))
+    return reply_from(
+        {**data, "choices": [choice]}, _unsent(ask, "seed", "response_format"), price=partial(with_cost, ask.judge)
+    )
 
 
 def _as_anthropic(message: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +277,7 @@ async def _langchain(model: ClientModel, ask: Ask) -> Reply:
     }
     data = {"choices": [choice], "usage": usage, "model": said.get("model_name") or said.get("model")}
     unsent = _unsent(ask, "seed", *(() if options else ("response_format",)))
-    return reply_from(data, unsent, price=_price(ask))
+    return reply_from(data, unsent, price=partial(with_cost, ask.judge))
 
 
 def _without_retries(client: Any) -> Any:
@@ -329,7 +330,7 @@ def _from_inspect(output: Any, ask: Ask) -> Reply:
     choices = [
         {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason} for choice in output.choices
     ]
-    reply = reply_from({"choices": choices, "usage": usage, "model": output.model}, price=_price(ask))
+    reply = reply_from({"choices": choices, "usage": usage, "model": output.model}, price=partial(with_cost, ask.judge))
     cost = getattr(used, "total_cost", None)
     return reply if cost is None else evolve(reply, usage=evolve(reply.usage, cost=float(cost)))
 
@@ -345,7 +346,7 @@ async def _dspy(model: ClientModel, ask: Ask) -> Reply:
     if isinstance(response, dict) and choice["message"]["content"] is None:
         # DSPy leaves out the words of a refusal, and how a reply ended; an empty text is '' there.
         response = {**response, "choices": [{**choice, "finish_reason": "content_filter"}]}
-    return reply_from(response, price=_price(ask))
+    return reply_from(response, price=partial(with_cost, ask.judge))
 
 
 async def _transformers(model: ClientModel, ask: Ask) -> Reply:

@@ -171,6 +171,12 @@ def request_of(ask: Ask) -> Request:
     return Request(whole.hexdigest(), ask.judge.name, skeleton, shared, nonce)
 
 
+def key_at(request: Request, endpoint: str) -> str:
+    """Return the key that *request* would have at the address with the digest *endpoint*; '' is the vendor's own."""
+    said = json.loads(request.text) | {"endpoint": endpoint}
+    return digest(_json({name: value for name, value in said.items() if value != ""}))
+
+
 # A candidate's criteria are asked one after another, so the 64 latest beginnings are enough for those in flight. To
 # hash the candidate anew for each criterion would double the cost of a key.
 @functools.lru_cache(maxsize=64)

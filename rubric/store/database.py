@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import socket
 import sqlite3
 import threading
@@ -24,7 +25,7 @@ from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn, override
 
 from rubric.grading.reply_parser import holds, read
-from rubric.store.cache_key import Request
+from rubric.store.cache_key import Request, key_at
 from rubric.values.findings import Unjudged
 from rubric.values.requests import REASKED, UNSENT, Ask, Failure, FailureKind, Reply, Usage
 
@@ -348,6 +349,15 @@ class Database:
         with self._lock:
             row = self._reader.execute(_RECORDED, (bytes.fromhex(request.key),)).fetchone()
         return None if row is None else Served(load(_Call(*row).result or "", request.key))
+
+    def is_elsewhere(self, request: Request) -> bool:
+        """True if the same request was recorded at another address."""
+        query = "SELECT body FROM texts WHERE id IN (SELECT skeleton FROM calls WHERE model = ?) LIMIT 256"
+        with self._lock:
+            bodies = self._reader.execute(query, (request.model,)).fetchall()
+        texts = [zlib.decompress(body).decode("utf-8", "surrogatepass") for (body,) in bodies]
+        found = {"", *(each for text in texts for each in re.findall(r'"endpoint":"(\w+)"', text))}
+        return any(self.recall(evolve(request, key=key_at(request, each))) for each in found)
 
     def _find(self, connection: sqlite3.Connection, request: Request, *, goes_on: bool) -> Served | _Call | None:
         """Return the stored answer, or else the call that is in flight."""

@@ -293,6 +293,8 @@ class OpenFile:
             if recorded is not None:
                 return self._serve(recorded)
             message = f"{self.path} has no reply to this ask; record it with mode='read-write'"
+            if self.database.is_elsewhere(request):
+                message = f"{self.path} has the reply to this ask from another address; give the one that was recorded"
             return _with_place(Failure("replay", message), ask)
         # By the loop too, since a task can be awaited in its own loop alone. An id is no proof: that of a loop that is
         # gone may be given to another one.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from attrs import evolve
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Candidate, Grade, Judge, Rubric, Ungraded
+from rubric.driving import adrive, flow, pipeline
 from rubric.errors import DefinitionError
 from rubric.store.audit import export, stats
 from rubric.store.database import dump, load
@@ -153,6 +155,28 @@ def test_replay_sends_nothing(file: Path) -> None:
     assert [failure.kind for failure in missing.failures] == ["replay"]
     assert str(file) in missing.failures[0].message
     assert len(model.asks) == 1
+
+
+@pytest.mark.parametrize("recorded", ["http://proxy.test/v1", ""])
+def test_a_replay_at_another_address_says_so(file: Path, monkeypatch: pytest.MonkeyPatch, recorded: str) -> None:
+    """A proxy when it was recorded and none in CI, or the other way round: with the address, all is served."""
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    judge, other = Judge("openai/gpt-4o-mini"), "" if recorded else "http://proxy.test/v1"
+
+    def record(ask: Ask) -> Reply:
+        return Reply(reply_to(ask, True), usage=PAID)
+
+    async def graded_by(mode: Any, address: str) -> Grade | Ungraded:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        with Store(file, mode=mode) as store, pipeline(record, store=store) as way:
+            return await adrive(flow(Candidate("Thank you."), POLITE, judge), way.send)
+
+    assert isinstance(asyncio.run(graded_by("read-write", recorded)), Grade)
+    missed = asyncio.run(graded_by("replay", other))
+    assert isinstance(missed, Ungraded)
+    assert "from another address; give the one that was recorded" in missed.failures[0].message
+    assert isinstance(asyncio.run(graded_by("replay", recorded)), Grade)
 
 
 def test_replay_comes_to_what_was_recorded_failures_included(file: Path) -> None:
