@@ -30,7 +30,7 @@ from rubric.commands.prefer import prefer
 from rubric.commands.quality import align, check, explain, lint, probe
 from rubric.commands.setup import completion, init
 from rubric.commands.store import store
-from rubric.commands.trust import agree, compare, estimate
+from rubric.commands.trust import agree, compare, estimate, thresholds
 from rubric.commands.view import view
 
 
@@ -66,6 +66,7 @@ COMMANDS = (
     probe,
     print_schema,
     store,
+    thresholds,
     validate,
     view,
 )

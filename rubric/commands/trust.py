@@ -1,4 +1,4 @@
-"""The commands `agree`, `estimate` and `compare`: how far the verdicts in a file of results can be trusted."""
+"""The commands `agree`, `estimate`, `thresholds` and `compare`: how far verdicts in a file can be trusted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rubric import Grades, load
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import FORMAT, JUDGE, PATH, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
@@ -92,6 +93,28 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
     if found.value is None:
         raise Refusal(found.sentence)
     sys.exit(WORSE if least is not None and found.interval[1] < least else FINE)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@click.argument("results", type=PATH)
+@click.argument("labels", type=PATH)
+@click.option(
+    "--for", "aim", metavar="AIM", default="agreement", help="As for thresholds(...).best: balanced, cost, TPR, ..."
+)
+@click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
+@FORMAT
+def thresholds(file: Path, results: Path, labels: Path, *, aim: str, at: float | None, form: str) -> None:
+    """
+    Choose a threshold by labels of people.
+
+    FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, LABELS say whether each candidate should
+    pass.
+
+    Exit codes: 0 chosen, 2 bad input.
+    """
+    grades = Grades.read_jsonl(results, load(file))
+    print_result(from_extra("rubric.trust", "thresholds")(grades, labels).best(aim, at), form)
 
 
 @click.command(cls=Command)

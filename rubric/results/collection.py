@@ -250,12 +250,14 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Return the scores as a histogram and the criteria with their intervals, as a chart of Altair (extra `plots`).
 
         Args:
-            others: Results whose charts are shown below, such as `thresholds(grades, labels)`.
+            others: Results whose charts are shown below, such as `thresholds(grades, labels)`; or
+                `Labels`, for that curve.
 
         Raises:
             ImportError: Altair is not installed.
         """
-        chart: alt.VConcatChart = drawn("chart_of", self, others)
+        shown = [other.curve(self) if hasattr(other, "curve") else other for other in others]
+        chart: alt.VConcatChart = drawn("chart_of", self, shown)
         return chart
 
     def report(self, path: str | Path, *, title: str = "", against: Grades | None = None) -> Path:

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, Presented, counted, guided, percent
 from rubric.suites.report import Report
-from rubric.trust.annotators import AltTest, Votes, alt_test, votes_of
+from rubric.trust.annotators import Votes, votes_of
 from rubric.trust.assumptions import of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
 from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
@@ -41,7 +41,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         unmatched: Keys of labels without a candidate.
         unlabelled: Candidates without a label.
         votes: Of a jury: how much its votes agree.
-        alt_tests: With three or more raters: whether the judge may replace one.
         ratings: What the figures rest on.
         notes: What is not as the figures assume.
         brief: Whether the tables hold the figures to look at first alone; `found.detailed` has all of them.
@@ -57,7 +56,6 @@ class Agreement(Presented, Listed[CriterionAgreement]):
     unmatched: tuple[str, ...] = ()
     unlabelled: int = 0
     votes: tuple[Votes, ...] = ()
-    alt_tests: tuple[AltTest, ...] = ()
     ratings: tuple[Ratings, ...] = field(default=(), eq=False)
     notes: tuple[str, ...] = ()
     brief: bool = field(default=True, eq=False)
@@ -95,12 +93,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
             lines.append(f"{self.unlabelled} candidates have no label.")
         lines += sentences([*self.notes, *(f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks)])
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
-            lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: print(found.detailed).")
-        for test in self.alt_tests:
-            verdict = "may replace" if test.passed else "may not replace"
-            name = f"{test.criterion}: " if test.criterion else ""
-            rate = f"winning rate {test.winning_rate:.2f}, epsilon {test.epsilon:g}"
-            lines.append(f"{name}By the alternative annotator test the judge {verdict} a person ({rate}).")
+            cure = "print(found.detailed), or --all at a terminal"
+            lines.append(f"{counted(hidden, 'more figure')}, and what is behind them: {cure}.")
         return lines
 
     def _shows(self, found: CriterionAgreement, name: str) -> bool:
@@ -231,8 +225,6 @@ def _of_people(labels: Labels) -> Agreement:
 def agreement(
     grades: Grades | Report | Judged | Labels | Mapping[Any, Any] | str | PathLike[str],
     others: Labels | Mapping[Any, Any] | Grades | Judged | None = None,
-    *,
-    epsilon: float = 0.2,
 ) -> Agreement:
     """
     Measure how far a judge agrees with people, with another judge, or with itself.
@@ -242,7 +234,6 @@ def agreement(
             raters, without *others*: how far people agree with each other.
         others: Labels of people, also as a mapping such as `{0: True}`; or the grades of another judge on the
             same candidates; None for the votes of a jury.
-        epsilon: For the alternative annotator test: how much better a person may be (.1 to .2).
 
     Raises:
         DefinitionError: A label is outside of its criterion's scale, nothing matches, or a jury has no votes.
@@ -276,7 +267,6 @@ def agreement(
         found.insert(0, agreement_of(pooled))
     labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
     unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
-    tests = tuple(test for each in ratings if (test := alt_test(each, epsilon)) is not None)
     return Agreement(
         tuple(found),
         given.name,
@@ -286,7 +276,6 @@ def agreement(
         unmatched,
         int((~labelled).sum()),
         votes,
-        tests,
         tuple(ratings),
         notes=tuple(notes),
     )

@@ -18,7 +18,7 @@ from rubric.embed import counted, percent
 from rubric.trust import coefficients as co
 from rubric.trust.inference import compact, unpaired
 from rubric.trust.labels import Labels
-from rubric.trust.ratings import Judged, Ratings
+from rubric.trust.ratings import Judged, Ratings, used_again
 
 _RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
 _ADVICE = "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen' estimates a rate"
@@ -43,8 +43,12 @@ def of_labels(
         cure: What to do where they are none.
     """
     said = [*of_grades(given)]
-    if labels.digest in given.used:
-        said.append(f"these {len(labels):,} labels chose the rubric or the judge: their figures flatter; use others")
+    if again := used_again(given, labels):
+        which = f"these {again:,}" if again == len(labels) else f"{again:,} of these {len(labels):,}"
+        said.append(f"{which} labels chose the rubric or the judge: their figures flatter; use others")
+    labelled = np.any([~np.isnan(one.people).all(axis=1) for one in ratings], axis=0)
+    if shown := int((labelled & np.array(given.anchored, dtype=bool)).sum()):
+        said.append(f"{counted(shown, 'labelled candidate')} among the anchors that the judge is shown; label others")
     if seen := sum(one.seen for one in ratings):
         said.append(f"{counted(seen, 'label')} left out, since the rater had seen the judge's verdict")
     if twice := _doubled(given):

@@ -383,10 +383,13 @@ def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -
             continue
         at = np.concatenate([rows for _, rows in known])
         value = sum((c.value or 0.0) * len(rows) for c, rows in known) / len(at)
-        moved = co.Coefficient(
-            value, influence=np.concatenate([c.influence for c, _ in known if c.influence is not None])
-        )
-        found.append(coefficient(name, moved, compact(ratings.groups[at] if ratings.grouped else at)))
+        moved = np.concatenate([c.influence for c, _ in known if c.influence is not None])
+        if len(at) < co.RARE * len(known):
+            why = f"no interval where two people have fewer than {co.RARE} candidates in common"
+            found.append(Statistic(name, value, reason=why))
+            continue
+        units = compact(ratings.groups[at] if ratings.grouped else at)
+        found.append(coefficient(name, co.Coefficient(value, influence=moved), units))
     return [*found, *(_errors(a, b, scale, groups)[:2] if scale.kind == "number" else [])]
 
 

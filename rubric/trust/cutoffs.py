@@ -27,7 +27,7 @@ from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced, rates_of
-from rubric.trust.ratings import judged, matched
+from rubric.trust.ratings import judged, mark_of, matched
 from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
@@ -212,7 +212,7 @@ def thresholds(
     counted = by_weight(evolve(found, judge=reach))  # each as often as it counts
     rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
     groups = compact(counted.groups[rows]) if counted.grouped else None
-    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), every.digest]}
+    known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), mark_of(given, every)]}
     sample = _Sample(
         counted.judge[rows], counted.target[rows], groups, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n
     )

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
-from rubric.trust.inference import Codes, Contrast, compact, holm, paired, unpaired
+from rubric.trust.differences import CriterionDifference
+from rubric.trust.inference import Codes, compact, holm, paired, unpaired
 from rubric.trust.ratings import Ratings, items_of
 
 _ENOUGH = 10
@@ -78,53 +79,27 @@ class Baseline(NoTruth):
             file.write(to_yaml(_plain(data)))
 
 
-@frozen
-class Change(NoTruth):
-    """
-    One figure then and now.
-
-    Args:
-        criterion: The id; empty for the whole.
-        what: `the judge`, `people`, or `distance`: how far the judge is from people.
-        before: Its mean then.
-        now: Its mean now.
-        interval: Where the true change lies, with 95 % confidence.
-        p: The probability of such a change if there is none, after Holm's correction.
-        candidates: How many were compared with themselves; None where they are others.
-    """
-
-    _truth = ".p"
-
-    criterion: str
-    what: str
-    before: float
-    now: float
-    interval: tuple[float, float]
-    p: float
-    candidates: int | None
-
-
 @frozen(repr=False)
 class Drift(Presented):
     """
     What `agreement(...).against(saved)` returns.
 
     Args:
-        changes: Each figure then and now.
+        changes: Each figure then (`old`) and now (`new`); `n` is 0 where the candidates are others.
         risk: How often an unchanged judge is called changed.
         notes: What is different by name: the model, the rubric.
     """
 
     _truth = ".changed"
 
-    changes: tuple[Change, ...]
+    changes: tuple[CriterionDifference, ...]
     risk: float
     notes: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> tuple[Change, ...]:
+    def shown(self) -> tuple[CriterionDifference, ...]:
         """The changes that chance does not explain."""
-        return tuple(change for change in self.changes if change.p <= self.risk)
+        return tuple(change for change in self.changes if change.adjusted <= self.risk)
 
     @property
     def changed(self) -> bool:
@@ -141,11 +116,9 @@ class Drift(Presented):
         """A description of the main figure."""
         if not self.changed:
             return f"No change is shown in {len(self.changes)} figures."
-        lead = min(self.shown, key=lambda change: change.p)
-        name = f" on {lead.criterion}" if lead.criterion else ""
-        what = {"distance": "The judge's distance from people"}.get(lead.what, lead.what.capitalize())
-        verb = "have" if lead.what == "people" else "has"
-        return f"{what} {verb} changed{name}: from {lead.before:.3f} to {lead.now:.3f}."
+        lead = min(self.shown, key=lambda change: change.adjusted)
+        verb = "have" if lead.id.startswith("people") else "has"
+        return f"{lead.id[0].upper()}{lead.id[1:]} {verb} changed: from {lead.old:.3f} to {lead.new:.3f}."
 
     def remarks(self) -> list[str]:
         """What is different by name."""
@@ -153,17 +126,9 @@ class Drift(Presented):
 
     def tables(self) -> list[Table]:
         """Each figure in a row."""
-        head = ("criterion", "what", "then", "now", "change", "p (Holm)", "same candidates")
+        head = ("figure", "then", "now", "change", "p (Holm)", "same candidates")
         rows: list[tuple[object, ...]] = [
-            (
-                c.criterion or "the whole",
-                c.what,
-                c.before,
-                c.now,
-                f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}",
-                c.p,
-                "–" if c.candidates is None else c.candidates,
-            )
+            (c.id, c.old, c.new, f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}", c.adjusted, c.n or "–")
             for c in self.changes
         ]
         return [("", head, rows)]
@@ -183,7 +148,7 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     fields.check_number("risk", risk, 1e-6, 0.5)
     before = saved if isinstance(saved, Baseline) else Baseline.of(read(saved))
     mine, theirs = now.items, before.items
-    found: list[tuple[str, str, float, float, Contrast, int | None]] = []
+    found: list[CriterionDifference] = []
     for criterion in mine:
         if criterion not in theirs:
             continue
@@ -192,20 +157,20 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
             both = [name for name in a if name in b]
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
-                contrast, count = paired(x - z, now.groups_of(both)), len(both)
+                one, count = paired(x - z, now.groups_of(both)), len(both)
             else:
                 x, z = np.array([*a.values()]), np.array([*b.values()])
                 among = now.groups_of([*a]), before.groups_of([*b])
-                contrast, count = (unpaired(x, z, *among) if min(len(x), len(z)) > 1 else None), None
-            if contrast is not None:
-                found.append((criterion, what, float(z.mean()), float(x.mean()), contrast, count))
+                one, count = (unpaired(x, z, *among) if min(len(x), len(z)) > 1 else None), 0
+            if one is not None:
+                named = f"{what} on {criterion}" if criterion else what
+                change = CriterionDifference(
+                    named, count, float(x.mean()), float(z.mean()), one.value, one.interval, one.p, one.p
+                )
+                found.append(evolve(change, detectable=one.detectable, error=one.error))
     if not found:
         raise DefinitionError("saved", "no criterion is in both, so nothing can be compared")
-    adjusted = holm([one[4].p for one in found])
-    changes = [
-        Change(criterion, what, then, after, contrast.interval, p, count)
-        for (criterion, what, then, after, contrast, count), p in zip(found, adjusted, strict=True)
-    ]
+    changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
     notes = []
     for name, was, is_now in (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest)):
         if was != is_now:
@@ -220,7 +185,7 @@ def _off(judge: float | None, people: float | None) -> float | None:
 _FIGURES = (
     ("the judge", lambda judge, _: judge),
     ("people", lambda _, people: people),
-    ("distance", _off),
+    ("the judge's distance from people", _off),
 )
 
 

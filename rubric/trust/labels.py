@@ -138,6 +138,18 @@ class Labels(NoTruth):
         rows = sorted(repr((row.key, row.criterion, row.rater, row.value)) for row in self)
         return sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
+    def curve(self, grades: Any) -> Any:
+        """Return `thresholds(grades, labels)`, for `grades.plot(labels)`."""
+        from rubric.trust.cutoffs import thresholds
+
+        return thresholds(grades, self)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """8 hexadecimal digits for the candidate and the criterion of each label."""
+        named = (repr((row.key, row.criterion)).encode("utf-8", "surrogatepass") for row in self)
+        return tuple(sha256(name).hexdigest()[:8] for name in named)
+
     @classmethod
     def read(
         cls, path: str | PathLike[str], *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()

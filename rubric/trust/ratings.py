@@ -152,7 +152,8 @@ class Judged:
         grouped: True if candidates have groups or share keys.
         rubrics: How many results each rubric has, by its digest.
         judges: How many results each judge has, by its digest and its name.
-        used: The digests of the labels by which the rubric or the judge was chosen.
+        used: The labels by which the rubric or the judge was chosen, as `mark_of` returns them.
+        anchored: Whether each candidate is shown to the judge, as an anchor of a criterion.
         lengths: The characters of each output; NaN where the results do not hold it.
         named: The name of the group of each; empty without one.
     """
@@ -171,6 +172,7 @@ class Judged:
     used: frozenset[str] = frozenset()
     lengths: Floats = field(factory=lambda: np.empty(0))
     named: tuple[str, ...] = ()
+    anchored: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -242,11 +244,19 @@ def _judged(results: Sequence[_Result]) -> Judged:
         frozenset(digest for each in results if not isinstance(each, Record) for digest in _used(each)),
         lengths=np.array([*map(_length, results)], dtype=float),
         named=tuple(result.group for result in results),
+        anchored=tuple(map(_is_anchor, results)),
     )
 
 
 def _length(result: _Result) -> float:
     return np.nan if isinstance(result, Record) or result.candidate is None else len(result.candidate.output)
+
+
+def _is_anchor(result: _Result) -> bool:
+    if isinstance(result, Record) or result.candidate is None:
+        return False
+    shown = (anchor.response for criterion in result.rubric.judged for anchor in criterion.anchors)
+    return result.candidate.output in shown
 
 
 def _score(result: _Result) -> float | None:
@@ -269,8 +279,20 @@ def _judge(result: _Result) -> tuple[str, str]:
     return getattr(judge, "digest", ""), judge.name if isinstance(judge, Judge) else str(judge)
 
 
+def mark_of(given: Judged, labels: Labels) -> str:
+    """Return the digest of *labels*, and where candidates have keys 8 digits for each labelled one."""
+    by_key = any(given.keys) and labels.by != "index"
+    return ":".join([labels.digest, *sorted(labels.places if by_key else ())])
+
+
+def used_again(given: Judged, labels: Labels) -> int:
+    """Return how many of *labels* chose the rubric or the judge of *given*, known by their candidates' keys."""
+    known = {part for mark in given.used for part in mark.split(":")}
+    return len(labels) if labels.digest in known else sum(place in known for place in labels.places)
+
+
 def _used(result: Grade | Ungraded) -> Iterator[str]:
-    """Yield the digests of the labels by which `align` chose the rubric, or `trusted` the cascade."""
+    """Yield the marks of the labels by which `align` chose the rubric, or `trusted` the cascade."""
     yield from result.rubric.provenance.get("labels", ())
     if chosen := getattr(getattr(result.judge, "when", None), "labels", ""):
         yield chosen

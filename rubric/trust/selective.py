@@ -16,12 +16,12 @@ from attrs import evolve, field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import TOLERANCE, Presented, Table, fields, guided, percent
+from rubric.embed import TOLERANCE, Presented, Table, counted, fields, guided, percent
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
-from rubric.trust.ratings import matched
+from rubric.trust.ratings import mark_of, matched
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
@@ -36,7 +36,7 @@ class Unsure:
         by: `score`: how far the score is from the threshold, as a share of the room on that side. `votes`: the share of
             the votes with the verdict.
         least: The confidence that is kept; None keeps nothing.
-        labels: The digest of the labels by which it was chosen.
+        labels: The labels by which it was chosen, as `mark_of` returns them.
     """
 
     by: str
@@ -111,7 +111,8 @@ class Trusted(Presented):
         if self.needed is None:
             return f"No verdict can be kept: the judge is wrong too often for at most {allowed}, whatever the labels."
         return (
-            f"{self.labels:,} labels are too few to keep a verdict (at most {allowed}); about {self.needed:,} would do."
+            f"{counted(self.labels, 'label')} {'is' if self.labels == 1 else 'are'} too few to keep a verdict "
+            f"(at most {allowed}); about {self.needed:,} would do."
         )
 
     def tables(self) -> list[Table]:
@@ -165,7 +166,7 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
         raise DefinitionError("labels", "expected graded candidates on which people are not divided, got none")
     found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
     notes = tuple(of_labels(given, every, [ratings], cure="label one"))
-    return evolve(found, when=evolve(found.when, labels=every.digest), notes=notes)
+    return evolve(found, when=evolve(found.when, labels=mark_of(given, every)), notes=notes)
 
 
 def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:

@@ -97,7 +97,7 @@ def test_labels_of_the_whole_say_which_criterion_goes_with_people() -> None:
 def test_a_change_is_found() -> None:
     """A pass rate that falls from 0.9 to 0.5 is shown for its criterion alone."""
     drift = items(graded(100, rate=0.9, seed=1)).against(items(graded(100, rate=0.5, seed=2)))
-    assert [change.criterion for change in drift.shown] == ["a"]
+    assert [change.id for change in drift.shown] == ["the judge on a"]
     assert drift.exit_code == 1
 
 

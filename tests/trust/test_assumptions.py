@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from rubric import Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
+from rubric import Anchor, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
 from rubric.quality import align
 from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, thresholds, trusted
 from tests.recorded import grades, result
@@ -121,7 +121,7 @@ def test_labels_that_chose_a_rubric_or_a_cascade_flatter_it() -> None:
     scored = Rubric("s", threshold=0.9).scores("Good", id="good")
     said = {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)}
     made = align(scored, grades(scored, said), LABELS, edits=["threshold"])
-    assert made.rubric.provenance["labels"] == (LABELS.digest,)
+    assert made.rubric.provenance["labels"][0].startswith(LABELS.digest)
     fresh = labels_of([n for n in range(600) if n not in RANDOM][:100])
     again = grades(made.rubric, said)
     assert "120 labels chose the rubric or the judge" in agreement(again, LABELS).notes[0]
@@ -129,6 +129,34 @@ def test_labels_that_chose_a_rubric_or_a_cascade_flatter_it() -> None:
     sure = trusted(GRADES, LABELS, 0.3).when
     one = evolve(GRADES[0], judge=Cascade("offline", "offline", when=sure))
     assert "chose the rubric or the judge" in str(estimate(Grades([one, *GRADES[1:]]), LABELS).notes)
+
+
+def test_labels_that_share_candidates_with_those_that_chose_are_counted() -> None:
+    """By key, whoever labelled them and whatever they said; labels of places are known as a whole set alone."""
+    scored = Rubric("s", threshold=0.5).scores("Good", id="good")
+    given = grades(scored, {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)})
+    again = given.rescore(thresholds(given, LABELS).best().rubric)
+    fresh = [n for n in range(600) if n not in RANDOM][:90]
+    notes = agreement(again, labels_of([*RANDOM[:30], *fresh], rater="bob")).notes
+    assert "30 of these 120 labels chose the rubric or the judge: their figures flatter; use others" in notes
+    assert agreement(again, labels_of(fresh)).notes == ()
+    places = evolve(LABELS, by="index")
+    chosen = given.rescore(thresholds(given, places).best().rubric)
+    assert "these 120 labels chose" in str(agreement(chosen, places).notes)
+    assert agreement(chosen, labels_of(RANDOM[:60], rater="bob")).notes == ()
+
+
+def test_labelled_candidates_that_are_anchors_are_counted() -> None:
+    """The judge was shown what people say of them, by whoever wrote the anchors; other candidates have no remark."""
+    texts = [f"reply {n}" + " thanks" * (n % 2) for n in range(40)]
+    anchored = Rubric("r").expects("Thankful", id="x", anchors=[Anchor(texts[3], True), Anchor(texts[4], False)])
+    given = grade_many(texts, anchored, "offline").collect()
+    people = {n: n % 2 == 1 for n in range(40)}
+    assert (
+        "2 labelled candidates among the anchors that the judge is shown; label others"
+        in agreement(given, people).notes
+    )
+    assert "anchors" not in str(agreement(given, {n: said for n, said in people.items() if n > 4}).notes)
 
 
 def test_labels_that_saw_the_verdict_are_counted() -> None:

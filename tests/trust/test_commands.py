@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from rubric import Rubric, dump
 from rubric.__main__ import main
 from tests.recorded import grades
 from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
@@ -93,3 +94,17 @@ def test_bad_input_is_2(arguments: tuple[str, ...]) -> None:
 def test_an_option_without_an_effect_is_refused(files: tuple[Path, Path]) -> None:
     """`agree --risk` without `--against` is a usage error."""
     assert run("agree", *files, "--risk", "0.1").exit_code == 2
+
+
+def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
+    """By the rubric, its results and labels of the whole, for an aim; a wrong one is bad input."""
+    rubric = Rubric("replies").scores("How good", id="good")
+    grades(rubric, {n: {"good": n / 100} for n in range(100)}).to_jsonl(tmp_path / "results.jsonl")
+    dump(rubric, tmp_path / "rubric.yaml")
+    (tmp_path / "labels.csv").write_text("\n".join(["key,value", *(f"{n},{n >= 40}" for n in range(100))]))
+    files_ = [tmp_path / name for name in ("rubric.yaml", "results.jsonl", "labels.csv")]
+    done = run("thresholds", *files_)
+    assert done.exit_code == 0, done.output
+    assert "Pass from 0.4: the judge then agrees with people in" in done.output
+    assert "Chosen for TPR at 0.5" in run("thresholds", *files_, "--for", "TPR", "--at", 0.5).output
+    assert run("thresholds", *files_, "--for", "TPR").exit_code == 2

@@ -287,7 +287,7 @@ def test_a_judge_that_always_says_the_same_stands_beside() -> None:
 
 
 def test_people_are_compared_with_each_other() -> None:
-    """The ceiling; a tie has no majority; and three people allow the alternative annotator test."""
+    """The ceiling; a tie has no majority."""
     chance = random.Random(3)
     several = {key: {"good": [PEOPLE[key]["good"] ^ (chance.random() < 0.05) for _ in range(3)]} for key in range(90)}
     found = agreement(GRADES, Labels(several))
@@ -297,9 +297,6 @@ def test_people_are_compared_with_each_other() -> None:
     assert re.search(r"; with each of them in \d+ %, people with each other in \d+ %", found.sentence)
     (row,) = [row for row in found.detailed.tables()[0][2] if row[2] == "fleiss"]
     assert row[3:6] == ("", "", str({one.name: one for one in found["good"].ceiling}["fleiss"]))
-    (test,) = found.alt_tests
-    assert test.passed == (test.winning_rate >= 0.5)
-    assert 0 <= test.advantage <= 1
     tied = agreement(GRADES, Labels({key: {"good": [True, key % 2 == 0]} for key in range(20)}))
     assert (tied["good"].n, tied["good"].ties) == (10, 10)
 
@@ -704,9 +701,9 @@ def test_an_alarm_can_fire(tmp_path: Path) -> None:
     saved = agreement(GRADES, LABELS)
     broken = agreement(grades(BOTH, noisy(right=0.3)[1]), LABELS).against(saved)
     assert broken.exit_code == 1
-    assert {change.what for change in broken.shown} >= {"distance"}
+    assert any(change.id.startswith("the judge's distance from people") for change in broken.shown)
     minds = Labels({key: {"good": False, "clear": 1} for key in range(100)})
-    assert "people" in {change.what for change in agreement(GRADES, minds).against(saved).shown}
+    assert any(one.id.startswith("people") for one in agreement(GRADES, minds).against(saved).shown)
     (tmp_path / "nothing.yaml").write_text("kind: menu\n")
     with pytest.raises(DefinitionError, match="expected a saved agreement or calibration, got menu"):
         saved.against(tmp_path / "nothing.yaml")
