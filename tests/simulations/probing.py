@@ -13,7 +13,7 @@ import numpy as np
 from rubric.quality.attacks import ATTACKS
 from rubric.quality.probes import RISK, Moved, with_p
 from rubric.quality.probing import _cells, _Reading
-from tests.simulations.__main__ import Chance, head, row
+from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PLANTED = 8, ("authority", "3")
 

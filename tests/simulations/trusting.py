@@ -1,9 +1,8 @@
-"""What figures of trust promise: means, numbers, kept verdicts, two runs, drift, and remarks on what they assume."""
+"""What figures of trust promise: shares, kept verdicts, two runs, drift, and remarks on what they assume."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve
@@ -13,40 +12,14 @@ from rubric.embed import FrozenMap, mean_interval
 from rubric.results.report_rows import Row, Status
 from rubric.suites import Report, pass_rates
 from rubric.trust.assumptions import _chosen, _useless
-from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.drift import Baseline, drift
-from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, paired
-from rubric.trust.ratings import VERDICT, Ratings, Scale
 from rubric.trust.selective import _tested, distance
-
-SIZES = (5, 20, 60, 200, 1_000)
-Chance = np.random.Generator
-Table = Iterator[tuple[tuple[object, ...], float]]
-"""Rows, each with the worst of its figures: a coverage, or one less a rate of false alarms."""
-
-_STARS = Scale("number", 0.0, 4.0)
-_MEANS = {
-    "2.0, flat": (0.2, 0.2, 0.2, 0.2, 0.2),
-    "2.0, narrow": (0, 0.1, 0.8, 0.1, 0),
-    "3.6": (0.02, 0.03, 0.03, 0.17, 0.75),
-    "3.88": (0, 0.01, 0.01, 0.07, 0.91),
-    "0.3": (0.85, 0.1, 0.02, 0.01, 0.02),
-}
-
-
-def ratings(people: Floats, judge: Floats, groups: Any = None, scale: Scale = VERDICT) -> Ratings:
-    """Return the ratings of one criterion."""
-    among = np.arange(len(judge)) if groups is None else groups
-    return Ratings("x", scale, judge, people[:, None], among, groups is not None, ("",), np.ones(len(judge)))
-
-
-def covers(interval: tuple[float, float] | None, truth: float) -> bool:
-    return interval is not None and interval[0] - 1e-9 <= truth <= interval[1] + 1e-9
+from tests.simulations.drawing import SIZES, Chance, Table, covers, ratings
 
 
 def rates_of_one(runs: int) -> Table:
-    """Yield the exact coverage of Wilson's interval of a pass rate."""
+    """Yield the exact coverage of the interval of a pass rate."""
     del runs
     for p in (0.05, 0.5, 0.95):
         cells = []
@@ -54,56 +27,6 @@ def rates_of_one(runs: int) -> Table:
             held = [covers(mean_interval([1.0] * k + [0.0] * (n - k)), p) for k in range(n + 1)]
             cells.append(float(stats.binom.pmf(np.arange(n + 1), n, p) @ np.array(held)))
         yield (p, *(f"{cell:.1%}" for cell in cells)), min(cells)
-
-
-def estimated_means(runs: int) -> Table:
-    """Yield the coverage of the estimate of a mean on 0..4, and its width over that of the labels alone."""
-    for name, weights in _MEANS.items():
-        truth, cells, worst = float(np.array(weights) @ np.arange(5)), [], 1.0
-        for n in SIZES:
-            chance, hits, widths = np.random.default_rng(11), 0, 0.0
-            for _ in range(runs):
-                people = chance.choice(5, n + 1_000, p=weights).astype(float)
-                off = np.where(chance.random(n + 1_000) < 0.8, 0, chance.choice([-1, 1], n + 1_000))
-                judge = np.clip(people + off, 0, 4)
-                people[n:] = np.nan
-                found = estimate_of(ratings(people, judge, scale=_STARS))
-                hits += covers(found.interval, truth)
-                (low, high), (least, most) = found.interval or (0, 0), found.labels_only.interval or (0, 1)
-                widths += (high - low) / (most - least) / runs
-            worst = min(worst, hits / runs)
-            cells.append(f"{hits / runs:.1%} ({widths:.2f})")
-        yield (name, *cells), worst
-
-
-_NUMBERS = ("pearson", "spearman", "kendall", "ICC2", "alpha, interval", "kappa, quadratic", "MAE", "RMSE", "bias")
-
-
-def rated(chance: Chance, n: int, exact: float | None) -> tuple[Floats, Floats]:
-    """Return what people and a judge say on 1..5: equal in a share *exact*; None for two noisy raters."""
-    if exact is None:
-        true = chance.normal(3, 1, n)
-        one, two = (np.clip(np.round(true + chance.normal(0, 0.8, n)), 1.0, 5.0) for _ in range(2))
-        return np.asarray(one, dtype=float), np.asarray(two, dtype=float)
-    people = chance.choice(5, n, p=[0.1, 0.15, 0.2, 0.25, 0.3]) + 1.0
-    off = np.where(chance.random(n) < exact, 0, chance.choice([-2, -1, 1], n, p=[0.2, 0.6, 0.2]))
-    return np.asarray(people, dtype=float), np.asarray(np.clip(people + off, 1.0, 5.0), dtype=float)
-
-
-def numbers(runs: int) -> Table:
-    """Yield the coverage of what is said of numbers."""
-    scale = Scale("number", 1.0, 5.0)
-    for exact in (None, 0.8, 0.9):
-        whole = agreement_of(ratings(*rated(np.random.default_rng(12), 200_000, exact), scale=scale))
-        for n in SIZES[1:]:
-            chance, hits = np.random.default_rng(13), dict.fromkeys(_NUMBERS, 0)
-            for _ in range(times := runs if n < 1_000 else runs // 2):
-                found = agreement_of(ratings(*rated(chance, n, exact), scale=scale))
-                for name in _NUMBERS:
-                    hits[name] += covers(found[name].interval, whole[name].value or 0.0)
-            cells = [hits[name] / times for name in _NUMBERS]
-            shown = "two noisy raters" if exact is None else f"{exact:.0%} exact"
-            yield (shown, n, *(f"{cell:.0%}" for cell in cells)), min(cells)
 
 
 # -- kept verdicts ------------------------------------------------------------------------------------------
@@ -185,6 +108,21 @@ def report(verdicts: Sequence[Sequence[bool]]) -> Report:
     return Report(
         "s", tuple(Row(f"{c} [run {r}]", status[v], float(v), cell=FrozenMap({"run": r})) for c, r, v in rows)
     )
+
+
+def drops(runs: int) -> Table:
+    """Yield how often `Report.compare` fails for one run of each case."""
+    for cases in (20, 50, 200):
+        cells = []
+        for flips, drop in ((0.02, 0.0), (0.02, 0.1), (0.05, 0.1)):
+            chance, failed = np.random.default_rng(8), 0
+            for _ in range(runs):
+                truth = chance.random(cases) < 0.8
+                worse = truth & (chance.random(cases) >= drop / 0.8)
+                before, after = (run ^ (chance.random(cases) < flips) for run in (truth, worse))
+                failed += report(after[:, None].tolist()).compare(report(before[:, None].tolist())).exit_code
+            cells.append(failed / runs)
+        yield (cases, *(f"{cell:.1%}" for cell in cells)), 1 - cells[0]
 
 
 def two_runs(runs: int) -> Table:
