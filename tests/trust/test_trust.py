@@ -28,7 +28,7 @@ from rubric.trust.estimates import estimate_of
 from rubric.trust.ratings import Scale, judged
 from tests.examples import examples
 from tests.recorded import grades, jury
-from tests.simulations.trusting import ratings
+from tests.simulations.drawing import ratings
 
 GOOD = Rubric("answers").expects("Good", id="good")
 BOTH = GOOD.rates("Clear", {1: "no", 5: "yes"}, id="clear").passing_at(0.7)
