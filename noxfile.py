@@ -236,7 +236,7 @@ def simulations(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("versions", ["pinned", "newest"], ids=["pinned", "newest"])
 def upstream(session: nox.Session, versions: str) -> None:
-    """Run promptfoo and others from npm beside this library on the same files: five minutes; without npm it skips."""
+    """Run promptfoo and others from npm beside this library on the same files: ten minutes; without npm it skips."""
     install(session, "test")
     folder = Path(session.virtualenv.location) / "npm"
     newest = ["--newest"] if versions == "newest" else []

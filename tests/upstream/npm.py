@@ -35,7 +35,7 @@ def installed(folder: Path, *packages: str) -> Path:
         here.write_text(json.dumps({"private": True}), encoding="utf-8")
     if _major(shutil.which("node")) < NODE and not (folder / "node_modules/.bin/node").exists():
         _npm(folder, "install", f"node@{NODE}")  # whose script takes the binary of this platform
-    _npm(folder, "install", "--ignore-scripts", "--omit=optional", "--legacy-peer-deps", *packages)
+    _npm(folder, "install", "--ignore-scripts", "--omit=optional", *packages)
     return folder / "node_modules/.bin"
 
 
