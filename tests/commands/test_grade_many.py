@@ -20,6 +20,7 @@ from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
 from rubric.results import Counts
 from rubric.store.audit import stats
+from tests.browsers import data_of
 from tests.places import ROOT
 
 TEXTS = ["We thank you.", "Go away.", "Thanks, and thank you.", "", "Please wait.", "Thank you, thank you."]
@@ -70,7 +71,7 @@ def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
     done = graded(folder, "--report", folder / "page.html")
     assert done.exit_code == 0
     page = (folder / "page.html").read_text("utf-8")
-    assert page.count('<details class="case ') == len(TEXTS)
+    assert len(data_of(page)["rows"]) == len(TEXTS)
     assert "Says please wait" in page
     refused = graded(folder, "--report", folder / "page.csv")
     assert (refused.exit_code, "name a file that ends in .html" in refused.stderr) == (2, True)
