@@ -830,10 +830,13 @@ def test_an_even_split_of_a_panel_fails_where_the_file_says_so() -> None:
 def test_a_preset_takes_further_criteria_and_another_threshold() -> None:
     """Its own come first; 0.8 is the bar."""
     suite = mcptest("preset")
-    own, further = suite.cases[0].rubric.criteria
+    *own, further = suite.cases[0].rubric.criteria
     assert further.id == the("003", "preset").data["evals"][0]["rubric"]["criteria"][0]["name"]
-    assert row_of(suite, {own.id: 1, further.id: 0.6}).status == "passed"
-    assert row_of(suite, {own.id: 0.9, further.id: 0.6}).status == "failed"
+    scores = dict.fromkeys([criterion.id for criterion in own], 1.0)
+    assert len(own) > 1
+    assert row_of(suite, {**scores, further.id: 0.0}).score == pytest.approx(0.8)
+    assert row_of(suite, {**scores, further.id: 0.0}).status == "passed"
+    assert row_of(suite, {**scores, own[0].id: 0.9, further.id: 0.0}).status == "failed"
 
 
 def test_every_preset_of_the_page_is_there() -> None:
