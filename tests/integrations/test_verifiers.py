@@ -1,10 +1,10 @@
-"""The recipe for verifiers: the module that its page shows, found and run by verifiers itself."""
+"""The judge plug-in for verifiers, found and run by verifiers itself."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
-import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,9 @@ import pytest
 
 from rubric import dump
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
-from tests.places import ROOT
-from tests.servers import Endpoint, Server, prompt_of
+from tests.servers import Endpoint, Server
 
 harness("verifiers")
-PAGE = ROOT / "docs" / "integrations" / "verifiers.md"
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 if TYPE_CHECKING:
@@ -26,29 +24,33 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    """Yield an endpoint of the judging server, with the module of the page in place."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (tmp_path / "rubric_verifiers.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "rubric_verifiers", raising=False)
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """Yield an endpoint of the judging server, with the top-level module that the wheel has in place."""
+    import rubric.integrations.verifiers
+
+    path = rubric.integrations.verifiers.__file__
+    spec = importlib.util.spec_from_file_location("rubric_verifiers", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "rubric_verifiers", module)
+    spec.loader.exec_module(module)
     monkeypatch.setenv("JUDGE_KEY", KEY)
-    dump(POLITE, tmp_path / "polite.yaml")
-    monkeypatch.chdir(tmp_path)
     with Server(respond=respond) as server:
         yield server.at("ok")
 
 
-def traces(endpoint: Endpoint, texts: list[str], **options: Any) -> list[Any]:
+def traces(endpoint: Endpoint, folder: Path, texts: list[str], **options: Any) -> list[Any]:
     """Return the traces of rollouts that say *texts*, scored by a task with the judge in its config."""
     import verifiers.v1 as vf
     from verifiers.v1.graph import MessageNode
     from verifiers.v1.trace import AgentInfo, TraceTask
 
+    dump(POLITE, folder / "polite.yaml")
     entry = {
         "id": "rubric-verifiers",
         "name": "polite",
-        "rubric": "polite.yaml",
+        "rubric": str(folder / "polite.yaml"),
         "model": "gpt-4o-mini",
         "base_url": endpoint.openai,
         "api_key_var": "JUDGE_KEY",
@@ -77,9 +79,9 @@ def traces(endpoint: Endpoint, texts: list[str], **options: Any) -> list[Any]:
     return made
 
 
-def test_a_reward_a_low_reward_and_none(endpoint: Endpoint) -> None:
+def test_a_reward_a_low_reward_and_none(tmp_path: Path, endpoint: Endpoint) -> None:
     """An ungraded rollout has no reward and raises; its reasons, usage and metric are in the trace all the same."""
-    good, bad, odd = traces(endpoint, [GOOD, BAD, ODD])
+    good, bad, odd = traces(endpoint, tmp_path, [GOOD, BAD, ODD])
     assert (good.reward, bad.reward, odd.rewards) == (1, 0.25, {"polite": None})
     assert bad.metrics == {"polite/ungraded": 0, "polite/polite": 1, "polite/day": 0}
     assert odd.metrics == {"polite/ungraded": 1}
@@ -90,11 +92,41 @@ def test_a_reward_a_low_reward_and_none(endpoint: Endpoint) -> None:
     json.dumps([trace.info for trace in (good, bad, odd)], allow_nan=False)
 
 
-def test_the_conversation_and_the_reference_are_judged(endpoint: Endpoint) -> None:
-    """The candidate is the last reply, after the prompt and the calls; the sampling of the config is the judge's."""
-    (trace,) = traces(endpoint, [GOOD], sampling={"temperature": 0.5, "top_p": 0.9})
+def test_the_conversation_and_its_tool_calls_are_judged(tmp_path: Path, endpoint: Endpoint) -> None:
+    """The candidate is the last reply; the sampling of the config is the judge's."""
+    from rubric.integrations.verifiers import default_candidate
+
+    (trace,) = traces(endpoint, tmp_path, [GOOD], sampling={"temperature": 0.5, "top_p": 0.9})
+    candidate = default_candidate(trace.task.data, trace)
+    assert (candidate.output, candidate.input, candidate.messages) == (GOOD, "When?", ())
+    assert [(call.name, dict(call.arguments), call.result) for call in candidate.tool_calls] == [
+        ("orders", {"id": 7}, "paid")
+    ]
     sent = endpoint.requests[0].body
     assert (sent["temperature"], sent["top_p"], sent["model"]) == (0.5, 0.9, "gpt-4o-mini")
-    prompt = prompt_of(sent)
-    assert all(part in prompt for part in (GOOD, "When?", "orders", "paid"))
-    assert trace.reward == 1
+    with pytest.raises(AttributeError, match="no field 'answers'"):
+        default_candidate(trace.task.data, trace, "answers")
+
+
+def test_a_prompt_without_an_effect_is_refused(tmp_path: Path) -> None:
+    """verifiers' own judges have a template in a file; a rubric has its own."""
+    from rubric.integrations.verifiers import RubricJudge, RubricJudgeConfig
+
+    (tmp_path / "prompt.txt").write_text("Grade it.")
+    with pytest.raises(ValueError, match="no effect"):
+        RubricJudge(RubricJudgeConfig(rubric="Is polite", prompt=tmp_path / "prompt.txt"))
+
+
+def test_each_task_may_have_a_rubric_of_its_own() -> None:
+    """`rubric_field` names the field with it; one of both ways is given."""
+    from types import SimpleNamespace
+
+    from rubric import DefinitionError
+    from rubric.integrations.verifiers import RubricJudge, RubricJudgeConfig
+
+    judge = RubricJudge(RubricJudgeConfig(rubric_field="rubrics"))
+    one = judge.rubric_for(SimpleNamespace(rubrics='["Names a day"]'))
+    assert [criterion.text for criterion in one] == ["Names a day"]
+    for neither in ({}, {"rubric": "Is polite", "rubric_field": "rubrics"}):
+        with pytest.raises(DefinitionError, match="not both"):
+            RubricJudge(RubricJudgeConfig(**neither))
