@@ -297,13 +297,24 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     def rows(self) -> list[dict[str, Any]]:
         """
-        Return a flat row a result, all with the same keys, in this order.
+        Return a flat row a result, all with the same keys, in this order:
 
-        `index`; `key` and `group`, left out if no candidate has one; `input` and `output` (None where the candidate
-        was not kept); `score`, `passed`, `verdict`; `low` and `high`, the scores that are still possible; `coverage`;
-        `gates`; `criterion.` and an id for what each criterion contributes, in 0..1 with 1 as good; `failures` and
-        `why` if it is ungraded; `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`, `cost` in US dollars;
-        `reason.` and an id. What is not known is None.
+        - `index`: the place of the candidate, from 0;
+        - `key`, `group`: the candidate's; None if it has none, and left out if no candidate has;
+        - `rubric`: the digest of its rubric; left out where all have one;
+        - `input`, `output`: the candidate's; None if it has none, or was not kept;
+        - `score`: in 0..1; None if ungraded;
+        - `passed`: a bool; None if ungraded, unless what is missing cannot change it;
+        - `verdict`: `pass`, `borderline`, `fail` or `ungraded`;
+        - `low`, `high`: the lowest and the highest score that is still possible;
+        - `coverage`: the share of the weight that was judged;
+        - `gates`: the ids of the criteria that failed the grade, with commas between them;
+        - `criterion.` and an id: what each criterion contributes, in 0..1 with 1 as good; None if nothing;
+        - `failures`: the kinds of failure that left it ungraded, with commas between them; None for a grade;
+        - `why`: a description of the first of these failures; None for a grade;
+        - `calls`, `prompt_tokens`, `cached_tokens`, `completion_tokens`: what was used;
+        - `cost`: in US dollars; None if it is unknown;
+        - `reason.` and an id: the judge's reason for each criterion, or why there is no verdict.
         """
         names, ids = self._names(), self._ids()
         return [_row(result, n, names, ids) for n, result in enumerate(self.results)]

@@ -122,7 +122,7 @@ class Report(NoTruth, Listed[Row], Plain):
         Return the report as text.
 
         Args:
-            reporter: `pretty`, `json`, `ndjson`, `junit`, `md`, `html`, `sarif`, `github`, `gitlab`, or one that
+            reporter: `pretty`, `json`, `ndjson`, `junit`, `tap`, `md`, `html`, `sarif`, `github`, `gitlab`, or one that
                 another distribution registers in the entry points `rubric.reporters`.
 
         Raises:

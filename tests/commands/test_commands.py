@@ -339,7 +339,9 @@ def test_a_threshold_is_that_of_every_case(suite: str) -> None:
     assert run("grade", suite, "-j", "offline", "--threshold", "0").exit_code == 0
 
 
-@pytest.mark.parametrize("reporter", ["pretty", "json", "junit", "md", "html", "sarif", "github", "gitlab", "ndjson"])
+@pytest.mark.parametrize(
+    "reporter", ["pretty", "json", "junit", "md", "html", "sarif", "github", "gitlab", "ndjson", "tap"]
+)
 def test_every_reporter_can_be_asked_for(suite: str, reporter: str) -> None:
     """The report goes to standard output as the reporter writes it."""
     result = run("grade", suite, "-j", "offline", "--reporter", reporter)

@@ -340,7 +340,7 @@ def test_the_head_of_a_large_suite_is_projected_from_a_part_of_it(tmp_path: Path
     cases = [{"id": f"c{n}", "output": "Hi", "rubric": ["Is polite", "Is short"]} for n in range(451)]
     file = tmp_path / "s.json"
     file.write_text(json.dumps({"suite": "s", "cases": cases}))
-    result = run("grade", str(file), "-j", "offline", "--reporter", "junit", "--concurrency", "64")
+    result = run("grade", str(file), "-j", "offline", "--reporter", "tap", "--concurrency", "64")
     assert result.stderr == "s: 451 cases, about 902 calls, free of charge, judged by offline\n"
 
 

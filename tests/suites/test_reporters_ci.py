@@ -12,6 +12,7 @@ from attrs import evolve
 from hypothesis import given
 from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import JUnitXml
+from tap.parser import Parser  # type: ignore[import-untyped]  # it does not say what its types are
 from xmlschema import XMLSchema
 
 from rubric.suites.report import Deferred, Report
@@ -93,6 +94,44 @@ def test_what_xml_cannot_hold_is_shown_as_an_escape() -> None:
     row = evolve(PASSED, output="a\x00b\x1b\ud800\ufffe")
     text = Report("s", (row,)).render("junit")
     assert "a\\u{0}b\\u{1b}\\u{d800}\\u{fffe}" in text
+
+
+# -- TAP -------------------------------------------------------------------------------------------------
+
+
+def tap(report: Report) -> list[Any]:
+    """Return the results that a reader of TAP finds, after a plan of so many."""
+    lines = list(Parser().parse_text(report.render("tap")))
+    assert [line.expected_tests for line in lines if line.category == "plan"] == [len(report)]
+    assert not [line for line in lines if line.category in ("bail", "unknown")]
+    return [line for line in lines if line.category == "test"]
+
+
+@given(reports)
+@examples(25)
+def test_tap_reads_back_with_every_case_once(report: Report) -> None:
+    """No id, reason or candidate makes a line of its own, or turns a result over."""
+    fine = [r.status == "passed" or (r.status == "deferred" and report.deferred == "pass") for r in report]
+    assert [result.ok for result in tap(report)] == fine
+
+
+def test_tap_has_a_skip_for_what_is_deferred_and_counts_as_a_pass_only() -> None:
+    """A number sign in an id is no directive."""
+    rows = (DEFERRED, evolve(FAILED, id="x # SKIP"), evolve(FAILED, id="y # TODO"))
+    results = tap(Report("s", rows, deferred="pass"))
+    assert [(result.ok, result.skip, result.todo) for result in results] == [
+        (True, True, False),
+        (False, False, False),
+        (False, False, False),
+    ]
+
+
+def test_the_diagnostics_of_tap_are_yaml_that_holds_the_texts_as_they_are() -> None:
+    """The id, the reasons and the figures come back from the block."""
+    for row, result in zip(MANY_NASTY, tap(MANY_NASTY), strict=True):
+        block = result.yaml_block
+        assert (block["id"], block["message"] if row.reason else "", block["score"]) == (row.id, row.reason, 0.62)
+        assert [c["id"] for c in block["criteria"]] == [e.id for e in row.entries]
 
 
 # -- SARIF and GitLab ------------------------------------------------------------------------------------
@@ -205,7 +244,7 @@ def test_an_absolute_name_within_the_working_folder_becomes_relative(
 
 # -- all of them -----------------------------------------------------------------------------------------
 
-NAMES = ("pretty", "json", "ndjson", "junit", "md", "html", "sarif", "gitlab")
+NAMES = ("pretty", "json", "ndjson", "junit", "tap", "md", "html", "sarif", "gitlab")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -220,6 +259,7 @@ def test_an_empty_report_reads_back() -> None:
     """Each reader finds nothing, and no fault."""
     empty = Report("")
     assert junit(empty) == {"failure": 0, "error": 0, "skipped": 0}
+    assert tap(empty) == []
     assert sarif(empty)["results"] == []
     assert json.loads(empty.render("gitlab")) == []
 
@@ -241,7 +281,7 @@ def test_a_pass_to_which_nothing_applied_is_told_from_one_that_was_judged(name: 
     assert said not in judged
 
 
-@pytest.mark.parametrize("name", ["junit", "md", "pretty"])
+@pytest.mark.parametrize("name", ["junit", "tap", "md", "pretty"])
 def test_a_pass_shows_its_path_its_quotes_and_its_reasons(name: str) -> None:
     """Those of its tree, of its criteria, and of the criteria and trees within them."""
     text = Report("s", (JUDGED,)).render(name).replace("\\u201c", "“").replace("\\u201d", "”")
@@ -259,6 +299,7 @@ def test_vacuous_passes_and_those_that_show_their_reasons_fit_the_schemas() -> N
     (issue,) = json.loads(report.render("gitlab"))
     GITLAB.validate([issue])
     assert (issue["severity"], issue["description"]) == ("info", "free: passed, vacuous: nothing applied.")
+    assert [result.ok for result in tap(report)] == [True, True]
 
 
 def test_a_nested_rubric_of_which_nothing_applied_is_vacuous() -> None:
@@ -267,7 +308,7 @@ def test_a_nested_rubric_of_which_nothing_applied_is_vacuous() -> None:
     assert "1.00, vacuous" in Report("s", (row,)).render("md")
 
 
-@pytest.mark.parametrize("name", ["pretty", "junit", "md"])
+@pytest.mark.parametrize("name", ["pretty", "junit", "tap", "md"])
 def test_what_is_shown_of_a_pass_is_bounded(name: str) -> None:
     """However long its path, its reasons and its quotes are."""
     long = "a" * 500_000
@@ -284,7 +325,7 @@ def test_the_criteria_of_passes_in_markdown_are_bounded_and_the_rest_is_told() -
     assert "3,800 criteria of passed cases are left out here." in text
 
 
-@pytest.mark.parametrize("name", ["pretty", "junit", "md", "html", "sarif", "gitlab"])
+@pytest.mark.parametrize("name", ["pretty", "junit", "tap", "md", "html", "sarif", "gitlab"])
 def test_a_megabyte_is_cut_in_the_middle(name: str) -> None:
     """The page, the log and the comment stay readable."""
     long = "a" * 500_000 + "halfway" + "z" * 500_000

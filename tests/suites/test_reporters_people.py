@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 HEADS = re.compile(r"^[✓✗?-] (passed|failed|ungraded|deferred)", re.MULTILINE)
+
+
+class Terminal(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 # -- at a terminal ---------------------------------------------------------------------------------------
@@ -131,7 +139,11 @@ def test_there_is_colour_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in REPORT.render()
     monkeypatch.delenv("FORCE_COLOR")
-    assert "\x1b[" in pretty.render(REPORT, colour=True)
+    terminal, file = Terminal(), io.StringIO()
+    pretty.show(REPORT, terminal)
+    pretty.show(REPORT, file)
+    assert "\x1b[" in terminal.getvalue()
+    assert file.getvalue() == REPORT.render()
 
 
 # -- Markdown --------------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ _OURS = (
     Reporter("json", "json:render", (".json",)),
     Reporter("ndjson", "json:render_lines", (".ndjson", ".jsonl")),
     Reporter("junit", "junit:render", (".xml",)),
+    Reporter("tap", "tap:render", (".tap",)),
     Reporter("md", "markdown:render", (".md", ".markdown")),
     Reporter("html", "..view.suite_page:render", (".html", ".htm")),
     Reporter("sarif", "issues:render_sarif", (".sarif", ".sarif.json")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from attrs import frozen
 from rich.console import Console, Group
@@ -48,8 +48,18 @@ def render(report: Report, *, width: int = WIDTH, colour: bool = False) -> str:
         color_system="standard" if colour else None,
         legacy_windows=False,
     )
-    console.print(layout(report), highlight=False, markup=False, emoji=False)
+    _print(report, console)
     return text.getvalue()
+
+
+def show(report: Report, file: IO[str] | None = None) -> None:
+    """Print *report* to *file* (standard output); in colour, and as wide as it is, where that is a terminal."""
+    console = Console(file=file)
+    _print(report, console if console.is_terminal else Console(file=file, width=WIDTH))
+
+
+def _print(report: Report, console: Console) -> None:
+    console.print(layout(report), highlight=False, markup=False, emoji=False)
 
 
 Detail = Literal["totals", "failures", "verbose"]
