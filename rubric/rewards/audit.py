@@ -23,7 +23,7 @@ from attrs import asdict, define, field, frozen
 from rubric import DefinitionError, Grade, Ungraded, agrade_many
 from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, percent, run
 from rubric.rewards.betting import EProcess, upper_limit
-from rubric.view.plots import altair
+from rubric.view.plots import chart, part
 
 Result = Grade | Ungraded
 Gaps = Mapping[str, float]
@@ -220,13 +220,8 @@ class Audit(Presented):
 
     def plot(self) -> Any:
         """Return the evidence and the gap of each step as a chart of Altair (extra `plots`); an alarm is at 1."""
-        alt = altair()
-        base = alt.Chart(alt.Data(values=[row for row in self._rows if row["gap"] is not None]))
-        base = base.mark_line().encode(x="step:Q", color="criterion:N")
-        scale = alt.Scale(type="log", clamp=True, domainMin=1e-3)
-        line = alt.Chart(alt.Data(values=[{"at": 1}])).mark_rule(strokeDash=[4, 4]).encode(y="at:Q")
-        evidence = base.encode(y=alt.Y("evidence:Q", scale=scale, title="evidence (alarm at 1)"))
-        return alt.vconcat(alt.layer(evidence, line), base.encode(y="gap:Q"))
+        rows = [{**row, "criterion": row["criterion"] or "the whole"} for row in self._rows if row["gap"] is not None]
+        return chart(part("evidence", rows=rows), part("gap", rows=rows))
 
 
 def _mean(steps: Sequence[Sequence[float]]) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rubric.rewards.betting import STAKES, staked, unspent
-from tests.simulations.__main__ import Chance, head, row
+from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PER_STEP, RISK, TOLERANCE, BASELINE, ONSET = 10, 8, 0.05, 0.02, 50, 100
 
