@@ -172,7 +172,7 @@ class FitsSchema(Check, Shown):
 
     @property
     def unknown_formats(self) -> list[str]:
-        """The formats (`format:`) in it that are not known: nothing is checked by them."""
+        """The values of "format" in it that are not known: nothing is checked by them."""
         return unknown_formats(thaw(self.schema))
 
     def misfit(self, value: Any) -> str:

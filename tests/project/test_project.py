@@ -21,7 +21,7 @@ import rubric
 from rubric.internals.lazy_names import public_names
 from tests.places import ROOT
 
-REFERENCE = (ROOT / "docs" / "reference" / "api.md").read_text()
+REFERENCE = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "reference" / "api").glob("*.md")))
 HEAVY = ["litellm", "cattrs", "ruamel", "jsonschema", "jinja2", "numpy", "re2", "rich", "click", "asyncio", "socket"]
 
 WATCHED = """
