@@ -22,5 +22,9 @@ from .probes import Moved as Moved
 from .probes import Probe as Probe
 from .probing import plan_probe as plan_probe
 from .probing import probe as probe
+from .shifting import Shift as Shift
+from .shifting import Shifts as Shifts
+from .shifting import plan_shifts as plan_shifts
+from .shifting import shifts as shifts
 from .trials import Trial as Trial
 from .trials import Trials as Trials

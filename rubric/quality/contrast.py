@@ -120,11 +120,7 @@ def screened(contributions: Sequence[Sequence[Sides]], groups: Sequence[int]) ->
 
     Two good criteria answer alike on many pairs, since both go with the preference. They are duplicates only if their
     answers also coincide within the preferred and within the rejected answers, more than chance explains (p up to
-    0.01, by permutation).
-
-    Args:
-        contributions: Criteria x pairs x (preferred, rejected), in 0..1 with 1 as good; NaN where unjudged.
-        groups: The number of the group of each pair.
+    0.01, by permutation). *contributions* are criteria x pairs x (preferred, rejected), 1 as good, NaN where unjudged.
     """
     found = [discrimination([good - bad for good, bad in one], groups) for one in contributions]
     kept: list[int] = []
@@ -169,12 +165,7 @@ def held_out(contributions: Sequence[Sequence[Sides]], groups: Sequence[int], se
     the seen pairs and the folds before it choose: progressive validation (A. Blum, A. Kalai and J. Langford, "Beating
     the hold-out", COLT 1999). Were each fold ranked by what all others choose, as in cross-validation, lucky folds
     would keep a criterion for one another: coin flips then passed the sign test at 0.05 in 7 % of simulated runs.
-
-    Args:
-        contributions: As for `screened`.
-        groups: As for `screened`.
-        seen: How many groups, the first ones, the writer was shown.
-        scores: Scores the pairs by some of the criteria. Without a criterion that stays, all pairs are ties.
+    The writer has *seen* the first groups. Without a criterion that stays, all pairs are ties.
     """
     out = [math.nan] * len(groups)
     units = max(groups, default=-1) + 1 - seen

@@ -39,16 +39,7 @@ class Slot:
 
 @frozen
 class Sheet:
-    """
-    A suite file into which criteria are drafted.
-
-    Args:
-        page: The file.
-        format: Its format.
-        slots: The cases that get criteria.
-        kept: The ids of the cases that have their own.
-        elsewhere: The files that hold further cases.
-    """
+    """A suite file; criteria are drafted for *slots*, *kept* cases have theirs, others stand in files *elsewhere*."""
 
     page: Page
     format: str
@@ -86,17 +77,7 @@ class Sheet:
 
 
 def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
-    """
-    Return the suite file at *path* with the cases that get criteria.
-
-    Args:
-        path: A YAML or JSON file of ours, of AgentV's or of promptfoo's.
-        format: As for `load_suite`, and so are the *options*.
-
-    Raises:
-        DefinitionError: It is a file of another kind.
-        LoadError: It is no suite.
-    """
+    """Return the suite file at *path* with the cases that get criteria; *format* and *options* as for `load_suite`."""
     file = Path(path)
     page = Page.read(file)
     if page is None:

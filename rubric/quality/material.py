@@ -34,17 +34,7 @@ _MOST_SHOWN = 8
 
 @frozen
 class Gathered:
-    """
-    What a rubric is generated from.
-
-    Args:
-        material: For the writer.
-        name: The rubric's.
-        sources: The digests of the texts, by their names.
-        pairs: For the judge.
-        groups: The number of the unit of each pair.
-        shared: The fields that all answers of the case have.
-    """
+    """What a rubric is generated from: *material* for the writer, *pairs* for the judge, digests of the *sources*."""
 
     material: Material
     name: str

@@ -112,12 +112,7 @@ def plan_probe(
 
 def _prepared(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[list[_Shot], AnyJudge]:
     given, by = as_rubric(rubric), judge_or_default(judge).without_early_stop()  # it would spare different votes
-    source = source_of(candidates)
-    if isinstance(source.items, AsyncIterable):
-        raise fields.refuse("candidates", candidates, "an iterable that is not async, or the path of a file")
-    texts = [source.at(index, item).candidate for index, item in enumerate(source.items)]
-    if not texts:
-        raise DefinitionError("candidates", "there are none; give answers like those that will be graded, 60 or more")
+    texts = all_of(candidates)
     judged = tuple(criterion for criterion in given.judged if not isinstance(criterion.answer, Check))
     if not judged:
         raise DefinitionError("rubric", "code decides every criterion, and no judge can be moved; try lint(rubric)")
@@ -132,6 +127,16 @@ def _prepared(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[l
                     by_rubric = _alone(given, part[0]) if attack.aimed and is_alone else given
                     shots.append(_Shot(attack, at, evolve(candidate, output=text), by_rubric, part))
     return shots, by
+
+
+def all_of(candidates: Any) -> list[Candidate]:
+    """Return all *candidates*, of any source that `grade_many` takes and that is not async."""
+    source = source_of(candidates)
+    if isinstance(source.items, AsyncIterable):
+        raise fields.refuse("candidates", candidates, "an iterable that is not async, or the path of a file")
+    if not (texts := [source.at(index, item).candidate for index, item in enumerate(source.items)]):
+        raise DefinitionError("candidates", "there are none; give answers like those that will be graded, 60 or more")
+    return texts
 
 
 def _asks_one_by_one(judge: AnyJudge) -> bool:

@@ -33,16 +33,7 @@ _SAME = 1e-6
 
 @frozen
 class Example:
-    """
-    A labelled candidate.
-
-    Args:
-        result: What the judge said of it.
-        people: What people say of the whole, in 0..1: a verdict or a score.
-        said: What people say of criteria, by id: the score in 0..1 that the judge should have given.
-        is_verdict: Whether people gave a verdict.
-        reason: Why, in their words.
-    """
+    """A labelled candidate: the judge's *result*, and what *people* say in 0..1, on the whole and of criteria."""
 
     result: Grade | Ungraded
     people: float

@@ -328,16 +328,7 @@ def _between(low: float, high: float) -> float:
 
 
 def _best(aim: Aim, at: float, right: tuple[Floats, float], wrong: tuple[Floats, float], rates: Floats) -> int:
-    """
-    Return the place of the best cut, the middle one of those that are alike.
-
-    Args:
-        aim: As for `Thresholds.best`.
-        at: Likewise.
-        right: What passes under each cut of what people pass, and all of it.
-        wrong: The same of what people fail.
-        rates: The pass rate of all candidates under each cut.
-    """
+    """Return the place of the best cut, the middle one of those that are alike; *right* is what people pass."""
     (hits, yes), (alarms, no) = right, wrong
     tpr, tnr = hits / max(yes, TOLERANCE), 1 - alarms / max(no, TOLERANCE)
     match aim:

@@ -341,16 +341,7 @@ def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
 
 @frozen
 class _Fit:
-    """
-    One power-tuned estimate.
-
-    Args:
-        value: The estimate.
-        power: How far the judge is followed.
-        own_variance: The part of the variance that more labels make smaller.
-        more_variance: The part that more grades make smaller.
-        labels_variance: The variance of the mean of the labels alone.
-    """
+    """One power-tuned estimate: more labels make the *own* part of its variance smaller, more grades the other."""
 
     value: float
     power: float
