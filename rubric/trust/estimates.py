@@ -30,7 +30,7 @@ from rubric.view.plots import chart, forest, row_of
 How = Literal["ppi", "rogan-gladen"]
 _FEW, _NOTHING = 30, 1e-15
 _PSEUDO = 0.5
-"""Pseudo-labels at each end of a scale of numbers; simulated in tests/simulations."""
+"""Pseudo-labels at each end of a scale of numbers, and pseudo-groups; simulated in tests/simulations."""
 
 
 @frozen(repr=False)
@@ -81,9 +81,7 @@ class Estimate(Presented):
         return self.measure == "pass rate" or self.measure.startswith("rate of ")
 
     def _said(self, value: float, interval: Interval | None) -> str:
-        if self._is_rate:
-            return percent(value, interval)
-        return f"{value:.3f}" + ("" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})")
+        return percent(value, interval) if self._is_rate else str(Statistic("", value, interval))
 
     @property
     def sentence(self) -> str:
@@ -311,11 +309,6 @@ class _Sample:
     groups: tuple[Codes, Codes] | None
     is_rate: bool
 
-    @property
-    def among(self) -> Codes | None:
-        """The groups of the labelled candidates."""
-        return None if self.groups is None else self.groups[0]
-
 
 def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     """Return the estimate, its interval, and what it is worth."""
@@ -326,7 +319,7 @@ def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     fit = _Fit.of(sample, 0.3 + 3 * skew + few * (1 + skew) if sample.is_rate else _PSEUDO)  # see tests/simulations
     design = _design_effect(sample, plain.power)
     worth = n / max(fit.variance / fit.labels_variance * design, 1e-6)
-    q = quantile(sample.among, n)
+    q = quantile(None if sample.groups is None else sample.groups[0], n)
     if sample.is_rate:
         interval = share_interval(value * worth, worth, q) or (0.0, 1.0)
     else:
@@ -378,7 +371,12 @@ class _Fit:
 
 
 def _design_effect(sample: _Sample, power: float) -> float:
-    """Return how much larger the variance is for groups than for candidates on their own; see L. Kish, 1965."""
+    """
+    Return how much larger the variance is for groups than for candidates on their own; see L. Kish, 1965.
+
+    Groups of which all have the commonest label do not tell whether labels go together; where few do, it is uncertain,
+    and most often too small. So half a pseudo-group of candidates that are alike is added to those that tell.
+    """
     if sample.groups is None:
         return 1.0
     y, f, more, w = sample.y, sample.f, sample.more, sample.w
@@ -391,7 +389,6 @@ def _design_effect(sample: _Sample, power: float) -> float:
     residual = w * (y - power * f)
     n, own = sums(labelled, w), sums(labelled, residual)
     extra, said = sums(others, np.ones(len(more))), sums(others, more)
-    used = (n > 0) | (extra > 0)
     without = (own.sum() - own) / (n.sum() - n)
     whole = own.sum() / n.sum()
     alone = residual.var(ddof=1) / len(y)
@@ -399,9 +396,12 @@ def _design_effect(sample: _Sample, power: float) -> float:
         without = without + power * (said.sum() - said) / (extra.sum() - extra)
         whole = whole + power * said.sum() / extra.sum()
         alone += power**2 * more.var() / len(more)
-    m = int((n > 0).sum())
-    by_group = (m - 1) / m * ((without[used] - whole) ** 2).sum()
-    return float(by_group / alone) if alone > _NOTHING else len(y) / m
+    by_group = (1 - 1 / (n > 0).sum()) * ((without - whole) ** 2).sum()
+    alike = float((n**2).sum() / n.sum())  # the effect where all candidates of a group are alike
+    found = float(by_group / alone) if alone > _NOTHING else alike
+    values, counts = np.unique(y, return_counts=True)
+    tell = len(np.unique(labelled[y != values[counts.argmax()]]))
+    return (tell * found + _PSEUDO * alike) / (tell + _PSEUDO)
 
 
 # -- Rogan and Gladen --------------------------------------------------------------------------------------

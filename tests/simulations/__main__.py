@@ -40,7 +40,7 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
     trusting.several_runs: (1, ("cases", "pass@3", "pass^3", "flip rate")),
     estimating.estimates: (1, ("rate", "judge", *_LABELS)),
     estimating.estimated_means: (1, ("mean", *_BY_SIZE)),
-    estimating.grouped_estimates: (1, ("rate", "intraclass correlation", "coverage", "width")),
+    estimating.grouped_estimates: (1, ("rate", "intraclass correlation", "40 prompts × 5", "30 prompts of 1 to 40")),
     estimating.rogan_gladen: (1, ("rate", "judge", "50 labels", "100 labels", "200 labels")),
     agreeing.coefficients: (1, ("rate", "judge", *_BY_SIZE, "20 × 10, ICC 0.3")),
     agreeing.rates: (1, ("rate", "n", *agreeing.RATES_OF_CLASSES)),

@@ -80,17 +80,22 @@ def estimated_means(runs: int) -> Table:
 
 
 def grouped_estimates(runs: int) -> Table:
-    """Yield the coverage of corrected estimates where candidates come in groups, and their width."""
-    groups = np.repeat(np.arange(400), 5)
+    """Yield the coverage of corrected estimates where candidates come in even or uneven groups, and their width."""
+    even, uneven = [5] * 400, [1, 2, 3, 5, 8, 10, 15, 20, 30, 40] * 30
     for rate in RATES:
         for together in (0.1, 0.3, 0.6):
-            chance, hits, widths = np.random.default_rng((2, round(100 * rate))), 0, 0.0
-            for _ in range(runs):
-                people, judge = verdicts(chance, grouped(chance, rate, together, groups), (0.9, 0.8), 2_000)
-                people[200:] = np.nan
-                low, high = estimate_of(ratings(people, judge, groups)).interval or (0, 1)
-                hits, widths = hits + covers((low, high), rate), widths + high - low
-            yield (rate, together, f"{hits / runs:.1%}", f"{widths / runs:.3f}"), hits / runs
+            cells, worst = [], 1.0
+            for sizes, labelled in ((even, 40), (uneven, 30)):
+                groups, n = np.repeat(np.arange(len(sizes)), sizes), sum(sizes[:labelled])
+                chance, hits, widths = np.random.default_rng((2, round(100 * rate))), 0, 0.0
+                for _ in range(runs):
+                    people, judge = verdicts(chance, grouped(chance, rate, together, groups), (0.9, 0.8), len(groups))
+                    people[n:] = np.nan
+                    low, high = estimate_of(ratings(people, judge, groups)).interval or (0, 1)
+                    hits, widths = hits + covers((low, high), rate), widths + high - low
+                worst = min(worst, hits / runs)
+                cells.append(f"{hits / runs:.1%} ({widths / runs:.3f})")
+            yield (rate, together, *cells), worst
 
 
 def rogan_gladen(runs: int) -> Table:

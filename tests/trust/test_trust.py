@@ -28,7 +28,7 @@ from rubric.trust.estimates import estimate_of
 from rubric.trust.ratings import Scale, judged
 from tests.examples import examples
 from tests.recorded import grades, jury
-from tests.simulations.drawing import ratings
+from tests.simulations.drawing import covers, grouped, ratings, verdicts
 
 GOOD = Rubric("answers").expects("Good", id="good")
 BOTH = GOOD.rates("Clear", {1: "no", 5: "yes"}, id="clear").passing_at(0.7)
@@ -454,6 +454,28 @@ def test_the_estimate_of_a_mean_covers_the_truth(mean: float, n: int) -> None:
         widths += (high - low) / (most - least) / 150
     assert hits / 150 >= 0.93
     assert widths < 1
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.95])
+def test_the_estimate_of_a_rate_in_uneven_groups_covers_the_truth(rate: float) -> None:
+    """Few groups tell how alike candidates of a group are where nearly all verdicts are the same."""
+    chance, hits = np.random.default_rng(8), 0
+    groups = np.repeat(np.arange(100), [1, 2, 3, 5, 8, 10, 15, 20, 30, 40] * 10)
+    for _ in range(150):
+        people, judge = verdicts(chance, grouped(chance, rate, 0.6, groups), (0.9, 0.8), len(groups))
+        people[groups >= 30] = np.nan
+        hits += covers(estimate_of(ratings(people, judge, groups)).interval, rate)
+    assert hits >= 0.93 * 150
+
+
+def test_two_rare_verdicts_in_two_groups_do_not_show_that_groups_do_not_matter() -> None:
+    """Their interval is wider than that of as many candidates on their own."""
+    people, judge = np.ones(400), np.arange(400) % 7 > 0
+    people[[3, 61]], people[200:] = 0, np.nan
+    one, other = (
+        estimate_of(ratings(people, judge.astype(float), by)).interval or (0, 0) for by in (np.arange(400) // 5, None)
+    )
+    assert one[1] - one[0] > 1.2 * (other[1] - other[0])
 
 
 def test_raters_who_differ_count_by_the_mean_of_their_votes() -> None:
