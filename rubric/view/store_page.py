@@ -96,9 +96,10 @@ def page(path: Path, query: Query) -> str:
     found, more = search(path, query)
     turns = [("newer", max(query.start - SIZE, 0))] if query.start else []
     turns += [("older", query.start + SIZE)] if more else []
-    more_of = {"name": path.name, "counts": stats(path), "query": query, "turns": turns, "kinds": _STATES}
+    counts = stats(path)
+    more_of = {"name": path.name, "counts": counts, "query": query, "turns": turns, "kinds": _STATES}
     body = html.render("store_page.html", calls=[(call, *_shown(call)) for call in found], **more_of)
-    return html.page(f"{path.name}: calls", body, has_form=True)
+    return html.page(f"{path.name}: {sum(counts.states.values()):,} calls", body, has_form=True)
 
 
 def _shown(call: dict[str, Any]) -> tuple[object, ...]:

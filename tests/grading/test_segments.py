@@ -54,12 +54,12 @@ def test_nothing_is_left_out_and_no_segment_is_too_long(given: list[Any], tokens
     parts = segments_of(run, tokens)
     assert all(size_of(part) <= 3 * tokens for part in parts.values())
     whole = {pair for part in parts.values() for pair in shown(part).items()}
-    texts = "\n".join(text for _, text in whole)
+    texts = "\n".join(text for _, text in whole).replace("\\", "")  # a state in pieces is JSON within JSON
     for number, event in enumerate(run.events, 1):
         own = shown(Run([event], first=number))
         if not own.items() <= whole:
             assert size_of(Run([event])) + 64 * len(own) > 3 * tokens
-            assert all(word[:20] in texts for text in own.values() for word in text.split()[2:])
+            assert all(word.replace("\\", "")[:20] in texts for text in own.values() for word in text.split()[2:])
 
 
 def test_a_segment_repeats_the_end_of_the_one_before_it() -> None:

@@ -179,12 +179,15 @@ def test_an_empty_text_in_json_is_graded_as_an_empty_output(tmp_path: Path) -> N
 
 
 OTHER_TABLES = {
-    "rubric/formats/text_assertions.py": "a list of values in one cell",
     "rubric/formats/files.py": "tables of test cases, whose cells have places and limits",
     "rubric/internals/row_files.py": "the reader",
     "rubric/results/collection.py": "makes frames",
 }
-OTHER_JSON = {"rubric/programs/javascript_worker.py": "requests of its parent"}
+OTHER_JSON = {
+    "rubric/programs/javascript_worker.py": "requests of its parent",
+    "rubric/commands/kept_runs.py": "lines of ours, which are copied as they are",
+    "rubric/suites/answer_files.py": "a transcript, whose messages are no rows",
+}
 
 
 def test_no_other_module_reads_rows() -> None:

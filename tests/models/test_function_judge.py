@@ -96,7 +96,8 @@ def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lac
 
 
 def test_a_reply_without_any_object_is_not_called_a_copy_of_the_candidate() -> None:
-    """The message for a bare "yes" does not mention the candidate."""
+    """The message for a bare "yes" does not speak of a copy; it says what a function that decides is written as."""
     (failure, *_) = evaluate("x", Rubric(["a"]), lambda messages: "yes").failures
     assert failure.kind == "unreadable"
-    assert "candidate" not in failure.message
+    assert "copy" not in failure.message
+    assert "judge_function(" in failure.message

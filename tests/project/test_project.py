@@ -222,4 +222,8 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     presets = {f"rubric/presets/{path.name}" for path in (ROOT / "rubric" / "presets").glob("*.yaml")}
     starters = {"rubric/commands/starters/rubric.yaml", "rubric/commands/starters/suite.yaml"}
     assert {"rubric/py.typed", *schemas, *prompts, *page, *starters, *presets} <= set(names)
-    assert {name.partition("/")[0] for name in names} == {"rubric", "rubric_grade-0.1.0.dist-info"}
+    assert {name.partition("/")[0] for name in names} == {
+        "rubric",
+        "rubric_verifiers.py",
+        "rubric_grade-0.1.0.dist-info",
+    }

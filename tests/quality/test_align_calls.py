@@ -308,9 +308,9 @@ def test_a_file_is_rewritten_by_models_over_a_socket_and_keeps_its_comments(serv
     assert found.accepted[0].change == "texts of supported"
     assert len(server.requests) - before == found.usage.calls == 126
     dump(found.rubric, file)
-    said, provenance = file.read_text().split("provenance: ")
+    said, provenance = file.read_text().split("provenance:")
     assert said == "# ours\nrubric: r\ncriteria:\n  - id: supported  # by what?\n    text: Names a source\n"
-    assert provenance.startswith("{labels: [")
+    assert "labels" in provenance
 
 
 def test_the_command_grades_anew_what_the_results_are_of(server: Any, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_rubric_tells_what_hangs_on_each_criterion() -> None:
         "| a | Answers | yes or no, required | 1 |\n"
         "| b | Clear | 1..5 (anchors 1, 5), at least 0.5 | 2 |\n"
         "| c | Lies | yes or no, guard | 1 |\n"
-        "| d | contains 'x' | check: contains 'x' | 1 |\n"
+        "| d | contains 'x' | check | 1 |\n"
         "| t | t | tree | 1 |"
     )
     assert str(rubric) == "<Rubric 'reply: a <b>': 5 criteria, pass at 0.7>"

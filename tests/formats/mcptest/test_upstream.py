@@ -145,6 +145,8 @@ def _line(reply: Any) -> Any:
 def _models(case: dict[str, Any], bench: AnyJudge | None) -> list[ScriptedModel]:
     """Return a script for each judge: the replies of a panel are listed one member after the other."""
     said = [_line(reply) for reply in case["judge_replies"]]
+    if len(said) == 1 and "preset" in str(case["rubric"]):  # a preset has several criteria, and each gets this reply
+        said *= 3
     members = len(bench.judges) if isinstance(bench, Panel) else 1
     each = len(said) // members
     return [ScriptedModel(said[n * each : (n + 1) * each]) for n in range(members)]

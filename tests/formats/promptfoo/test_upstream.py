@@ -252,7 +252,7 @@ def components(rubric: Rubric, findings: Sequence[Any]) -> Iterator[tuple[float 
     """Yield the score and the verdict of each assertion, sets before their parts; weight 0 has no verdict."""
     for criterion, finding in zip(rubric.judged, findings, strict=True):
         inner = criterion.answer
-        holds = finding.reason == "pass" if isinstance(inner, Rubric) else finding.flag is not False
+        holds = finding.reason.partition(",")[0] == "pass" if isinstance(inner, Rubric) else finding.flag is not False
         yield finding.score, holds if criterion.weight else None
         if isinstance(inner, Rubric) and len(inner.judged) > 1:
             yield from components(inner, finding.parts)
