@@ -16,15 +16,9 @@ Kind = Literal["threshold", "weights", "anchors", "texts"]
 @frozen
 class Proposal(NoTruth):
     """
-    One changed rubric.
+    One changed rubric, and its *agreement* with the labels that it was chosen by.
 
-    Args:
-        change: The change, such as `threshold 0.7 -> 0.62`.
-        agreement: Its agreement with the labels that it was chosen by; of a *fold*, with the labels of that fold, which
-            it was made without.
-        rubric: The rubric.
-        fold: The fold whose labels it was made without; None if it was made from all.
-        usage: What the writer and the grading took.
+    With a *fold*, it was made without the labels of that fold, and the agreement is with these.
     """
 
     _truth = ".agreement"

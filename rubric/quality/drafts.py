@@ -53,12 +53,7 @@ class Sheet:
         return self.page.path
 
     def filled(self, rubrics: Mapping[str, Rubric]) -> str:
-        """
-        Return the text with *rubrics*, by the ids of their cases.
-
-        Raises:
-            DumpError: The file cannot be changed so that it says this and nothing else.
-        """
+        """Return the text with *rubrics*, by the ids of their cases; raise `DumpError` if it would say more."""
         how = format_called(self.format).drafts
         if how is None:
             return self.page.text
@@ -66,12 +61,7 @@ class Sheet:
         return self.page.put(how.key, values)
 
     def check(self, text: str, **options: Any) -> None:
-        """
-        Raise `LoadError` if *text*, the filled file, is no suite of the same format.
-
-        Args:
-            options: As for `load_suite`; a file that others are included in is checked when it is loaded.
-        """
+        """Raise `LoadError` if *text*, the filled file, is no suite of its format; *options* as for `load_suite`."""
         if not self.elsewhere and "file://" not in text:
             loads_suite(text, self.format, source=str(self.path), **options)
 

@@ -22,17 +22,9 @@ _FEWEST = 20
 @frozen(eq=False)
 class Sample:
     """
-    Labelled candidates, with their results under one rubric.
+    Labelled candidates, with their results under one rubric, and what people say of each in 0..1.
 
-    Args:
-        results: The results.
-        people: What people say of each, in 0..1.
-        said: What they say of criteria, by id: the scores in 0..1 that the judge should have given; NaN without one.
-        groups: The number of the group of each.
-        weights: How many candidates each represents.
-        is_verdict: Whether people gave verdicts.
-        ungraded: How many labelled candidates are left out, since the judge failed.
-        reasons: Why, in the words of people, of each.
+    *said* is what they say of criteria by id, NaN without a label; *ungraded* counts those that the judge failed on.
     """
 
     results: tuple[Grade | Ungraded, ...]

@@ -85,14 +85,9 @@ def _fills(text: str, template: str) -> bool:
 @frozen
 class Places:
     """
-    Where the criteria of a rubric are: in a file by their texts, else by their path.
+    Where the criteria of a rubric are: in a file, from *start* to *end*, by their texts; else by their path.
 
-    Args:
-        file: The file; None: the rubric was built in Python.
-        start: Where the rubric, or its case, begins.
-        end: Where the next case begins.
-        criteria: Where its criteria begin, if that is known.
-        path: The path of the rubric, without a file.
+    Without a *file* the rubric was built in Python. *criteria* is where they begin, if that is known.
     """
 
     file: File | None = None

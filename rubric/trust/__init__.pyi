@@ -17,6 +17,7 @@ from .planning import plan_labels as plan_labels
 from .preference import Preference as Preference
 from .preference import aprefer as aprefer
 from .preference import aprefer_many as aprefer_many
+from .preference import rank as rank
 from .rates import ClassRates as ClassRates
 from .selective import Trusted as Trusted
 from .selective import trusted as trusted

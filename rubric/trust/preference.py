@@ -16,6 +16,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -372,6 +373,44 @@ async def aprefer_many(
     options = Options(concurrency, store, budget, limits, keep)
     given = await asyncio.to_thread(pairs_of, pairs, columns)
     return Preferences(await _preferred(given, rubric, judge, options, both_orders=both_orders))
+
+
+@guided
+def rank(
+    candidates: Iterable[CandidateLike],
+    rubric: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    *,
+    input: str = "",
+    **options: Any,
+) -> Preferences:
+    """
+    Rank the answers to one prompt: each is compared with each other, and the share of cycles says if an order fits.
+
+    The result's `strengths` are the order, with wins and intervals; `cycles` is the share of triples that none
+    fits. The names are the keys of the candidates, else their places: `#0`, `#1`.
+
+    Args:
+        candidates: Two or more, of one group; n of them are n * (n - 1) / 2 pairs.
+        rubric: As for `prefer`.
+        judge: As for `prefer`.
+        input: The task of all, for candidates given as texts.
+        options: What `prefer_many` takes besides: `both_orders`, `store`, `budget`, `limits`, `concurrency`, `keep`.
+
+    Raises:
+        DefinitionError: There are fewer than two, they are of two groups or tasks, or two have one key.
+    """
+    if isinstance(candidates, str | bytes | Mapping | Candidate) or not isinstance(candidates, Iterable):
+        raise fields.refuse("candidates", candidates, "an iterable of two candidates or more")
+    texts = [one_candidate(each, f"candidates[{at}]", input=input) for at, each in enumerate(candidates)]
+    named = {text.key or f"#{at}": text for at, text in enumerate(texts)}
+    if len(named) < max(2, len(texts)):
+        raise DefinitionError("candidates", "expected two or more, each with a key of its own or without one")
+    if len({text.group for text in texts}) > 1:
+        raise DefinitionError("candidates", "are of several groups; rank the candidates of each group by themselves")
+    pairs = combinations(named.items(), 2)
+    rows = [{"a": a, "b": b, "model_a": one, "model_b": other} for (one, a), (other, b) in pairs]
+    return prefer_many(rows, rubric, judge, **options)
 
 
 @frozen

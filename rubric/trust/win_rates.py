@@ -12,15 +12,17 @@ logistic regression on the difference in length (Y. Dubois et al., arXiv 2404.04
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from statistics import pstdev
+from itertools import combinations
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import asdict, frozen
 
 from rubric import DefinitionError
-from rubric.embed import Listed, Presented, Table, few_groups, mean_interval, percent
+from rubric.embed import Listed, Presented, Table, counted, few_groups, mean_interval, percent
 from rubric.view.plots import chart, forest, row_of
 
 if TYPE_CHECKING:
@@ -219,6 +221,25 @@ class Preferences(Presented, Listed["Preference"]):
             found.append(Strength(name, value, interval, math.fsum(mine), len(mine)))
         return tuple(sorted(found, key=lambda one: -one.value))
 
+    @property
+    def cycles(self) -> Rate:
+        """
+        How often three systems beat one another in a circle, of the triples in which each two have a winner.
+
+        An order of the systems contradicts each circle. A judge that flips coins has a quarter (M. G. Kendall and B.
+        Babington Smith, Biometrika 31, 1940). Triples share pairs, so there is no interval.
+        """
+        more: Counter[tuple[str, str]] = Counter()
+        for one, won, _ in self._decided(self.systems):
+            more[one.names] += round(2 * won - 1)
+            more[one.names[1], one.names[0]] -= round(2 * won - 1)
+        found = []
+        for trio in combinations(self.systems, 3):
+            wins = [sum(more[one, other] > 0 for other in trio) for one in trio]
+            if sum(wins) == len(trio):
+                found.append(float(max(wins) == 1))
+        return Rate("cycles", fmean(found) if found else None, None, len(found))
+
     def _fitted(self) -> tuple[Rate | None, tuple[Strength, ...], bool]:
         """Return the rate at equal length, the strengths, and whether numpy is there; nothing without it."""
         try:
@@ -263,6 +284,8 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append("The rate at equal length and strengths take numpy: pip install rubric-grade[stats].")
         elif len(self.systems) > 2 and not strengths:
             lines.append("Some systems never met, not even by others in between, so strengths cannot be compared.")
+        if (cycles := self.cycles).value:
+            lines.append(f"Three systems beat one another in a circle in {cycles} of {counted(cycles.n, 'triple')}.")
         if few := few_groups(len({one.group for one in self.preferences if one.group})):
             lines.append(f"{few}.")
         return lines
@@ -271,7 +294,7 @@ class Preferences(Presented, Listed["Preference"]):
         """Win rates; criteria; strengths of more than two systems."""
         head = ("", "rate", "95 % interval", "pairs")
         controlled, strengths, _ = self._fitted()
-        rates = [self.win_rate(), controlled, self.position, self.consistency]
+        rates = [self.win_rate(), controlled, self.position, self.consistency, self.cycles]
         shown: list[Table] = [("", head, [_row(one) for one in rates if one is not None and one.n])]
         if len(self.criteria) > 1:
             rows = [_row(self.win_rate(criterion=id_)) for id_ in self.criteria]
@@ -296,6 +319,7 @@ class Preferences(Presented, Listed["Preference"]):
             "criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria],
             "position": asdict(self.position),
             "consistency": asdict(self.consistency),
+            "cycles": asdict(self.cycles),
             "length_controlled": None if controlled is None else asdict(controlled),
             "strengths": [asdict(one) for one in strengths],
             "preferences": [one.to_dict() for one in self.preferences],
