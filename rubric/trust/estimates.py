@@ -2,10 +2,10 @@
 Corrected estimates: what people would say of all candidates, from a few labels and many grades.
 
 PPI++ (A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453): the mean of the labels, moved by what the judge
-says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of a rate is Wilson's at
-the number of labels that the estimate is worth, that of a mean Student's; near an end of the scale, where a small
-sample shows too few errors, pseudo-labels at each end, with the judge at its mean, keep the variance from being too
-small. Ungraded candidates are a stratum of their own, if some of them are labelled.
+says of the unlabelled candidates, as far as it is right on the labelled ones. The interval of a rate is Agresti and
+Coull's at the number of labels that the estimate is worth, that of a mean Student's; near an end of the scale, where a
+small sample shows too few errors, pseudo-labels at each end, with the judge at its mean, keep the variance from being
+too small. Ungraded candidates are a stratum of their own, if some of them are labelled.
 """
 
 from __future__ import annotations
