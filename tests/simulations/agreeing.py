@@ -33,9 +33,10 @@ class Tally:
     def add(self, found: Found, times: int = 1) -> None:
         """Count a sample that was drawn so many *times*."""
         for name in self.names:
-            if found[name].interval is not None:
+            one = found.get(name)  # an intraclass correlation of equal ratings is not printed
+            if one is not None and one.interval is not None:
                 self.counts[name] += times
-                self.held[name] += times * covers(found[name].interval, self.truth[name] or 0.0)
+                self.held[name] += times * covers(one.interval, self.truth[name] or 0.0)
 
     def shares(self) -> list[float | None]:
         """Return the coverage of each; None where hardly any sample has an interval."""
