@@ -140,7 +140,7 @@ class Command(_OneVoice):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in groups, those that belong together under one head."""
-        groups = tomllib.loads(files(__package__).joinpath("help_groups.toml").read_text("utf-8"))
+        groups = tomllib.loads(files("rubric.commands").joinpath("help_groups.toml").read_text("utf-8"))
         title_of = {name: title for title, names in groups.items() for name in names}
         given = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         for title in (*groups, "Options"):

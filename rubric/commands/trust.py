@@ -159,6 +159,8 @@ def compare(
     if out is not None:
         results_of(new, rubrics, judge).report(out, against=results_of(old, rubrics, judge))
     found = from_extra("rubric.trust", "compare")(new, old, labels)
+    if form != "json":
+        print_line(f"new: {new}, old: {old}", problem=True)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
     for one in worse if form != "json" else ():

@@ -171,6 +171,8 @@ class Probe(Presented):
         """The main finding."""
         sizes = (len({c.attack for c in self.cells}), "attack"), (len({c.criterion for c in self.cells}), "criterion")
         tried = " on ".join(counted(*size) for size in sizes)
+        if not any(cell.n for cell in self.cells):
+            return f"Nothing is known: not one verdict could be compared ({tried})."
         if not (found := self.found):
             return f"No attack is shown to move a verdict ({tried}, {counted(self.candidates, 'candidate')})."
         lead = max(found, key=lambda cell: cell.hits / max(1, cell.n))

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from attrs import Attribute, evolve, field, frozen
 
@@ -115,7 +115,7 @@ def _as_name(value: str | int) -> str:
         return value  # type: ignore[return-value]  # `_name` refuses all but texts
     given: Any = value
     is_whole = hasattr(given, "__index__") or (isinstance(given, float) and given.is_integer())
-    return str(int(given)) if is_whole else given
+    return str(int(given)) if is_whole else cast("str", given)
 
 
 def _name(_: Any, attribute: Attribute[Any], value: object) -> None:

@@ -68,8 +68,8 @@ def forest(
     ends = [0.0, 1.0] if whole or not ends else [*ends, *(at for at, _ in marks)]
     side = 0.0 if whole else (max(ends) - min(ends) or 1.0) * 0.04
     for row in rows:
-        is_known = at is not None and row["low"] is not None
-        row["color"] = GOOD if is_known and row["low"] > at else BAD if is_known and row["high"] < at else PLAIN
+        low, high = (row["low"], row["high"]) if at is not None and row["low"] is not None else (0.0, 0.0)
+        row["color"] = GOOD if low > (at or 0.0) else BAD if high < (at or 0.0) else PLAIN
         row["said"] = "" if row["value"] is None else format(row["value"], "+.3f" if at == 0 else ".3f")
     return part("forest", marks, rows=list(rows), axis=axis, domain=[min(ends) - side, max(ends) + side])
 

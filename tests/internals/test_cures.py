@@ -67,7 +67,7 @@ def values() -> dict[str, Any]:
         "attrs": attrs, "SequenceMatcher": SequenceMatcher,
         "rubric": RUBRIC, "other": Rubric("other", ["Is warm"]), "house_style": Rubric("house", ["Is short"]),
         "criterion": RUBRIC[0], "criteria": [Criterion("Is warm")], "candidate": package.Candidate("We thank you."),
-        "candidates": ["We thank you."], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
+        "candidates": ["We thank you."], "earlier": graded[:12], "rows": [{"answer": "We thank you."}], "judge": Judge("offline"),
         "outputs": ["We thank you."], "inputs": ["Why?"], "references": ["Thanks."], "messages": [{"role": "assistant", "content": "Thanks."}],
         "jury": Jury("offline", 3), "panel": Panel(["offline", "offline"]), "tree": TREE, "range": ScoreRange(1, 5),
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,

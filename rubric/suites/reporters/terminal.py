@@ -97,7 +97,7 @@ class _Answers:
 
     grid: Grid
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         columns, narrow = self.grid.columns, options.max_width < _COLUMN * (1 + len(self.grid.columns))
         table = Table(line(self.grid.corner, 80), *(line(column, 80) for column in columns))
         for name, found in self.grid.lines.items():
