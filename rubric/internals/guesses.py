@@ -128,23 +128,7 @@ class _Call:
             return f"; different judges are a panel: Panel({', '.join(_source_of('', each) for each in self.args)})"
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
             return f"; write {form}"
-        value = self.given.get(field)
-        if field in {"context", "reference", "input", "output"} and isinstance(value, list | tuple):
-            return rf"; write {field}='\n\n'.join({field})"
-        if self.owner == "Contains" and isinstance(value, list | tuple):
-            listed = _source_of("", value)
-            return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
-        if self.owner == "Equals" and field == "text":
-            return f"; write Equals({_source_of('', str(value))})"
-        if isinstance(value, str) and (share := as_share(value)) is not None:
-            return f"; {value} is {field}={share:g}"
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return ""
-        if field == "weight" and value < 0:
-            return f"; to take points off, write rubric.penalizes(text, points={-value:g})"
-        if field in _SHARES and FEWEST_PERCENT <= value <= 100:  # noqa: PLR2004 - per cent
-            return f"; {value:g} % is {field}={value / 100:g}"
-        return ""
+        return _cure_of_value(self.owner, field, self.given.get(field))
 
     def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
@@ -188,6 +172,30 @@ class _Call:
                 return f"Write {_example(self.owner, self.called + '(...)')}"
         shown += [f"{name}={_source_of(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
+
+
+def _cure_of_value(owner: str, field: str, value: object) -> str:
+    """Return the end of the message on a *value* of *field* that was meant in another way: a list, or a number."""
+    if isinstance(value, list | tuple):
+        if any(isinstance(each, Mapping) for each in value):
+            is_chat = field in {"output", "input", "context"}
+            return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
+        if owner == "Contains":
+            listed = _source_of("", value)
+            return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
+        texts = {"context", "reference", "input", "output"}
+        return rf"; write {field}='\n\n'.join({field})" if field in texts else ""
+    if owner == "Equals" and field == "text":
+        return f"; write Equals({_source_of('', str(value))})"
+    if isinstance(value, str) and (share := as_share(value)) is not None:
+        return f"; {value} is {field}={share:g}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if field == "weight" and value < 0:
+        return f"; to take points off, write rubric.penalizes(text, points={-value:g})"
+    if field in _SHARES and FEWEST_PERCENT <= value <= 100:  # noqa: PLR2004 - per cent
+        return f"; {value:g} % is {field}={value / 100:g}"
+    return ""
 
 
 def _source_of(name: str, value: object) -> str:
