@@ -198,6 +198,8 @@ def compare(
     graded = ~np.isnan(a.columns[""][1][rows_a]) & ~np.isnan(b.columns[""][1][rows_b])
     notes = [few] if groups is not None and (few := few_groups(len(np.unique(groups)))) else []
     notes += [*of_runs(a, b), *remarks]
+    if unwanted := [c.id for c in own if a.columns[c.id][0].is_inverted]:
+        notes.append(f"A yes to {', '.join(map(repr, unwanted))} is unwanted: a minus is the better.")
     if word := beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05):
         notes.append(word)
     return Difference(

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rubric import Candidate, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
+from rubric import Candidate, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many, judge_function
 from rubric.suites.cases import Case
 from rubric.suites.report import Report
 from rubric.suites.suite import Suite
@@ -934,3 +934,16 @@ def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> No
     """The error lists what the labels are of."""
     with pytest.raises(DefinitionError, match="there are labels for: the whole"):
         estimate(grade_many(["x", "y"], GOOD, "offline").collect(), Labels({0: True, 1: False}), criterion="nope")
+
+
+def test_a_guard_that_is_found_more_often_is_said_to_be_worse() -> None:
+    """The difference of a guard counts how often it is present, which reads like a gain."""
+    rubric = Rubric("r").forbids("Promises a voucher", id="gift").expects("Is polite", id="polite")
+    decide = judge_function(lambda candidate, criterion: criterion.id == "polite" or "voucher" in candidate.output)
+    old, new = (
+        grade_many([text] * 12, rubric, decide).collect() for text in ("Thanks.", "A voucher, thanks: voucher.")
+    )
+    found = compare(new, old)
+    assert found["gift"].difference == 1
+    assert any("A yes to 'gift' is unwanted" in note for note in found.notes)
+    assert not any("'polite'" in note for note in found.notes)
