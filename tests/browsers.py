@@ -114,7 +114,10 @@ def browsing(folder: Path) -> Iterator[Browser]:
             _until(lambda: told.exists() and len(told.read_text().split()) == 2)
             port, path = told.read_text().split()
             socket = loop.run_until_complete(session.ws_connect(f"ws://127.0.0.1:{port}{path}", max_msg_size=0))
-            yield Browser(loop, socket)
+            try:
+                yield Browser(loop, socket)
+            finally:
+                loop.run_until_complete(socket.close())  # the session leaves the connection of a socket open
         finally:
             loop.run_until_complete(session.close())
             process.terminate()
