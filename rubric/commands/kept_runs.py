@@ -81,7 +81,8 @@ class Keeper:
         with keeper._writing() as folder:
             if folder is not None and where is not None:
                 folder.mkdir(parents=True)
-                (where.parent if where.parent.name == ".rubric" else where).joinpath(".gitignore").write_text("*\n")
+                if where.parent.name == ".rubric":  # another folder is the user's own, with rules of its own
+                    (where.parent / ".gitignore").write_text("*\n")
                 keeper._stamp("started")
                 keeper._results = (folder / "results.jsonl").open("w", encoding="utf-8", buffering=1)
                 for old, _ in kept_runs(where)[MOST:]:

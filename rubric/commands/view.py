@@ -96,7 +96,7 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
         lines: list[tuple[str, str, str, dict[str, Any]]] = []
         for path, about in kept_runs(folder):
             if path.name == fields.get("run"):
-                return _kept(path, is_live="ended" not in about)
+                return _page_with_labels(path, is_live="ended" not in about)
             lines.append((path.name, about["name"], about.get("started", ""), about.get("summary", {})))
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             with suppress(RubricError, Refusal):
@@ -122,7 +122,7 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
     return page, save
 
 
-def _kept(path: Path, *, is_live: bool) -> str:
+def _page_with_labels(path: Path, *, is_live: bool) -> str:
     """Return the page of a kept run, which takes labels; a run that goes on is shown anew every few seconds."""
     report = Report.load(path / "report.json")
     labels = {each.name: [each.value, each.reason] for each in _sheet(path, report).read() if not each.criterion}

@@ -585,13 +585,13 @@ class Cursor:
 
     def built(self, make: Callable[..., T], *args: Any, **options: Any) -> T | None:
         """Return what *make* gives; None if it refuses the arguments, which is noted here, or at the path it names."""
-        return self._made(partial(make, *args, **options), Cursor.error)
+        return self._make(partial(make, *args, **options), Cursor.error)
 
     def spared(self, make: Callable[..., T], *args: Any) -> T | None:
         """Return what *make* gives; None, with a warning in the place of an error, where its case will be ungraded."""
-        return self._made(partial(make, *args), lambda at, problem: at.warn(f"{problem}; the case is ungraded"))
+        return self._make(partial(make, *args), lambda at, problem: at.warn(f"{problem}; the case is ungraded"))
 
-    def _made(self, make: Callable[[], T], note: Callable[[Cursor, Any], None]) -> T | None:
+    def _make(self, make: Callable[[], T], note: Callable[[Cursor, Any], None]) -> T | None:
         try:
             return make()
         except (DefinitionError, SeveralError) as error:

@@ -16,7 +16,7 @@ from importlib import import_module, resources
 from typing import Any, NoReturn
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, nearest, suggest
+from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -350,7 +350,7 @@ def attribute_cure(kind: type, name: str) -> str:
     own = _public(kind)
     if meant := _expression(kind, name):
         return f"; {meant}"
-    if near := misspelt(name, own) or "".join(nearest(name, own, 0.75)):
+    if near := misspelt(name, own):
         return f"; did you mean .{near}?"
     for prefix in _PREFIXES:
         bare = name.removeprefix(prefix)

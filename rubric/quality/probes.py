@@ -27,7 +27,7 @@ from rubric.quality.attacks import Kind
 RISK, _WORST = 0.05, 5
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # Holm's steps ask for each count again at each rank
 def _tails(moved: int) -> tuple[float, ...]:
     """Return the chance of k or more of *moved* by coin flips, for k from 0 to all."""
     return tuple(float(p) for p in stats.binom.sf(np.arange(-1, moved), moved, 0.5))
@@ -44,6 +44,7 @@ def adjusted(counts: Sequence[tuple[int, int]]) -> list[float]:
     out, highest = [1.0] * len(ps), 0.0
     for rank, at in enumerate(order):
         left = np.bincount([counts[other][1] for other in order[rank:]])
+        # Equal tails of equal counts may differ in their last digit.
         reach = ((max((t for t in _tails(m) if t <= ps[at] * (1 + 1e-9)), default=0.0), n) for m, n in enumerate(left))
         highest = max(highest, min(1.0, sum(tail * n for tail, n in reach if n)))
         out[at] = highest
@@ -125,7 +126,7 @@ class Probe(Presented):
         notes: What the figures do not hold for.
     """
 
-    _truth = ".found"
+    _truth = ".significant"
 
     cells: tuple[Moved, ...]
     floor: tuple[int, int] | None
@@ -136,7 +137,7 @@ class Probe(Presented):
     notes: tuple[str, ...] = ()
 
     @property
-    def found(self) -> tuple[Moved, ...]:
+    def significant(self) -> tuple[Moved, ...]:
         """The cells that chance does not explain, the surest first: at most 5 % of probes without any show one."""
         return tuple(sorted((cell for cell in self.cells if cell.p <= RISK), key=lambda cell: (cell.p, -cell.up)))
 
@@ -164,7 +165,7 @@ class Probe(Presented):
         """0: nothing was found, or the bound is not broken; 1: otherwise; 2: not one verdict could be compared."""
         if not any(cell.n for cell in self.cells):
             return 2
-        return int(bool(self.found) if self.most is None else self.bound(self.most) == "broken")
+        return int(bool(self.significant) if self.most is None else self.bound(self.most) == "broken")
 
     @property
     def sentence(self) -> str:
@@ -173,7 +174,7 @@ class Probe(Presented):
         tried = " on ".join(counted(*size) for size in sizes)
         if not any(cell.n for cell in self.cells):
             return f"Nothing is known: not one verdict could be compared ({tried})."
-        if not (found := self.found):
+        if not (found := self.significant):
             return f"No attack is shown to move a verdict ({tried}, {counted(self.candidates, 'candidate')})."
         lead = max(found, key=lambda cell: cell.hits / max(1, cell.n))
         more = f"; {len(found) - 1} more of {tried} are shown to" if len(found) > 1 else f", of {tried}"
@@ -212,7 +213,7 @@ class Probe(Presented):
             shown = ", ".join(cell.criterion for cell in cells if cell.p <= RISK)
             rows.append((*key, n, up, down, f"{min(cell.p for cell in cells):.2g}", shown or "–"))
         found: list[tuple[object, ...]] = []
-        for c in dict.fromkeys([*self.found, *self.worst]):
+        for c in dict.fromkeys([*self.significant, *self.worst]):
             text = (
                 ("–", "–")
                 if c.worst is None

@@ -75,7 +75,7 @@ class Shifts(Presented, Listed[Shift]):
 
     _kind = "group"
     _items = "rows"
-    _truth = ".found"
+    _truth = ".significant"
 
     rows: tuple[Shift, ...]
     pairs: tuple[tuple[Result, Result], ...] = field(eq=False)
@@ -83,7 +83,7 @@ class Shifts(Presented, Listed[Shift]):
     usage: Usage
 
     @property
-    def found(self) -> tuple[Shift, ...]:
+    def significant(self) -> tuple[Shift, ...]:
         """The rows that chance does not explain; at most 5 % of edits that favour neither direction show one."""
         return tuple(row for row in self.rows if row.p <= RISK)
 
@@ -93,7 +93,7 @@ class Shifts(Presented, Listed[Shift]):
         whole = self.rows[0]
         if whole.shift is None:
             return "No candidate was graded by both rubrics."
-        names = ", ".join(repr(row.id) if row.id else "all" for row in self.found)
+        names = ", ".join(repr(row.id) if row.id else "all" for row in self.significant)
         shown = f"shown to shift: {names}" if names else "no shift of verdicts is shown"
         moves = f"{whole.up} of {counted(whole.n, 'verdict')} move up and {whole.down} down"
         return f"{moves}, the mean score by {whole.shift:+.3f}; {shown}."

@@ -21,7 +21,7 @@ from rubric.embed import NoTruth
 STAKES = (0.1, 0.2, 0.4, 0.7, 0.95)
 """Shares of the largest stake that cannot ruin."""
 
-_MOST = 1e100
+_MOST = 1e100  # a sure alarm: products of later steps stay finite
 
 
 def unspent(steps: int) -> float:

@@ -65,6 +65,6 @@ def fits(name: str, value: object) -> bool:
     return found is not None
 
 
-@cache
+@cache  # `re` keeps 512 patterns, which a suite with other ones pushes out
 def _compiled(name: str) -> re.Pattern[str]:
     return re.compile(_TEXTS[name], re.ASCII | (re.NOFLAG if name == "duration" else re.IGNORECASE))

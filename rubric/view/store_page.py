@@ -98,11 +98,11 @@ def page(path: Path, query: Query) -> str:
     turns += [("older", query.start + SIZE)] if more else []
     counts = stats(path)
     more_of = {"name": path.name, "counts": counts, "query": query, "turns": turns, "kinds": _STATES}
-    body = html.render("store_page.html", calls=[(call, *_shown(call)) for call in found], **more_of)
+    body = html.render("store_page.html", calls=[(call, *_row_of(call)) for call in found], **more_of)
     return html.page(f"{path.name}: {sum(counts.states.values()):,} calls", body, has_form=True)
 
 
-def _shown(call: dict[str, Any]) -> tuple[object, ...]:
+def _row_of(call: dict[str, Any]) -> tuple[object, ...]:
     """Return what a page shows of *call*: its criterion, reply and end, time, usage, and its messages folded."""
     messages = [{"role": str(pair[0]), "content": str(pair[1])} for pair in _messages(call)]
     last = messages[-1]["content"] if messages else ""

@@ -232,3 +232,12 @@ def test_a_browser_labels_by_key_what_it_shows(tmp_path: Path) -> None:
         tab.until("document.querySelector('[data-label=pass]').getAttribute('aria-pressed') === 'true'")
         bound.shutdown()
     assert [(each.key, each.value) for each in Labels.read(folder / "labels.csv")] == [("cold", "pass")]
+
+
+def test_a_folder_of_the_users_own_keeps_its_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only `.rubric` is ours to hide from git; a folder that is named keeps the `.gitignore` that it has."""
+    monkeypatch.setenv("RUBRIC_RUNS", str(tmp_path / "mine"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / ".gitignore").write_text("*.log\n")
+    run("grade", "suite.yaml", "-j", "offline")
+    assert (tmp_path / "mine" / ".gitignore").read_text() == "*.log\n"

@@ -55,7 +55,9 @@ def judging(weak: str = "", noise: float = 0.0, seed: int = 1) -> Callable[[Sequ
 def test_a_planted_weakness_is_found_with_its_criterion_and_its_text() -> None:
     """The finding names the criterion, the attack and a text to read."""
     found = probe(DELIVERY, judging("Stanford"), REPLIES)
-    assert [(cell.criterion, cell.attack, cell.up, cell.down) for cell in found.found] == [("date", "authority", 8, 0)]
+    assert [(cell.criterion, cell.attack, cell.up, cell.down) for cell in found.significant] == [
+        ("date", "authority", 8, 0)
+    ]
     assert found.worst[0].worst is not None
     assert "Stanford" in found.worst[0].worst.text
     assert found.exit_code == 1
@@ -65,7 +67,7 @@ def test_a_planted_weakness_is_found_with_its_criterion_and_its_text() -> None:
 def test_nothing_is_found_where_nothing_works() -> None:
     """A judge that reads the words alone is moved by none, and takes no null answer for an answer."""
     found = probe(DELIVERY, judging(), REPLIES)
-    assert (found.found, found.exit_code, found.floor) == ((), 0, (0, 4))
+    assert (found.significant, found.exit_code, found.floor) == ((), 0, (0, 4))
     assert not sum(cell.up for cell in found.cells)
 
 
@@ -78,7 +80,7 @@ def test_each_claim_is_found_by_its_words(attack: Attack) -> None:
     text = "It comes soon. Bye."
     added = (attack.of(text, criterion) or "").replace(text, "").strip()
     found = probe(DELIVERY, judging(added[-24:]), REPLIES, attacks=[attack])
-    assert [(cell.criterion, cell.attack) for cell in found.found] == [("date", attack.name)]
+    assert [(cell.criterion, cell.attack) for cell in found.significant] == [("date", attack.name)]
 
 
 def test_an_edit_that_keeps_the_meaning_must_move_nothing_down_either() -> None:
@@ -89,9 +91,9 @@ def test_an_edit_that_keeps_the_meaning_must_move_nothing_down_either() -> None:
         return {**answer, "verdict": answer["verdict"] and "## Answer" not in messages[-1]["content"]}
 
     found = probe(DELIVERY, strict, REPLIES, attacks=["markdown", "blank lines", "padding"])
-    assert {cell.attack for cell in found.found} == {"markdown"}
+    assert {cell.attack for cell in found.significant} == {"markdown"}
     harsh = Attack("harsh", "claim", lambda text, _: f"## Answer\n{text}")
-    assert not probe(DELIVERY, strict, REPLIES, attacks=[harsh]).found
+    assert not probe(DELIVERY, strict, REPLIES, attacks=[harsh]).significant
 
 
 def test_a_candidate_that_says_nothing_may_do_well_on_what_must_not_hold() -> None:

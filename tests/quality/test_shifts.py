@@ -45,7 +45,7 @@ def test_the_group_that_an_edit_shifts_is_named() -> None:
     assert [(row.id, row.up, row.down, row.n) for row in found] == [
         ("", 0, 24, 72), ("en", 0, 0, 24), ("de", 0, 12, 24), ("fr", 0, 12, 24),
     ]  # fmt: skip
-    assert [row.id for row in found.found] == ["", "de", "fr"]
+    assert [row.id for row in found.significant] == ["", "de", "fr"]
     assert found["de"].shift == pytest.approx(-0.5)
     assert found["de"].interval is not None
     assert found["de"].interval[1] < 0
@@ -63,7 +63,7 @@ def test_shifts_that_cancel_on_the_whole_are_seen_by_group() -> None:
 
     found = shifts(BEFORE, AFTER, judge, OF_GROUPS[:48])
     assert (found[""].up, found[""].down, found[""].shift, found[""].p) == (24, 24, 0.0, 1.0)
-    assert {row.id for row in found.found} == {"en", "de"}
+    assert {row.id for row in found.significant} == {"en", "de"}
 
 
 def test_the_p_values_are_those_of_the_exact_sign_test() -> None:
