@@ -64,7 +64,7 @@ def tasks(old: Grades, new: Grades) -> Iterator[tuple[str, str]]:
     )
     yield (
         "run.html: name the three failures that have the word customs in a reason.",
-        ", ".join(old[n].key for n in PLANTED),
+        ", ".join(each.key for each in old if "customs" in str(each["cites"].reason)),
     )
     split = [each.key for each, row in zip(old, rows, strict=True) if _is_split(row)]
     yield "run.html: on how many candidates do judges disagree? Name two of them.", f"{len(split)}: {', '.join(split)}"
