@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rubric import Grade, Ungraded
 
 COUNT = 1_000
-PLANTED = (211, 468, 903)
+PLANTED = (211, 468, 912)
 """Places, from which the next failing candidate is one of the three whose reason names a customs form."""
 
 
