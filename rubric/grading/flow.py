@@ -216,7 +216,9 @@ def _note_overflow(batch: Batch, got: Got, beyond: dict[Any, tuple[int, Failure]
 
 def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iterable[int]) -> dict[int, Failure]:
     """Return the failures of those asks of *batch* without an outcome that cannot fit either."""
-    found = {}
+    found: dict[int, Failure] = {}
+    if not beyond:
+        return found
     for index, ask in enumerate(batch):
         known = None if index in outcomes or ask.program else beyond.get((id(ask.judge), _prefix(ask)))
         if known is not None and len(ask.messages[-1].text) >= known[0]:

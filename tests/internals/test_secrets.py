@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
+from rubric.internals import secrets
 from rubric.internals.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
 from rubric.models.failure_kinds import failure_of
 from rubric.models.openai_http import endpoint_of
@@ -158,3 +159,11 @@ def test_a_judge_that_is_changed_keeps_its_parameters() -> None:
     """Masking is for showing alone."""
     judge = Judge("m", params={"api_key": SECRET})
     assert evolve(judge, temperature=1).params["api_key"] == SECRET
+
+
+@given(before=st.from_regex(r"(?:[A-Za-z]{1,8}[_.-])?", fullmatch=True), name=st.sampled_from(NAMES))
+def test_a_value_after_any_name_of_a_secret_is_masked_in_a_sentence(before: str, name: str) -> None:
+    """The words that are looked for first, for speed, leave out no name that announces a secret."""
+    whole = before + name
+    if secrets._introduces(whole):
+        assert SECRET not in redact(f"It uses {whole}={SECRET} now.")
