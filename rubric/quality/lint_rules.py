@@ -9,39 +9,29 @@ follow from how answers are scored. Warnings read the text. Hints may be wrong, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
 from math import frexp
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from attrs import frozen
 
 from rubric import (
-    Calls,
-    Candidate,
     Choices,
-    Contains,
-    ContainsAll,
     Criterion,
     DecisionTree,
-    EndsWith,
-    Equals,
-    Holds,
     Levels,
     Rubric,
-    StartsWith,
-    Trajectory,
     Unit,
     YesNo,
 )
-from rubric.embed import TOLERANCE, Check, Decided, decide, shorten
+from rubric.embed import TOLERANCE, Check, Decided, shorten
 from rubric.grading.planning import without_question
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
+from rubric.quality.lint_checks import excluding, found_of, implied, is_of_text
 from rubric.quality.reachable import Reach
-from rubric.results import Scored
 from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
-from rubric.values import Leaf, RunRule, RunRules, Script, Similar, Unsupported, Within
+from rubric.values import Leaf, Unsupported
 
 Level = Literal["error", "warning", "hint"]
 
@@ -106,6 +96,9 @@ RULES: dict[str, Rule] = {}
 
 _Look = Callable[[Subject], Iterator[Finding]]
 
+
+_MOST_NAMES = 3
+"""The criteria that one remark names."""
 
 OF_CASES = frozenset({"reference-fails", "question-missing", "question-passes"})
 """Rules that look at the case, not only at its rubric."""
@@ -236,55 +229,9 @@ def _checks_exclude(subject: Subject) -> Iterator[Finding]:
         and (criterion.required or criterion.polarity == "guard" or rubric.strict or rubric.threshold is None)
         and not subject.turned
     ]
-    for (_, first), (index, second) in combinations(binding, 2):
-        if _exclude(first, second) or _exclude(second, first):
-            message = f"no text meets both this check and {first.id!r}: {second.answer} against {first.answer}"
-            yield Finding(index, message, "drop one of the two, or let one of them be no gate")
-
-
-def _exclude(one: Criterion, other: Criterion) -> bool:
-    """True if a text that meets *one* cannot meet *other*."""
-    held, wanted = one.answer, other.answer
-    if one.is_unwanted:
-        return False
-    if isinstance(held, Equals) and not held.ignore_case and _is_of_text(wanted):
-        return (_found_of(wanted, held.text).score == 1) == other.is_unwanted
-    if other.is_unwanted:  # what must be there holds what must not
-        return any(_is_of_text(wanted) and _found_within(wanted, text) for text in _required_texts(held))
-    if isinstance(held, StartsWith) and isinstance(wanted, StartsWith) and not (held.ignore_case or wanted.ignore_case):
-        return not (held.text.startswith(wanted.text) or wanted.text.startswith(held.text))
-    if isinstance(held, EndsWith) and isinstance(wanted, EndsWith) and not (held.ignore_case or wanted.ignore_case):
-        return not (held.text.endswith(wanted.text) or wanted.text.endswith(held.text))
-    return False
-
-
-def _is_of_text(answer: object) -> TypeGuard[Check]:
-    """True if *answer* is a check of the output's text alone."""
-    return isinstance(answer, Check) and not isinstance(
-        answer, Holds | Script | Unsupported | Decided | Calls | Trajectory | RunRule | RunRules | Within | Similar
-    )
-
-
-def _found_of(check: Check, text: str) -> Scored:
-    """Return what *check*, one of the text alone, finds of *text*."""
-    found = decide(Criterion("check", id="check", answer=check), Candidate(text))
-    assert isinstance(found, Scored)  # noqa: S101 - no such check is left undecided
-    return found
-
-
-def _required_texts(answer: object) -> tuple[str, ...]:
-    """Return texts that every output that meets *answer* contains, in the letters that it asks for."""
-    match answer:
-        case Contains(ignore_case=False) | StartsWith(ignore_case=False) | EndsWith(ignore_case=False):
-            return (answer.text,)
-        case ContainsAll(ignore_case=False):
-            return answer.texts
-    return ()
-
-
-def _found_within(wanted: object, text: str) -> bool:
-    """True if a text that contains *text* meets *wanted*, a check for parts of texts."""
-    return isinstance(wanted, Contains) and _found_of(wanted, text).score == 1
+    for (_, first), (index, second) in excluding(binding):
+        message = f"no text meets both this check and {first.id!r}: {second.answer} against {first.answer}"
+        yield Finding(index, message, "drop one of the two, or let one of them be no gate")
 
 
 @_rule("anchor-off-scale", "error")
@@ -303,12 +250,13 @@ def _anchor_off_scale(subject: Subject) -> Iterator[Finding]:
 
 
 def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
-    """Yield the place of each test whose reply is an anchor, and the criterion of that."""
+    """Yield the place of each test whose reply is an anchor, and the criteria of that."""
+    shown: dict[str, dict[str, Criterion]] = {}
+    for criterion in rubric.judged:
+        for anchor in criterion.anchors:
+            shown.setdefault(_folded(anchor.response), {})[criterion.id] = criterion
     for index, test in enumerate(rubric.tests):
-        reply = _folded(test.candidate.output)
-        for criterion in rubric.judged:
-            if any(_folded(anchor.response) == reply for anchor in criterion.anchors):
-                yield index, criterion
+        yield from ((index, criterion) for criterion in shown.get(_folded(test.candidate.output), {}).values())
 
 
 def _folded(text: str) -> str:
@@ -408,18 +356,14 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
             message = f"it asks what {earlier[1].id!r} asks, {how}"
             yield Finding(index, message, "keep one of the two, with the weight of both")
     once = [earlier for earlier in seen.values() if isinstance(earlier[1].answer, Check)]
-    checks = [(i, c) for i, c in once if not c.is_unwanted and c.when is None and c.on == "conversation"]
-    for (first, one), (second, other) in combinations(checks, 2):
-        for (_, weaker), (index, stronger) in (((first, one), (second, other)), ((second, other), (first, one))):
-            if one.answer != other.answer and _implies(stronger.answer, weaker.answer):
-                message = f"an output that meets it always meets {weaker.id!r} too, which so counts twice"
-                yield Finding(index, message, f"keep it, and drop {weaker.id!r}")
-                break
-
-
-def _implies(stronger: object, weaker: object) -> bool:
-    texts = (stronger.text,) if isinstance(stronger, Equals) and not stronger.ignore_case else _required_texts(stronger)
-    return isinstance(weaker, Contains) and any(_found_of(weaker, text).score == 1 for text in texts)
+    for (index, _), weaker in implied(
+        [(i, c) for i, c in once if not c.is_unwanted and c.when is None and c.on == "conversation"]
+    ):
+        names = ", ".join(repr(one.id) for _, one in weaker[:_MOST_NAMES]) + (
+            ", ..." if len(weaker) > _MOST_NAMES else ""
+        )
+        message = f"an output that meets it always meets {names} too, which so counts twice"
+        yield Finding(index, message, f"keep it, and drop {names}")
 
 
 def _hashable(key: object) -> object:
@@ -475,9 +419,9 @@ def _weight_left_out(subject: Subject) -> Iterator[Finding]:
 def _reference_fails(subject: Subject) -> Iterator[Finding]:
     reference = subject.case.reference if subject.case is not None else ""
     for index, criterion in _each(subject) if reference else ():
-        if not _is_of_text(criterion.answer) or criterion.when is not None:
+        if not is_of_text(criterion.answer) or criterion.when is not None:
             continue
-        found = _found_of(criterion.answer, reference)
+        found = found_of(criterion.answer, reference)
         if (found.score == 1) == (criterion.is_unwanted != subject.turned):
             why = found.reason or str(criterion.answer)
             message = f"the case's own reference answer fails this check: {shorten(why, 80)}"
@@ -502,9 +446,9 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
     if case is None or not case.input or subject.nested:
         return
     judged = subject.rubric.judged
-    checks = [c.answer for c in judged if _is_of_text(c.answer) and c.when is None]
+    checks = [c.answer for c in judged if is_of_text(c.answer) and c.when is None]
     if judged and len(checks) == len(judged):
-        scores = [_found_of(check, case.input).score for check in checks]
+        scores = [found_of(check, case.input).score for check in checks]
         parts = [Rules(subject.rubric).part(criterion, score) for criterion, score in zip(judged, scores, strict=True)]
         if Rules(subject.rubric).result(parts).passed:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")
