@@ -97,9 +97,6 @@ RULES: dict[str, Rule] = {}
 _Look = Callable[[Subject], Iterator[Finding]]
 
 
-_MOST_NAMES = 3
-"""The criteria that one remark names."""
-
 OF_CASES = frozenset({"reference-fails", "question-missing", "question-passes"})
 """Rules that look at the case, not only at its rubric."""
 
@@ -356,12 +353,9 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
             message = f"it asks what {earlier[1].id!r} asks, {how}"
             yield Finding(index, message, "keep one of the two, with the weight of both")
     once = [earlier for earlier in seen.values() if isinstance(earlier[1].answer, Check)]
-    for (index, _), weaker in implied(
-        [(i, c) for i, c in once if not c.is_unwanted and c.when is None and c.on == "conversation"]
-    ):
-        names = ", ".join(repr(one.id) for _, one in weaker[:_MOST_NAMES]) + (
-            ", ..." if len(weaker) > _MOST_NAMES else ""
-        )
+    wanted = [(n, one) for n, one in once if not one.is_unwanted and one.when is None and one.on == "conversation"]
+    for (index, _), weaker in implied(wanted):
+        names = shorten(", ".join(repr(one.id) for _, one in weaker), 80)
         message = f"an output that meets it always meets {names} too, which so counts twice"
         yield Finding(index, message, f"keep it, and drop {names}")
 
