@@ -33,10 +33,19 @@ def from_extra(module: str, name: str) -> Any:
 @click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Fail if judge or people have changed since this baseline.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false alarms.")
+@click.option("--with-seen", is_flag=True, help="Count labels, too, that were given after a look at the verdict.")
 @click.option("--all", "every", is_flag=True, help="Show every figure, the rates of each class and the confusion.")
 @FORMAT
 def agree(
-    results: Path, others: Path | None, *, out: Path | None, against: Path | None, risk: float, every: bool, form: str
+    results: Path,
+    others: Path | None,
+    *,
+    out: Path | None,
+    against: Path | None,
+    risk: float,
+    with_seen: bool,
+    every: bool,
+    form: str,
 ) -> None:
     """
     Measure how far a judge agrees with people or another judge.
@@ -58,6 +67,10 @@ def agree(
         from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
 
         given = judged(others)
+    if with_seen:
+        if others is None or given is not others:
+            raise click.UsageError("--with-seen is for labels; name their file after the results")
+        given = from_extra("rubric.trust", "Labels").read(others).with_seen
     found = from_extra("rubric.trust", "agreement")(judges, given)
     found = found.detailed if every else found
     drift = None if against is None else found.against(against, risk=risk)

@@ -93,11 +93,11 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
     """Return what lists the runs and files in *folder*, each a link to its page, and what keeps a label of a run."""
 
     def page(fields: dict[str, str]) -> str:
-        lines: list[tuple[str, str, str, dict[str, Any]]] = []
+        lines: list[tuple[str, str, str, dict[str, Any], bool]] = []
         for path, about in kept_runs(folder):
             if path.name == fields.get("run"):
                 return _page_with_labels(path, is_live="ended" not in about)
-            lines.append((path.name, about["name"], about.get("started", ""), about.get("summary", {})))
+            lines.append((path.name, about["name"], about.get("started", ""), about.get("summary", {}), True))
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             with suppress(RubricError, Refusal):
                 shown = page_of(path)
@@ -105,7 +105,7 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
                     return shown(fields)
                 when = datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
                 figures = figures_of(Report.load(path)) if path.suffix == ".json" else {}
-                lines.append((path.name, path.name, when, figures))
+                lines.append((path.name, path.name, when, figures, False))
         return html.page(str(folder), html.render("runs.html", folder=str(folder), runs=lines))
 
     def save(data: Any) -> None:
@@ -123,13 +123,15 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
 
 
 def _page_with_labels(path: Path, *, is_live: bool) -> str:
-    """Return the page of a kept run, which takes labels; a run that goes on is shown anew every few seconds."""
+    """Return the page of a kept run, which takes labels; while the run goes on, it loads itself again."""
     report = Report.load(path / "report.json")
-    labels = {each.name: [each.value, each.reason] for each in _sheet(path, report).read() if not each.criterion}
-    said = written([path.name, labels]).replace("<", "\\u003c")
-    script = f"const [RUN, LABELS] = {said};\n{html.file('label_run.js')}"
-    text = render(report, more_script=script, sources="connect-src 'self'")
-    return text.replace("<head>", '<head>\n<meta http-equiv="refresh" content="5">', 1) if is_live else text
+    sheet, user = _sheet(path, report), getpass.getuser()
+    mine = (each for each in sheet.read() if not each.criterion and each.rater == user)
+    labels = {each.name: [each.value, each.reason, each.judge_seen] for each in mine}
+    draw = [[item.place, item.name] for item in sheet.draw.items]
+    said = written([path.name, labels, draw, is_live]).replace("<", "\\u003c")
+    script = f"const [RUN, LABELS, DRAW, IS_LIVE] = {said};\n{html.file('label_run.js')}"
+    return render(report, more_script=script, sources="connect-src 'self'")
 
 
 def _sheet(path: Path, report: Report) -> Sheet:

@@ -114,7 +114,7 @@ def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:
     found: list[list[str]] = [[] for _ in range(len(judge))]
     rows, _ = rows_by_name(judge, labels)
     for label in labels:
-        for row in rows.get(label.key, ()) if label.reason and not label.judge_seen else ():
+        for row in rows.get(label.key, ()) if label.reason and labels.counts(label) else ():
             found[row].append(f"{label.criterion}: {label.reason}" if label.criterion else label.reason)
     return found
 

@@ -50,7 +50,8 @@ def of_labels(
     if shown := int((labelled & np.array(given.anchored, dtype=bool)).sum()):
         said.append(f"{counted(shown, 'labelled candidate')} among the anchors that the judge is shown; label others")
     if seen := sum(one.seen for one in ratings):
-        said.append(f"{counted(seen, 'label')} left out, since the rater had seen the judge's verdict")
+        does = "count although" if any(one.counts_seen for one in ratings) else "left out, since"
+        said.append(f"{counted(seen, 'label')} {does} the rater had seen the judge's verdict")
     if twice := _doubled(given):
         why = "a label counts for each of them, as if they were independent; give candidates keys"
         said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Wording, counted, fields, rows_in, shorten
@@ -49,7 +49,8 @@ class Label(NoTruth):
         rater: The person; empty where there is one.
         weight: How many candidates it represents, where some were more likely to be drawn for labelling than others.
         place: Where it was written, for errors.
-        judge_seen: True if the person had looked at the judge's verdict; such a label is left out of all figures.
+        judge_seen: True if the person had looked at the judge's verdict; figures leave such a label out, unless
+            `Labels.with_seen` is given.
         reason: Why, in the person's words; the writer of `align` is shown it.
     """
 
@@ -89,6 +90,7 @@ class Labels(NoTruth):
             mapping from criteria to either.
         by: `key`: the keys are those of candidates. `index`: they are places among the candidates, from 0. None: keys,
             where the results that they are compared with have any, else places.
+        counts_seen: True to count labels with `judge_seen` too; figures then say so.
 
     Raises:
         DefinitionError: A value is no label, or a rater labels the same thing twice.
@@ -102,6 +104,7 @@ class Labels(NoTruth):
 
     rows: tuple[Label, ...] = field(converter=_as_rows)
     by: Literal["key", "index"] | None = None
+    counts_seen: bool = False
 
     def __attrs_post_init__(self) -> None:
         named = Counter((row.key, row.criterion, row.rater) for row in self.rows)
@@ -131,6 +134,15 @@ class Labels(NoTruth):
     def raters(self) -> tuple[str, ...]:
         """The raters, in the order in which they first come."""
         return tuple(dict.fromkeys(row.rater for row in self.rows))
+
+    @property
+    def with_seen(self) -> Labels:
+        """The same, of which those given after a look at the verdict count too: they make a judge look better."""
+        return evolve(self, counts_seen=True)
+
+    def counts(self, label: Label) -> bool:
+        """Return whether figures count *label*, one of these."""
+        return self.counts_seen or not label.judge_seen
 
     @property
     def digest(self) -> str:

@@ -351,7 +351,8 @@ class Ratings:
         weights: How many candidates each labelled one represents.
         unmatched: The keys of labels without a candidate.
         names: The key of each candidate, or its place where candidates have no keys.
-        seen: The labels that are left out, since their raters had seen the judge's verdict.
+        seen: The labels whose raters had seen the judge's verdict.
+        counts_seen: True if they count; else they are left out.
     """
 
     criterion: str
@@ -365,6 +366,7 @@ class Ratings:
     unmatched: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     seen: int = 0
+    counts_seen: bool = False
 
     @property
     def target(self) -> Floats:
@@ -408,13 +410,16 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     names = given.names
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
-        by_criterion.setdefault(label.criterion, []).extend([] if label.judge_seen else [label])
+        by_criterion.setdefault(label.criterion, []).extend(
+            () if label.judge_seen and not labels.counts_seen else [label]
+        )
     seen = Counter(label.criterion for label in labels if label.judge_seen)
     out = []
     for criterion, mine in by_criterion.items():
         if not mine:
             what = f"all {seen[criterion]} of {criterion or 'the whole'} were given after a look at the judge's verdict"
-            raise DefinitionError("labels", f"{what} (judge_seen), so they cannot show its errors; label without it")
+            cure = "label without it, or give labels.with_seen"
+            raise DefinitionError("labels", f"{what} (judge_seen), so they cannot show its errors; {cure}")
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
         people, weights = np.full((len(given), len(raters)), np.nan), np.ones(len(given))
@@ -444,6 +449,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
                 tuple(unmatched),
                 names,
                 seen[criterion],
+                labels.counts_seen,
             )
         )
     if not out:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from rubric.commands.local_server import LocalServer
 from rubric.embed import RowBuilder
 from rubric.suites import Report
 from rubric.trust import Labels, agreement
-from tests.browsers import browsing
+from tests.browsers import Browser, Tab, browsing
 from tests.command_line import REPLY, RUBRIC, run
 
 SUITE = """
@@ -25,6 +28,12 @@ cases:
   - {id: warm, output: Thank you for waiting, rubric: [Says thank you for waiting]}
   - {id: cold, output: No, rubric: [Says thank you for waiting]}
 """
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browsing(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -176,13 +185,19 @@ def test_the_reports_of_a_folder_are_listed_and_what_is_none_is_left_out() -> No
     assert "Thank you for waiting" in shown(_server("."), "?run=monday.json")
 
 
+def is_live(page: str) -> bool:
+    """Return what the script of a page of a run is told."""
+    (told,) = re.findall(r"const \[RUN, LABELS, DRAW, IS_LIVE\] = (.*);", page)
+    return bool(json.loads(told)[3])
+
+
 def test_a_run_that_goes_on_is_shown_anew() -> None:
-    """Its page loads itself again; that of a run which has ended does not."""
+    """Its page loads itself again after some seconds; that of a run which has ended does not."""
     keeper = Keeper.of("live", ["f"])
     keeper.add(RowBuilder().of(evaluate("Hi", "Says hello", "offline")))
-    assert 'http-equiv="refresh"' in shown(_server(), f"?run={kept()[0].name}")
+    assert is_live(shown(_server(), f"?run={kept()[0].name}")) is True
     keeper.end()
-    assert 'http-equiv="refresh"' not in shown(_server(), f"?run={kept()[0].name}")
+    assert is_live(shown(_server(), f"?run={kept()[0].name}")) is False
 
 
 def test_labels_that_are_given_on_the_page_are_kept_as_labels_that_saw_the_verdict() -> None:
@@ -193,7 +208,7 @@ def test_labels_that_are_given_on_the_page_are_kept_as_labels_that_saw_the_verdi
     given = {"run": folder.name, "rater": "", "criterion": "", "reason": "late", "judge_seen": True}
     assert sent(server, **given, name="warm", value="pass") == (200, "saved")
     assert sent(server, **given, name="cold", value="pass") == (200, "saved")
-    assert '"cold":["pass","late"]' in shown(server, f"?run={folder.name}").replace(" ", "")
+    assert '"cold":["pass","late",true]' in shown(server, f"?run={folder.name}").replace(" ", "")
     labels = Labels.read(folder / "labels.csv")
     assert {(label.key, label.value, label.judge_seen) for label in labels} == {
         ("warm", "pass", True),
@@ -201,6 +216,10 @@ def test_labels_that_are_given_on_the_page_are_kept_as_labels_that_saw_the_verdi
     }
     with pytest.raises(DefinitionError, match="given after a look at the judge's verdict"):
         agreement(folder / "results.jsonl", labels)
+    found = run("agree", str(folder / "results.jsonl"), str(folder / "labels.csv"), "--with-seen")
+    assert "2 labels count although the rater had seen the judge's verdict" in " ".join(found.stdout.split())
+    refused = run("agree", str(folder / "results.jsonl"), "--with-seen")
+    assert (refused.exit_code, "--with-seen is for labels" in refused.stderr) == (2, True)
     assert sent(server, **given, name="cold", value=None) == (200, "saved")
     assert [label.key for label in Labels.read(folder / "labels.csv")] == ["warm"]
 
@@ -217,21 +236,87 @@ def test_a_label_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
     assert not (folder / "labels.csv").exists()
 
 
-def test_a_browser_labels_by_key_what_it_shows(tmp_path: Path) -> None:
-    """The first failure is opened, disagreed with, and the page says that this was kept."""
+@contextmanager
+def page_of_a_run(browser: Browser, folder: Path, query: str = "") -> Iterator[Tab]:
+    """Yield the page of the kept run in *folder*, which a server shows."""
+    server = _server()
+    with server.bind() as bound:
+        threading.Thread(target=bound.serve_forever, daemon=True).start()
+        tab = browser.open(f"http://127.0.0.1:{bound.server_address[1]}/{server.token}/?run={folder.name}{query}")
+        tab.until("document.documentElement.dataset.ready !== undefined")
+        yield tab
+        tab.close()
+        bound.shutdown()
+
+
+def test_a_browser_labels_by_key_what_it_shows(browser: Browser) -> None:
+    """The first failure is opened and disagreed with; the page says that this is kept and does not count."""
     run("grade", "suite.yaml", "-j", "offline")
     (folder,) = kept()
-    server = _server()
-    with server.bind() as bound, browsing(tmp_path) as browser:
-        threading.Thread(target=bound.serve_forever, daemon=True).start()
-        tab = browser.open(f"http://127.0.0.1:{bound.server_address[1]}/{server.token}/?run={folder.name}")
-        tab.until("document.querySelector('#rows') !== null")
+    with page_of_a_run(browser, folder) as tab:
         tab.press("n")
         tab.until("document.querySelector('[data-label]') !== null")
         tab.press("d")
         tab.until("document.querySelector('[data-label=pass]').getAttribute('aria-pressed') === 'true'")
-        bound.shutdown()
-    assert [(each.key, each.value) for each in Labels.read(folder / "labels.csv")] == [("cold", "pass")]
+        assert "agreement and align leave it out" in tab.run("document.getElementById('label-counts').textContent")
+    assert [(each.key, each.value, each.judge_seen) for each in Labels.read(folder / "labels.csv")] == [
+        ("cold", "pass", True)
+    ]
+
+
+def test_a_label_that_is_given_blind_counts(browser: Browser) -> None:
+    """Without a word of the judge on the page until the label is given; agreement takes such labels as they are."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    verdicts = {row.id: row.status for row in Report.load(folder / "report.json")}
+    with page_of_a_run(browser, folder, "&blind=1") as tab:
+        for _ in range(2):
+            before = tab.text
+            assert "Thank you for waiting" in before or "No" in before
+            assert not [
+                word for word in ("passed", "failed", "1.00", "0.00", "judge said:", "words occur") if word in before
+            ]
+            tab.press("p")
+            tab.until("document.getElementById('blind-next') !== null")
+            assert "You said: pass; the judge said: " in tab.text
+            tab.press("n")
+        tab.until("document.body.innerText.includes('Nothing is left to label blind')")
+        tab.press("b")
+        tab.press("n")
+        assert "It was given blind, so it counts." in tab.text
+    labels = Labels.read(folder / "labels.csv")
+    assert {(each.key, each.value, each.judge_seen) for each in labels} == {(name, "pass", False) for name in verdicts}
+    found = agreement(folder / "results.jsonl", labels)
+    assert found.overall is not None
+    assert found.overall.n == 2
+
+
+def test_what_was_opened_is_not_labelled_blind(browser: Browser) -> None:
+    """A candidate whose verdict was opened is left out of the blind ones, after another load of the page too."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    with page_of_a_run(browser, folder) as tab:
+        tab.press("n", "Escape", "b")
+        assert tab.run("blind.row.id") == "warm"
+        tab.run("location.reload()")
+        tab.until("document.documentElement.dataset.ready !== undefined")
+        tab.press("b", "s")
+        assert "Nothing is left to label blind" in tab.text
+        tab.press("Escape")
+        assert tab.run("blind.isOn") is False
+    assert not (folder / "labels.csv").exists()
+
+
+def test_a_blind_label_that_is_changed_beside_the_verdict_no_longer_counts(browser: Browser) -> None:
+    """What the person says after the verdict is shown is kept as such."""
+    run("grade", "suite.yaml", "-j", "offline")
+    (folder,) = kept()
+    with page_of_a_run(browser, folder, "&blind=1") as tab:
+        tab.press("f")
+        tab.until("document.getElementById('blind-next') !== null")
+        tab.run("document.querySelector('[data-label=pass]').click()")
+        tab.until("document.getElementById('label-state')?.textContent === 'saved'")
+    assert [(each.value, each.judge_seen) for each in Labels.read(folder / "labels.csv")] == [("pass", True)]
 
 
 def test_a_folder_of_the_users_own_keeps_its_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,6 +163,9 @@ def test_labels_that_saw_the_verdict_are_counted() -> None:
     """Thirty of them are left out."""
     rows = [evolve(row, judge_seen=n < 30) for n, row in enumerate(LABELS)]
     assert "30 labels left out, since the rater had seen the judge's verdict" in agreement(GRADES, Labels(rows)).notes
+    found = agreement(GRADES, Labels(rows).with_seen)
+    assert "30 labels count although the rater had seen the judge's verdict" in found.notes
+    assert found.criteria[0].n == agreement(GRADES, LABELS).criteria[0].n
 
 
 def test_two_results_of_one_place_are_told() -> None:

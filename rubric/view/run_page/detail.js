@@ -5,6 +5,9 @@
 /** What others add below a candidate, such as labels: each returns nodes for a row. @type {((row: Row) => Node[])[]} */
 const sections = [];
 
+/** What others do once the page is there. @type {(() => void)[]} */
+const starts = [];
+
 const badge = (/** @type {string} */ words, kind = "plain") => h(`span.badge.t.${kind}`, {}, words);
 const section = (/** @type {string} */ title, ...body) => h("section", {}, h("h3.section", {}, title), body);
 

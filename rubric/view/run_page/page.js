@@ -281,6 +281,7 @@ let page;
 load().then((data) => {
   page = new Page(prepare(data));
   page.start();
+  for (const start of starts) start();
   performance.mark("table");
   document.documentElement.dataset.ready = "";
 });
