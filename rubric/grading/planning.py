@@ -34,6 +34,10 @@ Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
 
 
+_WIDE = 10
+"""Times the least that the most may cost before a plan says why: a model that thinks has no usual length of a reply."""
+
+
 @frozen(repr=False)
 class Plan(Guided):
     """
@@ -54,6 +58,7 @@ class Plan(Guided):
         remarks: On candidates: texts that no field takes, or a question that the rubric speaks of and none has.
         beyond: The prompts that are longer than the context window of their judge, where that is known: its name, the
             tokens of the prompt, and those of the window.
+        unpriced: The judges whose price is unknown.
     """
 
     least: int = 0
@@ -65,6 +70,7 @@ class Plan(Guided):
     free: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     beyond: tuple[tuple[str, int, int], ...] = ()
+    unpriced: tuple[str, ...] = ()
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
@@ -81,13 +87,20 @@ class Plan(Guided):
             tuple(dict.fromkeys(id_ for plan in every for id_ in plan.free)),
             tuple(dict.fromkeys(remark for plan in every for remark in plan.remarks)),
             tuple(one for plan in every for one in plan.beyond),
+            tuple(dict.fromkeys(name for plan in every for name in plan.unpriced)),
         )
 
     def __repr__(self) -> str:
-        cost = "cost unknown" if self.cost is None else _extent(*self.cost, "${:.4f}")
+        why = f" (no price of {', '.join(self.unpriced)} is known)" if self.unpriced else ""
+        cost = f"cost unknown{why}" if self.cost is None else self._dollars(*self.cost)
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
         said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong()))
         return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}>"
+
+    def _dollars(self, low: float, high: float) -> str:
+        longest = max((ask.max_tokens for ask in self.asks), default=0)
+        ends = f" (the prompts alone, and every reply of {longest:,} tokens; bound these by Judge(..., max_tokens=...))"
+        return _extent(low, high, "${:.4f}") + (ends if longest and high > _WIDE * low else "")
 
     def _overlong(self) -> Iterable[str]:
         for name, window in dict.fromkeys((name, window) for name, _, window in self.beyond):
@@ -268,4 +281,5 @@ def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None
     most = 1 + len(more)
     sent, limit = (tokens, most * tokens + sum(more)), None if window is None else window(ask.judge)
     beyond = () if limit is None or tokens <= limit else ((ask.judge.name, tokens, limit),)
-    return Plan(1, most, most + ask.judge.repairs, sent, cost, (ask,), beyond=beyond)
+    unpriced = () if prices is not None else (ask.judge.name,)
+    return Plan(1, most, most + ask.judge.repairs, sent, cost, (ask,), beyond=beyond, unpriced=unpriced)

@@ -65,6 +65,15 @@ def test_an_unknown_price_makes_the_cost_unknown() -> None:
     assert (plan.cost, "cost unknown" in repr(plan)) == (None, True)
 
 
+def test_a_plan_names_the_judges_without_a_price_and_why_its_costs_are_far_apart() -> None:
+    """A model that thinks has replies of any length: the way to bound them is printed, and works."""
+    two = plan("Hello.", PLAIN, ["openai/gpt-4o-mini", Judge("openai/none-such")])
+    assert "cost unknown (no price of openai/none-such is known)" in repr(two)
+    thinker = plan("Hello.", PLAIN, Judge("openai/gpt-5.6"))
+    assert "every reply of 4,096 tokens; bound these by Judge(..., max_tokens=...)" in repr(thinker)
+    assert "bound these" not in repr(plan("Hello. " * 2_000, PLAIN, Judge("openai/gpt-5.6", max_tokens=300)))
+
+
 def test_plans_add_up() -> None:
     """The plan of several candidates is the sum of theirs."""
     plan = planned(PLAIN, Judge("offline"))
