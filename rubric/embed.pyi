@@ -81,9 +81,9 @@ from .formats.files import write_text as write_text
 
 # Plug in: what entry points name, and how it is found.
 from .formats.registry import Format as Format
-from .formats.assertion_keys import Key as Key
-from .formats.assertion_keys import Kind as Kind
+from .formats.assertions.keys import Key as Key
+from .formats.assertions.keys import Kind as Kind
 from .formats.recognition import SURE as SURE
 from .formats.recognition import has as has
-from .formats.assertion_keys import number as number
+from .formats.assertions.keys import number as number
 from .internals import plugins as plugins

@@ -1,4 +1,4 @@
-from .compare import Comparison as Comparison
+from .baseline import Comparison as Comparison
 from .repetition import Flip as Flip
 from .repetition import Flips as Flips
 from .repetition import PassRate as PassRate

@@ -22,7 +22,7 @@ from rubric.results import Plain, Row
 if TYPE_CHECKING:
     from os import PathLike
 
-    from rubric.suites.compare import Comparison
+    from rubric.suites.baseline import Comparison
 
 
 Deferred = Literal["pass", "fail", "error"]
@@ -213,7 +213,7 @@ class Report(NoTruth, Listed[Row], Plain):
         Raises:
             DefinitionError: The file holds no report.
         """
-        from rubric.suites.compare import compare  # noqa: PLC0415 - as above
+        from rubric.suites.baseline import compare  # noqa: PLC0415 - as above
 
         return compare(self, _report_of(baseline), largest_drop=largest_drop)
 
@@ -229,7 +229,7 @@ class Report(NoTruth, Listed[Row], Plain):
             baseline: As for `against`.
             risk: How often a comparison with an unchanged system may fail, in 0..0.5.
         """
-        from rubric.suites.compare import compare  # noqa: PLC0415 - as above
+        from rubric.suites.baseline import compare  # noqa: PLC0415 - as above
 
         return compare(self, _report_of(baseline), risk=risk)
 

@@ -23,16 +23,16 @@ from rubric.programs import allowing, programs_in
 from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged
 from rubric.store import StoreError
-from rubric.suites import comparisons
+from rubric.suites import output_choice
 from rubric.suites.assignment import Assigned, assign, graded, with_findings
 from rubric.suites.case_rows import RowBuilder
 from rubric.suites.cases import Case
-from rubric.suites.comparisons import MaxScore, SelectBest
 from rubric.suites.histories import Conversations, chains
+from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.scripts import can_be_judged, unsupported_of
-from rubric.suites.suite_plan import compared, plan_case, plan_comparison, plan_comparisons, why_deferred
+from rubric.suites.suite_plan import compared, plan_case, plan_choice, plan_choices, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values import AnyJudge, as_judge
@@ -169,7 +169,7 @@ class Run:
         """
         found = [self._prepared(case) for case in self.suite.cases]
         if self.cases is not None:
-            for index, plan in plan_comparisons(self.suite.cases, [one.assigned for one in found]).items():
+            for index, plan in plan_choices(self.suite.cases, [one.assigned for one in found]).items():
                 own, more = found[index].worst, plan.cost
                 worst = None if own is None or more is None else own + more[1]
                 found[index] = evolve(found[index], worst=worst)
@@ -248,15 +248,15 @@ class Run:
             if len(known) < 2 and not awaited:  # noqa: PLR2004 - one output is compared with none
                 continue
             halves = [half for _, half in known]
-            waiting = comparisons.incomplete(awaited, len(those) + len(lacking)) if awaited else None
+            waiting = output_choice.incomplete(awaited, len(those) + len(lacking)) if awaited else None
             found: list[list[Finding]] = [[] for _ in known]
             usage = Usage()
-            for criterion, function in comparisons.comparisons_of(halves[0].prepared.case.rubric) if halves else ():
+            for criterion, function in output_choice.choices_of(halves[0].prepared.case.rubric) if halves else ():
                 best, told, cost = (waiting, "", Usage()) if waiting else await self._best(criterion, function, halves)
                 told += f"; {len(known)} of {len(those)} outputs took part" if len(known) < len(those) else ""
                 usage += cost
                 for place, findings in enumerate(found):
-                    findings.append(comparisons.verdict(criterion, best, place, told))
+                    findings.append(output_choice.verdict(criterion, best, place, told))
             for place, (rows, half) in enumerate(known):
                 spent = half.response.usage + (Usage() if place else usage)  # one request for all of them
                 rows[number] = self._compared_row(half, found[place], spent)
@@ -267,7 +267,7 @@ class Run:
         """Return the place of the best output by *criterion*, the reason, and what the judge took."""
         try:
             if isinstance(function, MaxScore):
-                return *comparisons.highest(function, [half.result for half in halves]), Usage()
+                return *output_choice.highest(function, [half.result for half in halves]), Usage()
             assigned, number = halves[0].prepared.assigned, halves[0].number
             judge = assigned.others.get(criterion.id, assigned.judge)
             if assigned.missing and judge is assigned.judge:
@@ -279,11 +279,11 @@ class Run:
                     return lost[0].failure, "", Usage()
                 candidates = [seen for part in parts if not isinstance(part, Unjudged) for seen in part.values()]
             one = Assigned(judge)
-            candidate, rubric = comparisons.question(function, candidates)
+            candidate, rubric = output_choice.question(function, candidates)
             async with AsyncExitStack() as stack:
                 commit = None
                 if self.cases is not None:
-                    cost = (await asyncio.to_thread(plan_comparison, candidates, criterion, function, assigned)).cost
+                    cost = (await asyncio.to_thread(plan_choice, candidates, criterion, function, assigned)).cost
                     commit = await stack.enter_async_context(self.cases.holding(cost[1] if cost else 0.0))
                 result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
                 if commit is not None:
@@ -293,7 +293,7 @@ class Run:
         except Exception as error:  # noqa: BLE001 - as of any other judgement
             return _failure_of(error), "", Usage()
         reason = next((found.reason for found in result.findings if isinstance(found, Scored)), "")
-        return comparisons.picked(result), reason, result.usage
+        return output_choice.picked(result), reason, result.usage
 
     def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
         case, own = half.prepared.case, half.result
@@ -397,7 +397,7 @@ class Run:
         row = self.builder.row(
             case, result, candidate, judge=assigned.name(case.rubric), spent=response.usage, warnings=response.warnings
         )
-        if comparisons.comparisons_of(case.rubric) and not result.degenerate:
+        if output_choice.choices_of(case.rubric) and not result.degenerate:
             self.halves[row.id] = Half(prepared, result, response, number)
         return row
 

@@ -15,7 +15,7 @@ from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
-from rubric.suites.comparisons import Comparison, SelectBest, comparisons_of, question
+from rubric.suites.output_choice import OutputChoice, SelectBest, choices_of, question
 from rubric.suites.repetition import RUN
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import TargetLike
@@ -157,7 +157,7 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     assigned = [assign(case, judge, suite.judge) for case in suite.cases]
     lacking = live.chat.why_not() if isinstance(live, AskedModel) else ""
     found = [_planned(case, own, live, lacking) for case, own in zip(suite.cases, assigned, strict=True)]
-    for index, plan in plan_comparisons(suite.cases, assigned).items():
+    for index, plan in plan_choices(suite.cases, assigned).items():
         one, name = found[index], clean(assigned[index].name(found[index].rubric))
         found[index] = evolve(one, plan=Plan.total([one.plan, plan]), judge=name if plan.asks else one.judge)
     return SuitePlan(suite.name, tuple(found))
@@ -171,7 +171,7 @@ def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
     """
     tests: dict[Any, dict[Any, dict[str, int]]] = {}
     for index, case in enumerate(cases):
-        for _, function in comparisons_of(case.rubric)[:1]:
+        for _, function in choices_of(case.rubric)[:1]:
             judge, run = case.cell.get("model") if is_cell_of_judges(case) else None, case.cell.get(RUN)
             id_ = case.id if run is None else case.id.rpartition(f" [{RUN} ")[0]
             tests.setdefault((function.test, judge), {}).setdefault(run, {})[id_] = index
@@ -182,15 +182,15 @@ def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
     return found
 
 
-def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dict[int, Plan]:
+def plan_choices(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dict[int, Plan]:
     """Return the plan of the judges who compare the outputs of a test, by the place of its first case."""
     found: dict[int, Plan] = {}
     for group, lacking in compared(cases).items():
         first = group[0]
         candidates = [cases[index].candidate or _stand_in(cases[index]) for index in group]
         plans = [
-            plan_comparison(candidates, criterion, function, assigned[first])
-            for criterion, function in comparisons_of(cases[first].rubric)
+            plan_choice(candidates, criterion, function, assigned[first])
+            for criterion, function in choices_of(cases[first].rubric)
             if len(group) > 1 and not lacking and not assigned[first].missing
         ]
         if plans:
@@ -198,8 +198,8 @@ def plan_comparisons(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dic
     return found
 
 
-def plan_comparison(
-    candidates: Sequence[Candidate], criterion: Criterion, function: Comparison, assigned: Assigned
+def plan_choice(
+    candidates: Sequence[Candidate], criterion: Criterion, function: OutputChoice, assigned: Assigned
 ) -> Plan:
     """Plan the comparison of *candidates* by *criterion*; it takes a request only where a judge decides it."""
     if not isinstance(function, SelectBest):

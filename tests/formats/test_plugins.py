@@ -17,7 +17,8 @@ from click.testing import CliRunner
 import rubric
 from rubric.__main__ import main
 from rubric.errors import DefinitionError, LoadError
-from rubric.formats import assertion_table, registry
+from rubric.formats import registry
+from rubric.formats.assertions import table
 from rubric.formats.own import OWN
 from rubric.formats.suites import convert, load_suite, loads_suite
 from rubric.internals.plugins import entry_points_of
@@ -230,7 +231,7 @@ KIND = '''"""The type `distinct-share`: the share of the words that are distinct
 
 from attrs import frozen
 
-from rubric.formats.assertion_keys import TEXT, Key, Kind, number
+from rubric.formats.assertions.keys import TEXT, Key, Kind, number
 from rubric.values.checks import Decided
 
 
@@ -260,11 +261,11 @@ FORMAT = Kind(DistinctShare, KEYS)
 def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install a package with an assertion type."""
     monkeypatch.syspath_prepend(installed(tmp_path, KIND, "distinct-share", "rubric.assertions"))
-    assertion_table._plugged.cache_clear()
+    table._plugged.cache_clear()
     sys.modules.pop("checklists", None)
     yield
     monkeypatch.undo()
-    assertion_table._plugged.cache_clear()
+    table._plugged.cache_clear()
     sys.modules.pop("checklists", None)
 
 
@@ -281,5 +282,5 @@ def test_a_package_adds_an_assertion_type(form: str) -> None:
     assert again.rubric.criteria[0].answer == case.rubric.criteria[0].answer
     with pytest.raises(LoadError, match=r"assert\[0\]\.threshold: expected a number from 0 to 1"):
         loads_suite(json.dumps({"tests": [{"assert": [{**assertion, "threshold": 9}]}]}), "promptfoo")
-    forms = assertion_table.assertion_schema()["anyOf"]
+    forms = table.assertion_schema()["anyOf"]
     assert any("distinct-share" in one["properties"]["type"]["enum"] for one in forms)

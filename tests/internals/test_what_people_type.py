@@ -67,7 +67,7 @@ from rubric.internals.fields import names_a_file
 from rubric.quality import generate
 from rubric.results import Evidence, Scored
 from rubric.suites import Report
-from rubric.suites.compare import compare
+from rubric.suites.baseline import compare
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import Answer
 from rubric.values.checks import Check

@@ -18,7 +18,7 @@ from rubric.errors import DefinitionError
 from rubric.results.report_rows import Row, Status
 from rubric.results.summary import summarise
 from rubric.scoring.intervals import mean_interval, share_interval
-from rubric.suites.compare import drop_of
+from rubric.suites.baseline import drop_of
 from rubric.suites.report import Report
 from rubric.trust.inference import paired
 

@@ -1,5 +1,5 @@
 """
-AgentV's graders that code decides, beside those of `text_assertions`: limits of a run, calls of tools, JavaScript.
+AgentV's graders that code decides: those of `formats.assertions`, and JavaScript.
 
 `CHECKS` is their table. A limit on what is not known leaves the case ungraded here; AgentV fails it.
 """
@@ -14,11 +14,11 @@ import attrs
 from rubric import DefinitionError, Holds
 from rubric.embed import Check, Cursor, FrozenMap, shorten
 from rubric.formats.agentv.scope import Entry
-from rubric.formats.assertion_table import KINDS, kind_called
-from rubric.formats.field_accuracy import Field
+from rubric.formats.assertions.field_accuracy import Field
+from rubric.formats.assertions.table import KINDS, kind_called
+from rubric.formats.assertions.texts import DETERMINISTIC, UnsupportedPatternError, with_spaces
+from rubric.formats.assertions.tool_calls import read_tool_trajectory
 from rubric.formats.javascript import RETURNS, JavaScript, inline
-from rubric.formats.text_assertions import DETERMINISTIC, UnsupportedPatternError, with_spaces
-from rubric.formats.tool_calls import read_tool_trajectory
 from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.values import Unsupported, Within
 

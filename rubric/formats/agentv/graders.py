@@ -21,7 +21,7 @@ from rubric.formats.agentv.checks import CHECKS, decided, unknown
 from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
-from rubric.formats.assertion_table import kind_called
+from rubric.formats.assertions.table import kind_called
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script

@@ -31,10 +31,10 @@ from rubric.formats.agentv.tests import (
     read_defaults,
 )
 from rubric.formats.agentv.writer import KEPT
+from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.includes import expand_at, followed, is_code, read_document_at
 from rubric.formats.recognition import CASES, GRADERS
 from rubric.formats.rubric_items import Generation, check_fields
-from rubric.formats.text_assertions import assertion_of
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Unsupported

@@ -19,13 +19,13 @@ from rubric.embed import Answer, Check, thaw
 from rubric.formats.agentv.graders import MOST_STEPS, Grader, asks, binds, renamed
 from rubric.formats.agentv.prompts import write_prompt
 from rubric.formats.agentv.scope import THRESHOLD, quoted
-from rubric.formats.assertion_table import said_of
+from rubric.formats.assertions.table import said_of
+from rubric.formats.assertions.texts import without_spaces
 from rubric.formats.json_values import each_text
 from rubric.formats.losses import Held, Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS
 from rubric.formats.python import is_python
 from rubric.formats.rubric_items import HIGHEST
-from rubric.formats.text_assertions import without_spaces
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite

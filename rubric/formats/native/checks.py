@@ -100,7 +100,7 @@ _ROWS: dict[str, CheckRow] = {
 
 
 def _read_assertion(data: Any) -> Check:
-    from rubric.formats.assertion_table import read_assertion  # noqa: PLC0415 - it brings code that few rubrics need
+    from rubric.formats.assertions.table import read_assertion  # noqa: PLC0415 - it brings code that few rubrics need
 
     return read_assertion(fields.read_free(data))
 
@@ -150,7 +150,7 @@ _script = WRITERS[checks.Script]
 
 def _assertion(check: Check) -> Data:
     """Return a function, or the program of a Python assertion, as the assertion that it is."""
-    from rubric.formats.assertion_table import said_of  # noqa: PLC0415 - as for reading
+    from rubric.formats.assertions.table import said_of  # noqa: PLC0415 - as for reading
 
     said = said_of(check)
     if said is not None:
@@ -169,7 +169,7 @@ WRITERS |= {checks.Holds: _assertion, checks.Script: _assertion}
 
 def check_schema() -> Data:
     """Return the JSON Schema of a check."""
-    from rubric.formats.assertion_table import assertion_schema  # noqa: PLC0415 - as for reading
+    from rubric.formats.assertions.table import assertion_schema  # noqa: PLC0415 - as for reading
 
     fits = schema_of("The output is JSON that fits this JSON Schema.", _FREE)
     assertion = schema_of("An assertion of promptfoo or AgentV.", assertion_schema())

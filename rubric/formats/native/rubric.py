@@ -207,7 +207,7 @@ _read_when = fields.reader_of(When, holds=None)
 def _read_on(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
-    from rubric.formats.assertion_table import read_view  # noqa: PLC0415 - it brings code that few rubrics need
+    from rubric.formats.assertions.table import read_view  # noqa: PLC0415 - it brings code that few rubrics need
 
     return read_view(fields.read_free(data))
 
@@ -276,7 +276,7 @@ def _on(on: Any) -> Any:
         raise DumpError(f"it is on {on}, which no file can hold")
     if not callable(on):
         return on
-    from rubric.formats.assertion_table import transform_said  # noqa: PLC0415 - as for reading
+    from rubric.formats.assertions.table import transform_said  # noqa: PLC0415 - as for reading
     from rubric.formats.javascript import Transform  # noqa: PLC0415 - as above
 
     if not isinstance(on, Transform) or on.scripts:

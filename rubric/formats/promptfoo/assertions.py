@@ -19,7 +19,9 @@ from attrs import evolve, field, frozen
 
 from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
 from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
-from rubric.formats.assertion_table import kind_called
+from rubric.formats.assertions.table import kind_called
+from rubric.formats.assertions.texts import KNOWN
+from rubric.formats.assertions.tool_calls import SOURCES
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.javascript_modules import program_at, program_of_file
@@ -30,10 +32,8 @@ from rubric.formats.promptfoo.tests import OPTIONS, asserted
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, read_items, unused
-from rubric.formats.text_assertions import KNOWN
-from rubric.formats.tool_calls import SOURCES
 from rubric.programs.javascript import EXTRA, Program, is_installed
-from rubric.suites.comparisons import Comparison, MaxScore
+from rubric.suites.output_choice import MaxScore, OutputChoice
 from rubric.values import Script, Similar, Unsupported
 
 
@@ -322,7 +322,7 @@ def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
 
 
 def _compares(one: Assertion) -> bool:
-    return isinstance(one.answer, Holds) and isinstance(one.answer.function, Comparison)
+    return isinstance(one.answer, Holds) and isinstance(one.answer.function, OutputChoice)
 
 
 def _with_weights(criterion: Criterion, kinds: Mapping[str, str]) -> Criterion:

@@ -11,9 +11,9 @@ from typing import Any
 from rubric import DefinitionError, Rubric
 from rubric.embed import SURE, Format, Loading, shorten
 from rubric.formats import recognition as rules
+from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.recognition import BUILT_IN, HINT, LIKELY, NAME, NEAR, OF_TYPE, STRONG, Evidence, Seen
 from rubric.formats.registry import Drafts
-from rubric.formats.text_assertions import KNOWN
 
 _BOTH_HAVE = frozenset({
     "agent-rubric", "assert-set", "contains", "contains-all", "contains-any", "cost", "ends-with", "equals",

@@ -31,8 +31,11 @@ from attrs import evolve, field, frozen
 
 from rubric import Choice, Choices, Criterion, DefinitionError, Holds, Levels, Rubric, Unit, YesNo
 from rubric.embed import Answer, Cursor, FrozenMap, Kind, shorten
-from rubric.formats import output_checks
-from rubric.formats.assertion_table import KINDS, kind_called
+from rubric.formats.assertions import forms
+from rubric.formats.assertions.table import KINDS, kind_called
+from rubric.formats.assertions.text_metrics import SEVERAL, THRESHOLDS
+from rubric.formats.assertions.texts import LISTS, UnsupportedPatternError, as_schema, with_spaces
+from rubric.formats.assertions.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.formats.includes import followed, is_code, is_reference
 from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
@@ -40,12 +43,9 @@ from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
 from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
-from rubric.formats.text_assertions import LISTS, UnsupportedPatternError, as_schema, with_spaces
-from rubric.formats.text_metrics import SEVERAL, THRESHOLDS
-from rubric.formats.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.programs.javascript import EXTRA as JS_EXTRA
 from rubric.programs.javascript import is_installed
-from rubric.suites.comparisons import MaxScore, SelectBest
+from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Similar
 
 Reader = Callable[[Cursor, Context, str], Assertion | None]
@@ -102,7 +102,7 @@ def _lacking(bare: str, row: Kind, value: Any) -> str:
     if cure := row.lacks():
         return f", which needs {'a library' if bare.endswith('sql') else 'libraries'} ({cure})"
     database = value.get("databaseType") if bare.endswith("sql") and isinstance(value, dict) else None
-    known = database is None or str(database).lower() in output_checks.DIALECTS
+    known = database is None or str(database).lower() in forms.DIALECTS
     return "" if known else f" of {shorten(str(database), 40)}, whose SQL is not known here"
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.embed import Cursor, LackingError, shorten
+from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
     expand_at,
@@ -37,7 +38,6 @@ from rubric.formats.promptfoo.texts import (
     values_in,
     with_environment,
 )
-from rubric.formats.text_assertions import assertion_of
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")

@@ -15,7 +15,8 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, FitsSchema, Holds, Judge, Levels, Matches, Rubric, Unit, YesNo
 from rubric.embed import NOTHING, Answer, Check, shorten, thaw
-from rubric.formats.assertion_table import said_of, transform_said
+from rubric.formats.assertions.table import said_of, transform_said
+from rubric.formats.assertions.texts import KNOWN, without_spaces
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.json_values import each_text
@@ -28,7 +29,6 @@ from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
 from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
-from rubric.formats.text_assertions import KNOWN, without_spaces
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
 from rubric.suites.scripts import unsupported_of

@@ -8,7 +8,7 @@ import pytest
 
 from rubric.engine.grade import grade
 from rubric.errors import DefinitionError
-from rubric.formats.text_assertions import DETERMINISTIC, UnsupportedPatternError, assertion_of
+from rubric.formats.assertions.texts import DETERMINISTIC, UnsupportedPatternError, assertion_of
 from rubric.grading.code_checks import meets
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Contains, ContainsAll, ContainsAny, Equals, FitsSchema, IsJSON, Matches, StartsWith

@@ -12,8 +12,8 @@ import pytest
 from rubric import Candidate, Rubric, ToolCall
 from rubric.engine.grade import evaluate
 from rubric.errors import LoadError
+from rubric.formats.assertions.tool_calls import trajectory_check
 from rubric.formats.suites import load_suite, loads_suite
-from rubric.formats.tool_calls import trajectory_check
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 

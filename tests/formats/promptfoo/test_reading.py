@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from rubric.engine.grade import grade
 from rubric.errors import DefinitionError, LoadError
+from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.promptfoo.reader import read
 from rubric.formats.promptfoo.texts import _slots_filled
 from rubric.formats.suites import convert, load_suite, loads_suite
 from rubric.formats.templates.render import render
-from rubric.formats.text_assertions import KNOWN
 from rubric.results.result import Grade
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel

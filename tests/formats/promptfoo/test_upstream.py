@@ -14,8 +14,8 @@ from attrs import frozen
 
 from rubric.engine.grade import grade
 from rubric.errors import LoadError, UngradedError
+from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.suites import load_suite
-from rubric.formats.text_assertions import assertion_of
 from rubric.results.result import Grade, Ungraded
 from rubric.suites.cases import Case
 from rubric.testing.scripted_model import ScriptedModel

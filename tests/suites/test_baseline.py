@@ -18,7 +18,7 @@ from tests.reports import FAILED, REPORT, entry, reports
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rubric.suites.compare import Comparison, Kind
+    from rubric.suites.baseline import Comparison, Kind
 
 
 def row(id: str, score: float | None, status: Status | None = None, *entries: Entry) -> Row:

@@ -9,7 +9,7 @@ import pytest
 
 from rubric import Candidate, Case, Grade, LoadError, Rubric, Suite, Ungraded
 from rubric.engine.grade import evaluate
-from rubric.formats import output_checks
+from rubric.formats.assertions import forms
 from rubric.formats.suites import loads_suite
 from rubric.values.checks import Unsupported
 
@@ -255,7 +255,7 @@ def test_sql_that_nobody_here_can_parse_is_ungraded(monkeypatch: pytest.MonkeyPa
     assert isinstance(evaluate("CALL work(1, 2)", rubric_of("is-sql"), "offline"), Ungraded)
     lacking = rubric_of("is-sql", {"databaseType": "FlinkSQL"}).criteria[0].answer
     assert isinstance(lacking, Unsupported)
-    monkeypatch.setattr(output_checks, "find_spec", lambda _: None)
+    monkeypatch.setattr(forms, "find_spec", lambda _: None)
     lacking = rubric_of("is-sql").criteria[0].answer
     assert isinstance(lacking, Unsupported)
     assert "rubric-grade[sql]" in lacking.type

@@ -40,7 +40,7 @@ class AloneError(RubricError):
 
 
 @frozen
-class Comparison:
+class OutputChoice:
     """A function for `Holds` that a run decides, once it has all outputs of a *test*, whose cases share that name."""
 
     test: str
@@ -51,7 +51,7 @@ class Comparison:
 
 
 @frozen
-class SelectBest(Comparison):
+class SelectBest(OutputChoice):
     """
     A judge picks the best of the outputs.
 
@@ -71,7 +71,7 @@ class SelectBest(Comparison):
 
 
 @frozen
-class MaxScore(Comparison):
+class MaxScore(OutputChoice):
     """
     The output with the highest score by its other criteria is the best, if that meets *threshold*.
 
@@ -87,7 +87,7 @@ class MaxScore(Comparison):
         return "max-score"
 
 
-def comparisons_of(rubric: Rubric) -> list[tuple[Criterion, SelectBest | MaxScore]]:
+def choices_of(rubric: Rubric) -> list[tuple[Criterion, SelectBest | MaxScore]]:
     """Return the criteria of *rubric* that compare outputs, each with how it does."""
     coded = [(each, each.answer.function) for each in rubric.criteria if isinstance(each.answer, Holds)]
     return [(each, function) for each, function in coded if isinstance(function, SelectBest | MaxScore)]

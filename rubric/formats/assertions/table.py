@@ -3,7 +3,7 @@ Assertions that code decides: one table of their types, from which readers, writ
 
 | check | type |
 |---|---|
-| of texts, patterns and JSON | as in `text_assertions` |
+| of texts, patterns and JSON | as in `texts` |
 | limits of a run | `latency`, `cost`, `perplexity`; several in AgentV: `execution-metrics` |
 | similarity of words and letters | `rouge-n`, `bleu`, `gleu`, `levenshtein` |
 | calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
@@ -42,8 +42,10 @@ from rubric import (
     Trajectory,
 )
 from rubric.embed import Check, FrozenMap, Key, Kind, fields, number, plugins, thaw
-from rubric.formats import tool_calls
-from rubric.formats.assertion_keys import (
+from rubric.formats.assertions import tool_calls
+from rubric.formats.assertions.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.assertions.forms import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
+from rubric.formats.assertions.keys import (
     AGENTV,
     ANY,
     BOTH,
@@ -62,16 +64,14 @@ from rubric.formats.assertion_keys import (
     mapping_of,
     some,
 )
-from rubric.formats.field_accuracy import AGGREGATIONS, MATCHES, Field, FieldAccuracy
+from rubric.formats.assertions.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
+from rubric.formats.assertions.texts import DETERMINISTIC, ContainsJSON
+from rubric.formats.assertions.tool_calls import Used
 from rubric.formats.fields import read_all, reader_of
 from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
-from rubric.formats.output_checks import FORMS, FinishReason, Form, PerplexityScore, form_of, sql_lacks
 from rubric.formats.python import is_python, python_data, python_script
-from rubric.formats.text_assertions import DETERMINISTIC, ContainsJSON
-from rubric.formats.text_metrics import EXTRA, THRESHOLDS, TextMetric, is_installed
-from rubric.formats.tool_calls import Used
 from rubric.programs.javascript import Program
-from rubric.suites.comparisons import MaxScore, SelectBest
+from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Script, Within
 
 GROUP = "rubric.assertions"

@@ -10,7 +10,7 @@ import pytest
 from rubric import Candidate, Grade
 from rubric.engine.grade import evaluate
 from rubric.errors import LoadError
-from rubric.formats import text_metrics
+from rubric.formats.assertions import text_metrics
 from rubric.formats.suites import loads_suite
 from rubric.values.checks import Unsupported
 
@@ -143,7 +143,7 @@ def test_an_empty_reference_is_compared_like_any_other() -> None:
 @pytest.mark.parametrize("kind", ["rouge-n", "meteor"])
 def test_what_is_missing_is_said(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra, and for METEOR, the case is ungraded, and names the cure."""
-    monkeypatch.setattr("rubric.formats.assertion_table.is_installed", lambda: False)
+    monkeypatch.setattr("rubric.formats.assertions.table.is_installed", lambda: False)
     data = {"prompts": ["Q"], "tests": [{"assert": [{"type": kind, "value": "x"}]}]}
     (case,) = loads_suite(json.dumps(data), "promptfoo")
     check = case.rubric.criteria[0].answer

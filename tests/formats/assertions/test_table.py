@@ -2,7 +2,7 @@
 Checks in the files of other systems: each comes back as it was, or is told as lost.
 
 A new check, or a new function of `Holds` that comes from files, is named here until it has a row in
-`rubric.formats.assertion_table`.
+`rubric.formats.assertions.table`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from attrs import evolve
 import rubric.formats
 from rubric import Criterion, Rubric, dumps, loads
 from rubric.errors import DumpError, LoadError
-from rubric.formats.assertion_table import KINDS
-from rubric.formats.field_accuracy import Field, FieldAccuracy
-from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
-from rubric.formats.output_checks import FinishReason, Form, PerplexityScore
-from rubric.formats.python import python_script
-from rubric.formats.suites import convert, loads_suite
-from rubric.formats.text_assertions import ContainsJSON
-from rubric.formats.text_metrics import TextMetric
-from rubric.formats.tool_calls import (
+from rubric.formats.assertions.field_accuracy import Field, FieldAccuracy
+from rubric.formats.assertions.forms import FinishReason, Form, PerplexityScore
+from rubric.formats.assertions.table import KINDS
+from rubric.formats.assertions.text_metrics import TextMetric
+from rubric.formats.assertions.texts import ContainsJSON
+from rubric.formats.assertions.tool_calls import (
     ArgumentsMatch,
     ExpectedCall,
     SkillTriggered,
@@ -35,10 +32,13 @@ from rubric.formats.tool_calls import (
     Used,
     ValidCalls,
 )
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
+from rubric.formats.python import python_script
+from rubric.formats.suites import convert, loads_suite
 from rubric.internals.frozen_map import FrozenMap
 from rubric.programs.javascript import Program
 from rubric.suites.cases import Case
-from rubric.suites.comparisons import MaxScore, SelectBest
+from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.suites.suite import Suite
 from rubric.values.answers import Unit
 from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Trajectory, Unsupported, Within

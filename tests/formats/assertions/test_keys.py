@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from rubric.engine.grade import grade
 from rubric.errors import DumpError, LoadError
-from rubric.formats.assertion_table import KINDS, assertion_schema
+from rubric.formats.assertions.table import KINDS, assertion_schema
 from rubric.formats.rubrics import dumps, loads, schema
 from rubric.formats.suites import convert, loads_suite
 from rubric.suites.cases import Case
@@ -19,7 +19,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Contains, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
-from tests.formats.test_assertion_table import IDS, SAMPLES
+from tests.formats.assertions.test_table import IDS, SAMPLES
 
 _VALIDATOR = Draft202012Validator(schema())
 

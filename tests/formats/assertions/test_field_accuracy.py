@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rubric import Candidate
-from rubric.formats.field_accuracy import Field, FieldAccuracy
+from rubric.formats.assertions.field_accuracy import Field, FieldAccuracy
 from rubric.formats.suites import load_suite, loads_suite
 
 INVOICE = {"number": "INV-1", "total": 1889, "supplier": {"name": "Acme"}, "items": [{"price": 1370}, {"price": 262}]}
