@@ -7,7 +7,6 @@ metadata of every installed distribution. A plug-in is imported when it is used.
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -70,22 +69,10 @@ def load(group: str, name: str, kind: str) -> Plugin | None:
         raise DefinitionError(kind, f"{name!r} is registered by {sources}; uninstall all but one of them")
     source = _source(found[0])
     try:
-        return Plugin(_loaded(found[0]), source)
+        return Plugin(found[0].load(), source)
     except Exception as error:
         message = f"{name!r} of {source} cannot be loaded: {describe(error)}; upgrade that distribution or uninstall it"
         raise DefinitionError(kind, message) from error
-
-
-def _loaded(entry: EntryPoint) -> Any:
-    if entry.dist is not None:
-        return entry.load()
-    # Ours in a checkout, whose folder `python -m` takes off the path: it comes last, so that it replaces no library.
-    before = [*sys.path]
-    sys.path.append(str(_PROJECT.parent))
-    try:
-        return entry.load()
-    finally:
-        sys.path[:] = before
 
 
 def _source(entry: EntryPoint) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
+from rubric.contrib import autorubric, healthbench, paperbench
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
-from rubric_formats import autorubric, healthbench, paperbench
 from tests.drive import drive
 from tests.places import SHARED
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubric.contrib import autorubric, healthbench, paperbench
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import reader as mcptest
-from rubric_formats import autorubric, healthbench, paperbench
 from tests import strategies
 from tests.examples import examples
 

@@ -200,13 +200,13 @@ OURS = {"adk", "autorubric", "deepeval", "healthbench", "mlflow", "paperbench", 
 def test_our_own_foreign_formats_are_plug_ins() -> None:
     """They are registered by entry points of the project, as any package's are, and by nothing else."""
     points = entry_points_of(registry.GROUP)
-    assert {point.name for point in points if point.value.startswith("rubric_formats.")} == OURS
+    assert {point.name for point in points if point.value.startswith("rubric.contrib.")} == OURS
     assert all(callable(registry.format_called(name).reader()) for name in OURS)
 
 
 def test_a_checkout_without_an_installation_has_them(tmp_path: Path) -> None:
     """By its project file: no metadata is there, and `python -m` has taken the folder off the path."""
-    for name in ("rubric", "rubric_formats", "pyproject.toml"):
+    for name in ("rubric", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     libraries = [path for path in sys.path if path.endswith("site-packages")]
     code = f"import sys; sys.path += {libraries!r}; import runpy; runpy.run_module('rubric', run_name='__main__')"

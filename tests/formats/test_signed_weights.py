@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Choices, Criterion, Grade, Judge, Rubric
+from rubric.contrib.signed_weights import by_points
 from rubric.testing.scripted_model import Says, ScriptedModel
-from rubric_formats.signed_weights import by_points
 from tests.drive import drive
 
 Part = tuple[float, float | None]

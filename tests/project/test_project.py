@@ -169,9 +169,8 @@ def test_an_import_touches_nothing_outside_its_own_files() -> None:
 
 
 def test_the_top_level_holds_what_the_layout_says() -> None:
-    """Whoever opens the folder sees nine things that are not hidden."""
-    packages = {"rubric", "rubric_formats", "tests"}
-    allowed = {"LICENSE", "README.md", "docs", "notebooks", "noxfile.py", "pyproject.toml", *packages}
+    """Whoever opens the folder sees eight things that are not hidden."""
+    allowed = {"LICENSE", "README.md", "docs", "notebooks", "noxfile.py", "pyproject.toml", "rubric", "tests"}
     built = {"dist", "build"}
     found = {p.name for p in ROOT.iterdir() if not p.name.startswith((".", "__")) and p.suffix != ".egg-info"}
     assert found - built == allowed
@@ -225,7 +224,6 @@ def test_a_wheel_holds_all_that_the_package_reads(tmp_path: Path) -> None:
     assert {"rubric/py.typed", *schemas, *prompts, *page, *starters, *presets} <= set(names)
     assert {name.partition("/")[0] for name in names} == {
         "rubric",
-        "rubric_formats",
         "rubric_verifiers.py",
         "rubric_grade-0.1.0.dist-info",
     }

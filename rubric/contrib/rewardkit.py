@@ -21,6 +21,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from rubric import Candidate, Case, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Suite, Unit, YesNo
+from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Loading, Notes, has, read_text, run
 from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
@@ -28,7 +29,6 @@ from rubric.programs.processes import CURE, ProgramError, is_allowed, run_progra
 from rubric.runs import candidate_of_run
 from rubric.runs import read as read_run
 from rubric.values import AnyJudge, Place, Unsupported
-from rubric_formats.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 
 _RULES = ("weighted-mean", "weighted-sum", "all-pass", "any-pass", "threshold", "required-pass")
 _AGENTS = ("claude-code", "codex", "fx", "jev")

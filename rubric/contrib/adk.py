@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rubric import Criterion, Judge, Rubric, Suite
+from rubric.contrib.judges import judge_called, judged_case
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
-from rubric_formats.judges import judge_called, judged_case
 
 _PREFIX = "rubric_based_"
 _OPTIONS = ("judge_model_options", "judgeModelOptions")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric import Criterion, Judge, Rubric, Suite, Unit, YesNo
+from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import STRONG, finds, in_any
 from rubric.formats.rubric_items import unused
 from rubric.values import Unsupported
-from rubric_formats.judges import judge_called, judged_case, metrics
 
 DATA = ("instructions_judge_pydantic_data", "builtin_scorer_pydantic_data")
 """The keys under which MLflow keeps what a serialised scorer was made of."""

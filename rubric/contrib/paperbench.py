@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rubric import Case, Criterion, Rubric, Suite
+from rubric.contrib.signed_weights import examples, warn_of_pass_mark
 from rubric.embed import SURE, Cursor, Format, Loading, Notes, has
 from rubric.formats.recognition import holds, lists
-from rubric_formats.signed_weights import examples, warn_of_pass_mark
 
 _NODE = {"text": "requirements", "id": "id", "weight": "weight"}
 _CATEGORIES = ("task_category", "finegrained_task_category")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from rubric import Case, Criterion, Message, Rubric, Suite
+from rubric.contrib.signed_weights import Ids, as_penalty, by_points, examples, warn_of_pass_mark
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import Seen, in_any, maps
-from rubric_formats.signed_weights import Ids, as_penalty, by_points, examples, warn_of_pass_mark
 
 GUIDELINES = (
     "Judge the last turn of the conversation. A criterion with several parts is met only if all of them are. Where it "

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
+from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
 from rubric.formats.recognition import finds, in_any
 from rubric.values import Unsupported
-from rubric_formats.judges import judge_called, judged_case, metrics
 
 _HIGHEST = 10
 _THRESHOLD = 0.5

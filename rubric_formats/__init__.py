@@ -1,6 +1,0 @@
-"""
-Formats of other frameworks and benchmarks, registered by entry points as any package's are.
-
-They stand on what a stranger's format has: `Format`, the cursor and its notes, rules of recognition, public names. The
-package is a neighbour of `rubric` in the same wheel, so `rubric` cannot import it: it looks up the entry points alone.
-"""
