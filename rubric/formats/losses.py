@@ -14,34 +14,18 @@ from rubric.values import AnyJudge, Unsupported
 
 
 @frozen
-class Held:
-    """
-    What a format holds of one class of ours: the *fields* that it has a place for.
-
-    *why* another field is lost stands by its name; under "" for the rest.
-    """
-
-    fields: Collection[str]
-    why: Mapping[str, str] = field(factory=dict)
-
-
-@frozen
 class Losses:
     """
     Collects a sentence for each thing that is lost.
 
     Args:
-        held: What the format holds, by class.
-        form: The sentence, of whose the thing is, the thing, and why it is lost.
-        mark: The sign before the reason.
+        held: The fields that the format has a place for, by class.
         whose: The case, the criterion or the judge that loses it.
         sentences: All that is lost of a suite.
     """
 
-    held: Mapping[Any, Held]
-    form: str
-    mark: str = ":"
-    whose: str = ""
+    held: Mapping[type, Collection[str]]
+    whose: str
     sentences: list[str] = field(factory=list)
 
     def of(self, whose: str) -> Losses:
@@ -50,14 +34,13 @@ class Losses:
 
     def add(self, what: str, why: str = "") -> None:
         """Add that *what* is lost, and *why*."""
-        self.sentences.append(self.form.format(self.whose, what, f"{self.mark} {why}" if why else ""))
+        self.sentences.append(f"{self.whose}: {what} is dropped{f'; {why}' if why else ''}.")
 
-    def fields(self, value: object, before: str = "", after: str = "") -> None:
-        """Add the fields of *value*, named between two texts, that are not as by default and have no place."""
-        held = self.held[type(value)]
+    def fields(self, value: object, after: str = "") -> None:
+        """Add the fields of *value*, named before a text, that are not as by default and have no place."""
         for found in fields.shown_fields(value):
-            if found.name not in held.fields:
-                self.add(f"{before}{found.name}{after}", held.why.get(found.name, held.why.get("", "")))
+            if found.name not in self.held[type(value)]:
+                self.add(f"{found.name}{after}")
 
 
 def averaged(rubric: Rubric) -> Rubric:
@@ -71,9 +54,9 @@ def without(lost: Unsupported) -> str:
     return f"{lost.type!r} cannot be written, and without it a case that is ungraded would have a verdict; {cure}"
 
 
-def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> str | dict[str, Any] | None:
+def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "the judge") -> str | dict[str, Any] | None:
     """
-    Return *judge* as promptfoo's and AgentV's files name one: an id, or `{id, config}`; None where they cannot.
+    Return *judge* as promptfoo's files name one: an id, or `{id, config}`; None where they cannot.
 
     Juries, panels and functions are lost, which *losses* is told by the *name* of what holds the judge.
     """
@@ -87,6 +70,6 @@ def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "judge") -> 
     except DefinitionError as problem:
         losses.add(f"{name} {judge.model!r}", str(problem))
         return None
-    losses.fields(judge, f"{name} {judge.model!r}: ")
+    losses.fields(judge, f" of {name} {judge.model!r}")
     config = {found.name: getattr(judge, found.name) for found in fields.shown_fields(judge) if found.name in SETTINGS}
     return {"id": id_, "config": config} if config else id_

@@ -217,7 +217,7 @@ class Converted:
 
 def convert(suite: Suite, format: str = "native", /) -> Converted:
     """
-    Return *suite* in another *format*, such as `native`, `promptfoo` or `agentv-2`, with the losses.
+    Return *suite* in another *format*, `native` or `promptfoo`, or that of a package, with the losses.
 
     What is written is read again, as a file of that format: a case that is another one then, and of which no loss is
     told, is told as well.

@@ -536,8 +536,8 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     result = run("convert", suite, "--to", "promptfoo", "--out", str(out))
     assert (result.exit_code, result.stdout) == (0, "")
     assert "llm-rubric" in out.read_text()
-    unknown = run("convert", suite, "--to", "agentv")
-    assert "'agentv' is unknown; did you mean 'agentv-2'?" in unknown.stderr
+    unknown = run("convert", suite, "--to", "promtfoo")
+    assert "'promtfoo' is unknown; did you mean 'promptfoo'?" in unknown.stderr
 
 
 def test_a_conversion_that_changes_verdicts_says_so_first(tmp_path: Path) -> None:

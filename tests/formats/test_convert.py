@@ -12,7 +12,7 @@ from rubric.suites.suite import Suite
 from tests.suite_help import GOOD
 
 
-@pytest.mark.parametrize("form", ["promptfoo", "agentv-2", "native"])
+@pytest.mark.parametrize("form", ["promptfoo", "native"])
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}, b"x"])
 def test_a_value_that_no_file_can_hold_is_refused(form: str, value: object) -> None:
     """Whatever the format is, it is a `DumpError` that says what can be written."""

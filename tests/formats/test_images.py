@@ -298,15 +298,6 @@ def test_an_image_of_a_reference_is_told_and_not_shown(folder: Path) -> None:
     assert "'image' is not shown to the judge" in suite.warnings[0].message
 
 
-def test_a_case_with_images_is_written_for_agentv() -> None:
-    """Messages, inputs and images come back from the converted file."""
-    chat = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "Yes?"}]
-    alone = Case("b", "Is right", images=[ADDRESS])
-    suite = Suite("s", [Case("a", "Is right", messages=chat, images=[ADDRESS, data_url()]), alone])
-    again = loads_suite(str(convert(suite, "agentv-2")), "agentv-2")
-    assert [(c.messages, c.input, c.images) for c in again] == [(c.messages, c.input, c.images) for c in suite]
-
-
 def test_a_case_may_ask_by_an_image_alone() -> None:
     """The opening message then holds the image block first."""
     assert opening(Case("b", "Is right", images=[ADDRESS]))[0]["content"][0]["type"] == "image_url"

@@ -270,15 +270,14 @@ def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("kind")
-@pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
-def test_a_package_adds_an_assertion_type(form: str) -> None:
+def test_a_package_adds_an_assertion_type() -> None:
     """It is read, graded, written, refused with its place, and in the schema, like the types of the library."""
     assertion = {"type": "distinct-share", "threshold": 0.9, "apart": "1"}
     suite = loads_suite(json.dumps({"prompts": ["Q"], "tests": [{"assert": [assertion]}]}), "promptfoo")
     (case,) = suite
     assert [rubric.grade(text, case.rubric, "offline").passed for text in ("a1b1a", "a1b1c")] == [False, True]
     assert rubric.loads(rubric.dumps(case.rubric)) == case.rubric
-    (again,) = loads_suite(str(convert(suite, form)), form)
+    (again,) = loads_suite(str(convert(suite, "promptfoo")), "promptfoo")
     assert again.rubric.criteria[0].answer == case.rubric.criteria[0].answer
     with pytest.raises(LoadError, match=r"assert\[0\]\.threshold: expected a number from 0 to 1"):
         loads_suite(json.dumps({"tests": [{"assert": [{**assertion, "threshold": 9}]}]}), "promptfoo")

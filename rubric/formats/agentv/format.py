@@ -1,4 +1,4 @@
-"""AgentV's format of suites, in three generations: how a file is recognised, read and written."""
+"""AgentV's format of suites, in three generations: how a file is recognised and read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rubric import Criterion, Rubric
 from rubric.embed import SURE, Format
 from rubric.formats import recognition as rules
 from rubric.formats.agentv.keys import keys_of
-from rubric.formats.agentv.scope import THRESHOLD, generation_of
+from rubric.formats.agentv.scope import generation_of
 from rubric.formats.recognition import CASES, GRADERS, HINT, LIKELY, NAME, NEAR, STRONG, Evidence, Rule, Seen
 from rubric.formats.registry import Drafts, has_graders
 
@@ -151,8 +151,7 @@ BETWEEN = Format(
     drafts=Drafts("assert", lambda rubric: [{"type": "rubrics", "criteria": _items(rubric, "outcome")}], _OUTCOMES),
 )  # fmt: skip
 CURRENT = Format(
-    "agentv-2", _READ, "rubric.formats.agentv.writer:write", _EVIDENCE, generation_of, ("agentv-2",),
-    {"default_test": {"threshold": THRESHOLD}},
+    "agentv-2", _READ, None, _EVIDENCE, generation_of, ("agentv-2",),
     # A name, tags or ids are no evidence by themselves: a workflow, a manifest and an OpenAPI description have them.
     beside=rules.shared_words,
     refusal=_refusal,

@@ -137,21 +137,3 @@ def _is_chat(value: object) -> bool:
         and bool(value)
         and all(isinstance(part, Mapping) and isinstance(part.get("content"), str) and "role" in part for part in value)
     )
-
-
-def write_prompt(template: str) -> str | None:
-    """Return *template*, of a rubric, as AgentV's prompt; None where it shows what AgentV's prompts do not."""
-    if not template.endswith(REPLY):
-        return None
-    body = template.removesuffix(REPLY)
-    names = {slot: name for name, slot in reversed(SLOTS.items())} | {
-        "rubric": "criteria",
-        "reference": "expected_output",
-    }
-
-    def variable(match: re.Match[str]) -> str:
-        name = match[1].removeprefix("vars.") if match[1].startswith("vars.") else names.get(match[1], "")
-        return f"{{{{ {name} }}}}"
-
-    written = SLOT.sub(variable, body)
-    return written if "{{  }}" not in written and _shows_a_variable(written) and written == written.rstrip() else None

@@ -30,7 +30,6 @@ from rubric.formats.agentv.tests import (
     read_case,
     read_defaults,
 )
-from rubric.formats.agentv.writer import KEPT
 from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.includes import expand_at, followed, is_code, read_document_at
 from rubric.formats.recognition import CASES, GRADERS
@@ -46,6 +45,8 @@ _ELSEWHERE = dict.fromkeys(
 )
 _SCENARIOS = "scenarios"
 _RESULTS = frozenset({"score", "scores", "timestamp"})
+_KEPT = ("description", "version", "author", "license", "tags", "metadata", "governance", "requires")
+"""The fields of a file that its suite keeps as metadata."""
 
 
 def read(notes: Notes, loading: Loading, generation: Generation | None = None) -> Suite:
@@ -76,7 +77,7 @@ def read(notes: Notes, loading: Loading, generation: Generation | None = None) -
         format=scope.generation,
         source=notes.document.source,
         warnings=tuple(notes.warnings),
-        metadata={key: whole.value[key] for key in KEPT if whole.has(key)},
+        metadata={key: whole.value[key] for key in _KEPT if whole.has(key)},
     )
 
 

@@ -3,9 +3,6 @@ What every part of an AgentV file is read with: its generation, and the variable
 
 docs/how-to/from_agentv.md tells the generations apart. Between 1.5 and 2, `assert` held graders whose types generation
 2 does not have: they are those of 1.5.
-
-The writer marks texts as raw that would be taken for a template or for the name of a file; `quoted` and `unquoted` are
-the two ways.
 """
 
 from __future__ import annotations
@@ -21,11 +18,10 @@ from attrs import evolve, field, frozen
 from rubric.embed import Cursor
 from rubric.formats.agentv.targets import Targets
 from rubric.formats.images import Attached
-from rubric.formats.includes import is_reference
 from rubric.formats.recognition import GRADERS
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.environment import show_environment
-from rubric.formats.templates.render import is_template, render
+from rubric.formats.templates.render import render
 
 _SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
 _REMOVED_TYPES = frozenset(
@@ -83,14 +79,8 @@ def looks_like_grader(item: object) -> bool:
 _RAW = re.compile(r"\{%\s*raw\s*%\}((?:(?!\{%-?\s*endraw).)*)\{%\s*endraw\s*%\}", re.DOTALL)
 
 
-def quoted(text: str) -> str:
-    """Return *text* so that it is read as it is; `unquoted` gives it back."""
-    plain = text == text.strip() and not is_template(text) and not is_reference(text) and "${{" not in text
-    return text if plain or "endraw" in text else f"{{% raw %}}{text}{{% endraw %}}"
-
-
 def unquoted(text: str) -> str | None:
-    """Return the text between the marks, where they enclose all of *text*; else None."""
+    """Return the text between the marks of a raw text, where they enclose all of *text*; else None."""
     match = _RAW.fullmatch(text)
     return None if match is None else match[1]
 

@@ -68,7 +68,7 @@ from rubric.formats.assertions.text_metrics import EXTRA, THRESHOLDS, TextMetric
 from rubric.formats.assertions.texts import DETERMINISTIC, ContainsJSON
 from rubric.formats.assertions.tool_calls import Used
 from rubric.formats.fields import read_all, reader_of
-from rubric.formats.javascript import RETURNS, JavaScript, Transform, Transformed, inline
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.python import is_python, python_data, python_script
 from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, SelectBest
@@ -391,9 +391,7 @@ def _javascript(function: JavaScript) -> Said:
     own |= {"variables": thaw(function.variables)} if function.variables else {}
     if not isinstance(code, str):
         return Said(data, own, OWN)
-    # A line with `return` in it is a body for AgentV, and its `not-` turns the outcome of a grader over, not of code.
-    alike = not own and not function.negate and ("\n" in code or not RETURNS.search(code))
-    return Said(data, own, BOTH if alike else PROMPTFOO)
+    return Said(data, own, PROMPTFOO)
 
 
 def _transformed(function: Transformed) -> Said | None:
@@ -424,10 +422,8 @@ def transform_said(transform: Transform) -> Said:
 
 def _python(script: Script) -> Said:
     data, own = python_data(script)
-    plain = not own and not script.folder
     own |= {"folder": script.folder} if script.folder else {}
-    inline_only = plain and data["type"] == "python" and "config" not in data and ".py" not in str(data["value"])
-    return Said(data, own, BOTH if inline_only else PROMPTFOO if plain else OWN)
+    return Said(data, own, OWN if own else PROMPTFOO)
 
 
 _CODE: dict[type, Callable[[Any], Said | None]] = {JavaScript: _javascript, Transformed: _transformed}

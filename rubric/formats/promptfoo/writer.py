@@ -20,7 +20,7 @@ from rubric.formats.assertions.texts import KNOWN, without_spaces
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.json_values import each_text
-from rubric.formats.losses import Held, Losses, averaged, provider_of, without
+from rubric.formats.losses import Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
@@ -35,14 +35,12 @@ from rubric.suites.scripts import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values import Similar, Unsupported
 
-_HOLDS = {
-    Case: Held(
-        {"id", "rubric", "input", "output", "messages", "images", "variables", "judge", "judges", "metadata", "place",
-         "columns", "providers", "unasked"}
-    ),
-    Rubric: Held({"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"}),
-    Criterion: Held({"text", "id", "answer", "weight", "polarity", "tags"}),
-    Judge: Held({"model", *SETTINGS}),
+_HOLDS: dict[type, set[str]] = {
+    Case: {"id", "rubric", "input", "output", "messages", "images", "variables", "judge", "judges", "metadata", "place",
+           "columns", "providers", "unasked"},
+    Rubric: {"name", "criteria", "text", "tree", "threshold", "prompt", "negate", "binding", "degenerate"},
+    Criterion: {"text", "id", "answer", "weight", "polarity", "tags"},
+    Judge: {"model", *SETTINGS},
 }  # fmt: skip
 """What promptfoo has a place for; for the rest it has none."""
 
@@ -301,12 +299,12 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
     Each sentence names the case and what of it promptfoo cannot hold.
     """
-    losses = Losses(_HOLDS, "{}: {} is dropped{}.", mark=";", whose="The suite")
+    losses = Losses(_HOLDS, "The suite")
     written: dict[str, Any] = {"description": suite.name} if suite.name else {}
     if suite.metadata:
         written["metadata"] = thaw(suite.metadata)
     written["prompts"] = [f"{{{{ {OWN} }}}}"]
-    grader = provider_of(suite.judge, losses, "the judge")
+    grader = provider_of(suite.judge, losses)
     if grader is not None:
         written["defaultTest"] = {"options": {"provider": grader}}
     tests = [_test(case, number, losses.of(f"The case {case.id!r}")) for number, case in enumerate(suite, 1)]
@@ -326,10 +324,10 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
         return None
     losses.fields(case)
     for assertion, id_ in zip(graded.asserts, graded.ids, strict=True):
-        grader = provider_of(case.judges.get(id_), losses, "the judge")
+        grader = provider_of(case.judges.get(id_), losses)
         for inner in assertion.get("assert", [assertion]) if grader is not None else ():
             inner["provider"] = grader
-    grader = provider_of(case.judge, losses, "the judge")
+    grader = provider_of(case.judge, losses)
     if clean(case.id) != case.id:
         losses.add("its id", "it is put on one short line")
     row = {

@@ -134,32 +134,30 @@ def test_our_own_format_holds_every_check(check: Check) -> None:
     assert loads(dumps(whole)) == whole
 
 
-@pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
-def test_a_case_with_a_grader_that_cannot_be_written_is_left_out(form: str) -> None:
+def test_a_case_with_a_grader_that_cannot_be_written_is_left_out() -> None:
     """Without it, a case that is ungraded would pass; the caller may say that it is to be skipped."""
     lacking = Criterion("rouge", id="it", answer=Unsupported("a grader of theirs"))
     cases = [Case("a", Rubric(criteria=[lacking, Criterion("Is warm", id="warm")])), Case("b", "Is short")]
-    written = convert(Suite("s", cases), form)
+    written = convert(Suite("s", cases), "promptfoo")
     assert [case.id for case in loads_suite(str(written))] == ["b"]
     assert any("'a grader of theirs' cannot be written" in loss for loss in written.dropped)
-    kept = convert(Suite("s", cases).unsupported_as("skip"), form)
+    kept = convert(Suite("s", cases).unsupported_as("skip"), "promptfoo")
     assert [case.id for case in loads_suite(str(kept))] == ["a", "b"]
     with pytest.raises(DumpError, match="nothing is left"):
-        convert(Suite("s", cases[:1]), form)
+        convert(Suite("s", cases[:1]), "promptfoo")
 
 
 @pytest.mark.parametrize("check", [check for check in SAMPLES if not isinstance(check, Unsupported)], ids=IDS[:-1])
 @pytest.mark.parametrize("negate", [False, True])
-@pytest.mark.parametrize("form", ["promptfoo", "agentv-2"])
-def test_a_check_comes_back_or_is_told_as_lost(form: str, check: Check, negate: bool) -> None:
+def test_a_check_comes_back_or_is_told_as_lost(check: Check, negate: bool) -> None:
     """As a criterion of its own, and turned over, beside another one."""
     inner = Rubric(
         threshold=None, criteria=[Criterion(str(check), id="overall", answer=check)], negate=negate, degenerate="judge"
     )
     made = Criterion(str(check), id="it", answer=inner) if negate else Criterion(str(check), id="it", answer=check)
     beside = Criterion("Is warm", id="warm")
-    written = convert(Suite("s", [Case("a", Rubric(criteria=[made, beside]))]), form)
-    (read,) = loads_suite(json.dumps(written.data), form)
+    written = convert(Suite("s", [Case("a", Rubric(criteria=[made, beside]))]), "promptfoo")
+    (read,) = loads_suite(json.dumps(written.data), "promptfoo")
     kept = "it" in read.rubric and _same(read.rubric["it"].answer, made.answer)
     told = [loss for loss in written.dropped if "'it'" in loss or " it" in loss or ".it" in loss]
     assert kept or told, written.data
