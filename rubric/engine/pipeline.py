@@ -18,7 +18,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from contextvars import copy_context
 from functools import partial
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
@@ -34,7 +33,7 @@ from rubric.internals import background_loop
 from rubric.internals.fields import check_count, refuse
 from rubric.models.registry import identity, model_of
 from rubric.models.retry import Backoffs, attempt
-from rubric.models.threads import abandon, submit
+from rubric.models.threads import outcome_in_thread
 from rubric.models.windows import deaf_to, may_overflow, refusal, window_of
 from rubric.values.checks import Launcher
 from rubric.values.judges import AnyJudge, Judge, Model, is_async
@@ -208,7 +207,8 @@ class Dispatcher:
         model, turns = self.model_of(judge), None
         if getattr(model, "is_serial", False):
             turns = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
-        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, window_of(judge))
+        window = judge.context if judge.is_function else window_of(judge)
+        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, window)
         return self._queues.setdefault(id(judge), queue)
 
 
@@ -597,26 +597,14 @@ class _ForeignModel:
         return self
 
     async def answer(self, ask: Ask, /) -> Reply:
-        said, error = (await self.transport(ask), None) if is_async(self.transport) else await self._in_a_thread(ask)
-        if error is not None:
-            raise error
-        outcome = await said if isinstance(said, Awaitable) else said
+        if is_async(self.transport):
+            outcome = await self.transport(ask)
+        else:
+            owner = (*identity(self.transport), "transport")
+            outcome, error = await outcome_in_thread(owner, partial(self.transport, ask), self.threads)
+            if error is not None:
+                raise error
+            outcome = await outcome if isinstance(outcome, Awaitable) else outcome
         if isinstance(outcome, Failure):
             raise ModelError(outcome)
         return outcome  # type: ignore[no-any-return]  # `attempt` refuses all but replies
-
-    async def _in_a_thread(self, ask: Ask) -> tuple[Any, BaseException | None]:
-        def called() -> tuple[Any, BaseException | None]:
-            try:
-                return self.transport(ask), None
-            except BaseException as error:  # noqa: BLE001 - a StopIteration, for one, cannot go through a future
-                return None, error
-
-        owner = (*identity(self.transport), "transport")
-        future = submit(owner, partial(copy_context().run, called), self.threads)
-        try:
-            outcome: tuple[Any, BaseException | None] = await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            abandon(owner, future)
-            raise
-        return outcome

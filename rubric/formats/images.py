@@ -18,7 +18,7 @@ from attrs import define, field
 from rubric import DefinitionError
 from rubric.embed import Cursor, Loading, shorten
 from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quoted, read_at
-from rubric.values.images import is_address
+from rubric.values.runs import is_address
 
 LARGEST = 10_000_000
 """Bytes of one image."""

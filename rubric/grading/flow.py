@@ -46,7 +46,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import MOST_TOKENS, REASKED, Ask, Exchange, Failure, Reply, Usage
-from rubric.values.rubrics import Rubric, programs_in
+from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
 
 Result = Grade | Ungraded
@@ -83,7 +83,7 @@ def flow(
         ProtocolError: Replies that do not fit the batch, or that no ask waits for: from `send`.
     """
     steps = _graded(candidate, rubric, judge)
-    if rubric.derive(("programs",), lambda: next(programs_in(rubric), None) is not None):
+    if rubric.starts_programs:
         steps = programs_first(steps, allowed=programs)
     if keep:
         steps = _kept(steps)

@@ -30,13 +30,12 @@ from rubric.values.artefacts import listing, steps_of
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
-from rubric.values.images import part_of
 from rubric.values.judges import Judge
 from rubric.values.numbered import NumberedStep, call_text, media_of, numbered
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
 from rubric.values.run_parts import RunPart
-from rubric.values.runs import Media
+from rubric.values.runs import Media, part_of
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
             digest.update(_frame(name))
     blocks[-1] = (blocks[-1][0], digest.copy())
     system = _system(rubric.guidelines)
-    for text in (system.text, *candidate.images):
+    for text in (*system.parts, *candidate.images):
         digest.update(_frame(text))
     beside = ["\n".join(hidden.values())] if hidden else []
     shared, cuts = _fence(blocks, digest, sections, [*sections.values(), *variables.values(), *files.values(), *beside])

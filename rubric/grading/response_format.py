@@ -124,15 +124,16 @@ class Form:
             criterion = criteria[0]
             quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
             return _exact_of_one(self, criterion.answer, quoted=quoted, nullable=policy != "forbid")
-        verdicts = [self._exact(rubric, criterion) for criterion in criteria]
+        verdicts = []
+        for criterion in criteria:
+            quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
+            verdicts.append(
+                self.exact_verdict(criterion.answer, criterion.id, quoted=quoted, nullable=policy != "forbid")
+            )
         size = len(verdicts)
         # A place for each criterion, in order: a list of any length is one that a small model never ends.
         listed = {"type": "array", "prefixItems": verdicts, "minItems": size, "maxItems": size}
         return dumps(_strict({"verdicts": listed}), separators=(",", ":"))
-
-    def _exact(self, rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
-        quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
-        return self.exact_verdict(criterion.answer, criterion.id, quoted=quoted, nullable=policy != "forbid")
 
     def exact_verdict(self, answer: Any, id_: str = "", *, quoted: bool, nullable: bool) -> dict[str, Any]:
         """Return the schema of the verdict on a criterion with *answer*."""

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
@@ -109,7 +109,7 @@ def first_form(address: str) -> Form:
 
 def form_for(ask: Ask, first: Form) -> Form:
     """Return the form that the reply to *ask* is held to: *first*, unless it has none or its server has refused it."""
-    form = _learnt.get(_server(ask.judge), first)
+    form = _learnt.get(_server(ask.judge), first) if _learnt else first
     # OpenAI takes no bounds for models that were fine-tuned.
     is_loose = not ask.exact or (form == "bounded" and ask.judge.name.removeprefix("openai/").startswith("ft:"))
     return "schema" if is_loose and form in ("exact", "bounded") else form
@@ -117,7 +117,7 @@ def form_for(ask: Ask, first: Form) -> Form:
 
 def replies_for(ask: Ask) -> int:
     """Return how many replies are asked for in the request of *ask*: as many as it wants, and as its server gives."""
-    return min(ask.n, _most.get(_server(ask.judge), ask.n))
+    return min(ask.n, _most.get(_server(ask.judge), ask.n)) if _most else ask.n
 
 
 def relax(ask: Ask, sent: int, form: Form, failure: Failure) -> Failure:
@@ -155,12 +155,13 @@ def response_format(form: Form, ask: Ask) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-_thinking: set[tuple[str, str]] = set()
+thinking: set[tuple[str, str]] = set()
+"""The models, each at its address, that have been seen to think."""
 
 
 def with_room(ask: Ask) -> Ask:
-    """Return *ask* with room for thoughts, if its model has been seen to think: a limit would cut it each time."""
-    if not _thinking or ask.judge.max_tokens or ask.max_tokens >= MOST_TOKENS or _server(ask.judge) not in _thinking:
+    """Return *ask* with room for thoughts, if its model is among those `thinking`: a limit would cut it each time."""
+    if ask.judge.max_tokens or ask.max_tokens >= MOST_TOKENS or _server(ask.judge) not in thinking:
         return ask
     return evolve(ask, max_tokens=MOST_TOKENS)
 
@@ -226,28 +227,37 @@ class _Template:
     schema: Mapping[str, Any]
 
 
-def content_of(ask: Ask, endpoint: Endpoint) -> tuple[bytes, tuple[str, ...]]:
+class Body(NamedTuple):
+    """The body of a request: its *content*, the parameters *unsent* that its model does not take, and what it asks."""
+
+    content: bytes
+    unsent: tuple[str, ...]
+    replies: int
+    form: Form
+
+
+def body_of(ask: Ask, endpoint: Endpoint) -> Body:
     """
-    Return the body of the request for *ask*, and the names of parameters that its model does not take.
+    Return the body of the request for *ask*.
 
     OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest models no
     schema. Models of others get all parameters. `extra_body` overrides the rest; None in it takes a parameter away.
     """
-    form = form_of(ask, endpoint)
-    key = (id(ask.schema), ask.max_tokens, replies_for(ask), form, ask.tools, ask.steps > 0)
+    form, replies = _form_of(ask, endpoint), replies_for(ask)
+    key = (id(ask.schema), ask.max_tokens, replies, form, ask.tools, ask.steps > 0)
     template = endpoint.templates.get(key)
     if template is None:
         if len(endpoint.templates) >= _MOST_TEMPLATES:
             endpoint.templates.clear()
-        template = endpoint.templates[key] = _template(ask, endpoint, form)
+        template = endpoint.templates[key] = _template(ask, endpoint, form, replies)
     head, tail, exact = template.head, template.tail, ask.exact_schema() if form == "exact" else _GAP
     if tail is None:
-        return head.replace(_GAP, exact).encode(), template.unsent
+        return Body(head.replace(_GAP, exact).encode(), template.unsent, replies, form)
     tail = tail.replace(_GAP, exact)  # the messages come before it, so no text of theirs is taken for the gap
-    return f"{head}{_messages(ask)}{tail}".encode(), template.unsent
+    return Body(f"{head}{_messages(ask)}{tail}".encode(), template.unsent, replies, form)
 
 
-def form_of(ask: Ask, endpoint: Endpoint) -> Form:
+def _form_of(ask: Ask, endpoint: Endpoint) -> Form:
     """Return how the server is asked to hold the model to the reply's form; `nothing` if the user's body says it."""
     extra = ask.judge.params.get("extra_body") or ()
     if not ask.schema or ask.steps or _SCHEMALESS.match(endpoint.model) or "response_format" in extra:
@@ -275,15 +285,14 @@ _GAP = json.dumps("\x03")  # of the schema of an ask, in a template
 _kept = lru_cache(maxsize=128)(_text)  # more candidates than are in flight at a time; 8 MB at most
 
 
-def _template(ask: Ask, endpoint: Endpoint, form: Form) -> _Template:
+def _template(ask: Ask, endpoint: Endpoint, form: Form, replies: int) -> _Template:
     extra = ask.judge.params.get("extra_body") or {}
     is_reasoning = _REASONING.match(endpoint.model) is not None
     # OpenAI has renamed the limit on a reply's tokens, and others have followed in part.
     limit = "max_completion_tokens" if endpoint.is_openai or is_reasoning else "max_tokens"
     form_of_reply = response_format(form, evolve(ask, exact=_GAP) if form == "exact" else ask)
     body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **form_of_reply}
-    if (replies := replies_for(ask)) > 1:
-        body["n"] = replies
+    body |= {"n": replies} if replies > 1 else {}
     body |= ask.offered()
     wanted, unsent = wanted_of(ask.judge), tuple[str, ...]()
     if is_reasoning and wanted.get("reasoning_effort") != "none":
@@ -379,7 +388,7 @@ def reply_from(
     choices = choices_of(response, usage, secrets)
     choice = choices[0]
     if ask is not None and _has_thought(response, choice):
-        _thinking.add(_server(ask.judge))
+        thinking.add(_server(ask.judge))
     texts = [tuple(redact_reply(part, secrets) if part else part for part in said_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
     if ask is not None and ask.steps and (wanted := redact_reply(_tool_message(at(choice, "message"), text), secrets)):

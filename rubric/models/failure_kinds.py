@@ -4,7 +4,7 @@ Failure mapping: from an error of a vendor or a client library to one of our kin
 Facts decide if there are any: the HTTP status of the response, or the broken connection, wherever it is in the chain
 of causes. Client libraries rename both: a 413 may arrive as a rate limit, a reset as a 500. A status says too little
 where servers use one for several things, so the codes in the body decide first, then its words, then the status. A
-vendor's quirk goes into `_CODES_OF`, `_BY_WORDS` or `_STATUSES` (words for a status), and its body into the tests.
+vendor's quirk goes into `failures.toml`, and its body into the tests.
 
 In doubt is a request that may have been carried out, and charged, without our knowing: it left, and no response came.
 A request that never left is free and not in doubt.
@@ -41,6 +41,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -52,7 +53,7 @@ from rubric.internals.text import shorten
 from rubric.values.requests import Failure, FailureKind, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
@@ -84,75 +85,32 @@ _WAIT = re.compile(
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-_CODES_OF: dict[FailureKind, str] = {
-    "quota": "insufficient_quota billing_hard_limit_reached billing_not_active billing_error",
-    "auth": "api_key_invalid invalid_api_key account_deactivated expiredtokenexception unrecognizedclientexception",
-    "context_window": "context_length_exceeded exceed_context_size_error request_too_large tokens_limit_reached",
-    "refusal": "content_filter content_policy_violation responsibleaipolicyviolation invalid_prompt",
-    "bad_response": "json_validate_failed tool_use_failed",
-    "rate_limited": "throttlingexception",
-    "overloaded": "overloaded overloaded_error unavailable_error queue_exceeded modelnotreadyexception",
-    "bad_request": "model_not_found not_supported_error",
+_ALL = frozenset(range(400, 600))
+_RANGES = {
+    "all": _ALL,
+    "all but 429": _ALL - {429},  # of a 429, "too many tokens" are those of a minute
+    "4xx": frozenset(range(400, 500)),
+    "5xx": frozenset(range(500, 600)),
 }
-"""
-Codes in an error's body that mean one thing, in lower case; they decide before its words. Others are not here:
-`rate_limit_exceeded` is also said of a prompt that is longer than a minute's tokens.
-"""
 
-_BY_CODE: dict[str, FailureKind] = {code: kind for kind, codes in _CODES_OF.items() for code in codes.split()}
 
-_ALL, _4XX, _5XX = range(400, 600), range(400, 500), range(500, 600)
-_BUT_429 = frozenset(_ALL) - {429}  # of a 429, "too many tokens" are those of a minute
-_BY_WORDS: tuple[tuple[FailureKind, Container[int], str], ...] = (
-    ("quota", _4XX, r"insufficient[_ ](?:balance|credit|funds|quota)|credit balance|(?:spending|billing hard) limit"),
-    ("quota", _4XX, r"(?:used all|run out of|any|more) (?:available )?credits"),
-    ("auth", _4XX, r"api[ _]key (?:is )?(?:not valid|not found|invalid|expired)|(?:incorrect|invalid) api[ _]key"),
-    ("auth", _4XX, r"location is not supported"),
-    ("context_window", _BUT_429, r"context (?:length|window|size|limit)|context_length_exceeded|\bn_ctx"),
-    (
-        "context_window",
-        _BUT_429,
-        r"maximum (?:prompt|input) length|`inputs` (?:tokens|must have)|too many (?:input )?tokens",
-    ),
-    ("context_window", _BUT_429, r"reduce the length of the (?:message|prompt|input)|input token[^.]{0,80} exceed"),
-    ("context_window", _ALL, r"\b(?:prompt|input|request|messages?)\b[^.]{0,60}\btoo (?:long|large)"),
-    ("context_window", _ALL, r"content\W{1,3}string too long"),
-    ("refusal", _4XX, r"content[_ ](?:polic|filter|management policy|exists risk)|safety system|usage guideline"),
-    ("refusal", _4XX, r"usage polic|\bflagged\b"),
-    (
-        "overloaded",
-        _BUT_429,
-        r"overloaded|loading model|(?:is|currently) loading|is unloaded|has crashed|queue is full",
-    ),
-    ("overloaded", _BUT_429, r"server (?:is )?busy"),
-    ("bad_request", _5XX, r"not supported|does not support|unsupported|more system memory|failed to parse messages"),
-)
-"""Words of an error, for these statuses; the first row decides, and the status where none does."""
+@cache
+def _tables() -> tuple[dict[str, FailureKind], dict[str, int], list[tuple[FailureKind, frozenset[int], str]]]:
+    """Return the words of vendors in `failures.toml`: kinds by codes, statuses by words, and kinds by phrases."""
+    import tomllib  # noqa: PLC0415 - for the first failure
+    from importlib.resources import files  # noqa: PLC0415
+
+    data = tomllib.loads(files("rubric.models").joinpath("failures.toml").read_text("utf-8"))
+    codes = {code: kind for kind, listed in data["codes"].items() for code in listed.split()}
+    statuses = {word: int(status) for status, listed in data["statuses"].items() for word in listed.split()}
+    return codes, statuses, [(row["kind"], _RANGES[row["statuses"]], row["pattern"]) for row in data["words"]]
+
 
 _CODES = ("code", "status", "status_code", "http_status", "http_status_code", "type")
 _MARKS = (*_CODES, "error_type", "reason", "__type")
 _WORDS = ("message", "msg", "error", "detail", "details", "raw", "title")
 _ECHOES = {"input", "failed_generation", "flagged_input"}  # texts of others, which must not decide
 _MOST_LEVELS, _MOST_TOLD = 8, 200
-
-_STATUSES = {
-    word: status
-    for status, words in {
-        400: "invalid_request_error invalid_argument failed_precondition context_length_exceeded content_filter",
-        401: "invalid_api_key authentication_error unauthenticated unauthorized",
-        402: "payment_required billing_error",
-        403: "permission_error permission_denied forbidden",
-        404: "not_found not_found_error model_not_found",
-        429: "rate_limit_exceeded rate_limit_error rate_limited resource_exhausted too_many_requests "
-        "insufficient_quota",
-        500: "server_error internal_server_error internal_error internal api_error",
-        503: "overloaded unavailable service_unavailable engine_overloaded",
-        504: "timeout timeout_error deadline_exceeded gateway_timeout",
-        529: "overloaded_error",
-    }.items()
-    for word in words.split()
-}
-"""Statuses of errors that say no number, in lower case: OpenAI's codes, Anthropic's types, Google's statuses."""
 
 _UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
     "aiohttp.ClientConnectorError",
@@ -288,7 +246,7 @@ def error_in(error: object, secrets: Iterable[str] = ()) -> Failure:
     error = next((each for each in error if isinstance(each, dict)), error) if isinstance(error, list) else error
     named = [error.get(name) for name in _CODES] if isinstance(error, dict) else []
     numbers = [status_in(mark) for mark in named]
-    statuses = [_STATUSES.get(mark.strip().lower()) for mark in named if isinstance(mark, str)]
+    statuses = [_tables()[1].get(mark.strip().lower()) for mark in named if isinstance(mark, str)]
     if status := next(filter(None, numbers + statuses), None):
         return failure_of_status(status, text, secrets=secrets)
     failure = failure_of_status(_FIRST_ERROR, text, secrets=secrets)
@@ -306,13 +264,14 @@ def error_in_stream(text: str, secrets: Iterable[str] = ()) -> Failure | None:
 
 
 def _kind_of(status: int, marks: set[str], words: str, names: set[str], *, waits: bool) -> FailureKind:
-    for code, known in _BY_CODE.items():
+    codes, _, rows = _tables()
+    for code, known in codes.items():
         if code in marks:
             return known
     # Gemini speaks of quota and billing also where a minute's rate is meant; then it says how long to wait.
     if status == _TOO_MANY and not waits and _BILLING.search(words):
         return "quota"
-    for kind, statuses, phrases in _BY_WORDS:
+    for kind, statuses, phrases in rows:
         if status in statuses and re.search(phrases, words, re.IGNORECASE):
             return kind
     if status in _BY_STATUS:

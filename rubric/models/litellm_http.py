@@ -224,10 +224,11 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
         session.trace_configs.append(_TRACE)
     verify = {} if transport._ssl_verify is None else {"ssl": transport._ssl_verify}  # noqa: SLF001
     content = request.content
+    kept = [(_text(n), _text(v)) for n, v in request.headers.raw if n.lower() not in _REPLACED]
     async with session.request(
         request.method,
         URL(str(request.url), encoded=True),
-        headers=_headers(request),
+        headers=[*kept, ("accept-encoding", "identity")],  # the reply must come unpacked
         data=content if len(content) < _LARGE else BytesIO(content),  # aiohttp warns of large bodies in one piece
         allow_redirects=False,
         auto_decompress=False,
@@ -239,12 +240,6 @@ async def _over_aiohttp(_: object, transport: Any, request: httpx.Request, call:
         encoding = response.headers.get("Content-Encoding", "")
         body = await read(response.content.iter_any(), response.status, encoding, call.limit(request))
         return response.status, [*response.raw_headers], body
-
-
-def _headers(request: httpx.Request) -> list[tuple[str, str]]:
-    """Return the headers of *request*, but for those of its framing; the reply must come unpacked."""
-    kept = [(_text(n), _text(v)) for n, v in request.headers.raw if n.lower() not in _REPLACED]
-    return [*kept, ("accept-encoding", "identity")]
 
 
 def _text(value: bytes) -> str:
@@ -274,7 +269,5 @@ async def _leaving(*_: object) -> None:
 
 
 _TRACE = aiohttp.TraceConfig()
-
 _TRACE.on_request_headers_sent.append(_leaving)
-
 _TRACE.freeze()

@@ -29,7 +29,7 @@ from attrs import frozen
 from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo
 from rubric.internals.secrets import values_of
-from rubric.models.chat_completions import CALL, Endpoint, content_of, form_of, relax, replies_for, reply_from
+from rubric.models.chat_completions import CALL, Endpoint, body_of, relax, reply_from
 from rubric.models.http_bodies import most_bytes
 from rubric.models.http_client import VARIABLES, Server, is_reachable, post, proxy_for
 from rubric.models.litellm_library import payer_headers
@@ -145,11 +145,10 @@ class OpenAIHTTPModel:
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         judge, to = ask.judge, destination_of(ask.judge)
-        content, unsent = content_of(ask, to.endpoint)
-        limit = most_bytes(len(content), ask.max_tokens * ask.n, logprobs=judge.logprobs)
-        replies, form = replies_for(ask), form_of(ask, to.endpoint)
+        sent = body_of(ask, to.endpoint)
+        limit = most_bytes(len(sent.content), ask.max_tokens * ask.n, logprobs=judge.logprobs)
         try:
-            body = await post(to.server, content, judge.timeout, limit)
+            received = await post(to.server, sent.content, judge.timeout, limit)
         except ModelError as error:
-            raise ModelError(relax(ask, replies, form, error.failure)) from None
-        return reply_from(body, unsent, to.endpoint.secrets, partial(with_cost, judge), to.remarks, ask=ask)
+            raise ModelError(relax(ask, sent.replies, sent.form, error.failure)) from None
+        return reply_from(received, sent.unsent, to.endpoint.secrets, partial(with_cost, judge), to.remarks, ask=ask)

@@ -26,7 +26,7 @@ from attrs import evolve
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.models.litellm_library import library, price_entry, ready, vendor_of
 from rubric.models.offline import OFFLINE
-from rubric.values.clients import client_kind, listed_name
+from rubric.values.clients import listed_name
 from rubric.values.judges import Judge
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def model_name(judge: Judge) -> str:
     model = judge.model
     if isinstance(model, str):
         return model if model != OFFLINE else ""
-    return listed_name(model if client_kind(model) else getattr(model, "client", model), judge.name)
+    return listed_name(model if judge.client else getattr(model, "client", model), judge.name)
 
 
 def is_exact(model: str) -> bool:

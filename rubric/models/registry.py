@@ -6,15 +6,12 @@ An async function is awaited on the caller's loop; a sync one is called in threa
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Awaitable, Mapping
-from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from time import perf_counter
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -23,8 +20,8 @@ from attrs import evolve, frozen
 from rubric.errors import ModelError, NoJudgeError
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.offline import OFFLINE, OfflineModel
-from rubric.models.threads import abandon, submit
-from rubric.values.clients import DECIDES, client_kind
+from rubric.models.threads import Outcome, outcome_in_thread
+from rubric.values.clients import DECIDES
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
 
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from rubric.values.requests import Ask
 
 
-_Outcome = tuple[Any, BaseException | None]
 _USED = Usage(calls=1, cost=None, unmetered=1)
 
 
@@ -61,14 +57,11 @@ class FunctionModel:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
-        if self._is_async:
-            try:
-                said: Any = self._function(_arguments_of(ask))
-                said = await said
-            except Exception as error:
-                raise ModelError(Failure.of(error)) from error
-        else:
-            said = await self._call_in_thread(ask)
+        said, error = await self._outcome([message.text for message in ask.messages] if ask.embeds else ask.chat())
+        if isinstance(error, Exception):
+            raise ModelError(Failure.of(error)) from error
+        if error is not None:
+            raise error
         if ask.embeds:
             return Reply(_as_vectors(said), usage=_USED)
         if isinstance(said, Mapping):
@@ -81,39 +74,22 @@ class FunctionModel:
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)
 
-    async def _call_in_thread(self, ask: Ask) -> Any:
-        said, error = await self._in_a_thread(ask)
-        if isinstance(error, Exception):
-            raise ModelError(Failure.of(error)) from error
-        if error is not None:
-            raise error
-        return said
-
-    async def _in_a_thread(self, ask: Ask) -> _Outcome:
-        # Exceptions of a function are passed as values: a StopIteration, which a script raises at its end, can pass
-        # neither through a future nor out of a coroutine.
-        context = copy_context()
-        future = submit(self._owner, lambda: context.run(self._outcome, ask), self.threads)
+    async def _outcome(self, arguments: Any) -> Outcome:
+        function: Any = self._function
         try:
-            said, error = await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            abandon(self._owner, future)
-            raise
-        return await _wait_for(said) if isinstance(said, Awaitable) else (said, error)
+            if self._is_async:
+                return await function(arguments), None
+            said, error = await outcome_in_thread(self._owner, partial(self._call, arguments), self.threads)
+            return (await said if isinstance(said, Awaitable) else said), error
+        except Exception as error:  # noqa: BLE001 - it becomes a failure
+            return None, error
 
-    def _outcome(self, ask: Ask) -> _Outcome:
+    def _call(self, arguments: Any) -> Any:
         began = perf_counter()
         try:
-            return self._function(_arguments_of(ask)), None
-        except BaseException as error:  # noqa: BLE001
-            return None, error
+            return self._function(arguments)
         finally:
             self.busy += perf_counter() - began
-
-
-def _arguments_of(ask: Ask) -> Any:
-    """Return what a function is called with: the messages, or the texts whose embeddings are wanted."""
-    return [message.text for message in ask.messages] if ask.embeds else ask.chat()
 
 
 def _as_vectors(said: Any) -> str:
@@ -122,13 +98,6 @@ def _as_vectors(said: Any) -> str:
     except (TypeError, ValueError):
         message = f"the function returned {type(said).__name__}; expected a vector of numbers for each text"
         raise ModelError(Failure("bad_response", message, usage=_USED)) from None
-
-
-async def _wait_for(said: Any) -> _Outcome:
-    try:
-        return await said, None
-    except Exception as error:  # noqa: BLE001
-        return None, error
 
 
 def identity(function: Any) -> tuple[int, ...]:
@@ -168,8 +137,7 @@ def model_of(judge: Judge, /) -> Model:
         return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm()
     if isinstance(model, Model):
         return model
-    is_client = not isinstance(model, FunctionType) and client_kind(model)
-    return _of_client(model) if is_client else _of_function(model, judge.threads)
+    return _of_client(model) if judge.client else _of_function(model, judge.threads)
 
 
 @cache

@@ -37,7 +37,7 @@ from attrs import define, evolve, field, frozen
 from rubric.errors import ModelError
 from rubric.internals.secrets import describe
 from rubric.internals.telemetry import TRACES, chat_span, is_traced, logger
-from rubric.models.chat_completions import with_room
+from rubric.models.chat_completions import thinking, with_room
 from rubric.models.failure_kinds import UNSENT_USAGE
 from rubric.values.requests import RETRIED, UNSENT, Failure, Limiter, Reply, Usage
 
@@ -310,7 +310,8 @@ async def attempt(
     request that was turned away with an error status costs nothing; one whose fate is unknown counts as unmetered.
     Nothing is raised but cancellations and interrupts.
     """
-    ask = with_room(ask)  # before the limiter: a budget reserves what is then sent
+    if thinking:  # before the limiter: a budget reserves what is then sent
+        ask = with_room(ask)
     first = await _send(model, ask, limiter)
     if isinstance(first, Reply):  # the usual ask is through: the loop is for requests that failed
         return first

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import frozen
 
 from rubric.errors import ModelError
-from rubric.models.chat_completions import CALL, content_of, reply_from
+from rubric.models.chat_completions import CALL, body_of, reply_from
 from rubric.models.failure_kinds import error_in, failure_of_status, words_of
 from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
 from rubric.models.http_client import request, whole
@@ -62,9 +62,9 @@ class Service:
     def body_of(self, ask: Ask) -> tuple[str, bytes, tuple[str, ...]]:
         """Return a key made of all that determines the reply to *ask*, the body, and the parameters left out of it."""
         endpoint = destination_of(self.judge).endpoint
-        content, unsent = content_of(ask, endpoint)
+        body = body_of(ask, endpoint)
         told = f"{endpoint.url}\n{ask.vote}\n{ask.repair}\n".encode()
-        return sha256(told + content).hexdigest()[:40], content, unsent
+        return sha256(told + body.content).hexdigest()[:40], body.content, body.unsent
 
     def outcome(self, status: int, body: object, unsent: tuple[str, ...]) -> Reply | Failure:
         """Return the reply, or the failure, in a response from a file: a chat completion, or an error."""

@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread
 from typing import Any
@@ -67,16 +69,36 @@ def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future
     return future
 
 
-async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
-    """Return what *call* returns in a thread of *owner*, of which there are at most so many."""
+Outcome = tuple[Any, BaseException | None]
+"""What a function has returned, or the error that it has raised."""
 
-    def caught() -> tuple[Any, Exception | None]:
+
+async def outcome_in_thread(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Outcome:
+    """
+    Return the outcome of *call* in one of the *threads* of *owner*; cancelled, it gives the call up.
+
+    An error is a value, since a StopIteration, which a script raises at its end, can pass neither through a future nor
+    out of a coroutine.
+    """
+
+    def caught() -> Outcome:
         try:
             return call(), None
-        except Exception as error:  # noqa: BLE001 - a StopIteration could not pass through a future
+        except BaseException as error:  # noqa: BLE001
             return None, error
 
-    said, error = await asyncio.wrap_future(submit(("client", *owner), caught, threads))
+    future = submit(owner, partial(copy_context().run, caught), threads)
+    try:
+        outcome: Outcome = await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        abandon(owner, future)
+        raise
+    return outcome
+
+
+async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
+    """Return what *call* returns in a thread of *owner*, of which there are at most so many; raise what it raises."""
+    said, error = await outcome_in_thread(("client", *owner), call, threads)
     if error is not None:
         raise error
     return said

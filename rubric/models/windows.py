@@ -26,7 +26,7 @@ def window_of(judge: Judge, /) -> int | None:
     """Return how many tokens a prompt for *judge* may have; None if that is unknown."""
     if judge.context is not None:
         return judge.context
-    name = judge.model if isinstance(judge.model, str) else "" if judge.is_function else client_model_name(judge.model)
+    name = judge.model if isinstance(judge.model, str) else client_model_name(judge.model) if judge.client else ""
     tokens = entry_for(name).get("max_input_tokens") if name and name != OFFLINE else None
     return tokens if isinstance(tokens, int) and tokens > 0 else None
 

@@ -21,7 +21,6 @@ from rubric.internals.guided import Guided, GuidedABC
 from rubric.internals.notebooks import as_html, drawn, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
-from rubric.results.groups import NO_VALUE, values_of
 from rubric.results.plain_data import Record
 from rubric.results.restoring import restore
 from rubric.results.result import Grade, JudgeOf, Ungraded
@@ -50,6 +49,22 @@ def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ..
         if not isinstance(result, Grade | Ungraded):
             raise refuse(f"results[{index}]", result, "a Grade or an Ungraded, as grade_many gives them")
     return results
+
+
+_GROUPED_BY = ("tag", "group", "key", "verdict", "rubric", "judge")
+
+NO_VALUE = "(none)"
+"""The group of results without a value."""
+
+
+def values_of(result: Grade | Ungraded, by: str | Callable[[Any], object]) -> Sequence[str]:
+    """Return the values of *result* by which it is grouped; none where it has none."""
+    variables = {} if result.candidate is None else result.candidate.variables
+    if by == "tag" and "tag" not in variables:
+        return result.tags
+    found = by(result) if callable(by) else variables.get(by, getattr(result, by, None) if by in _GROUPED_BY else None)
+    name = getattr(found, "name", found)
+    return [] if name is None or name == "" else [str(name)]
 
 
 class Figure(float):
@@ -97,9 +112,6 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     _repr_html_ = as_html
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
     def to_markdown(self) -> str:
         """Return the summary as Markdown, with a row for each of the first forty results."""
         rows = []
@@ -107,7 +119,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             why = f" · {shorten(_why(result), 120)}" if isinstance(result, Ungraded) else ""
             rows.append((_place(result, n), verdict(result), headline(result) + why))
         more = f"\n\n{len(self) - _MOST_ROWS:,} more: report(path)" if len(self) > _MOST_ROWS else ""
-        return f"{self.summary()._repr_markdown_()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
+        return f"{self.summary().to_markdown()}\n\n{table(('index', 'verdict', 'result'), rows)}{more}"
+
+    _repr_markdown_ = to_markdown
 
     @property
     def ungraded(self) -> Grades:

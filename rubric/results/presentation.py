@@ -43,7 +43,7 @@ class Presented(NoTruth):
     def plain_tables(self) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
         """Yield the tables with a text in each cell."""
         for title, head, rows in self.tables():
-            yield title, head, [tuple(map(_plain, row)) for row in rows]
+            yield title, head, [tuple(f"{v:.3f}" if isinstance(v, float) else str(v) for v in row) for row in rows]
 
     def __str__(self) -> str:
         parts = [self.sentence]
@@ -62,8 +62,3 @@ class Presented(NoTruth):
         return "\n\n".join([*parts, "\n".join(f"- {cell(remark)}" for remark in self.remarks())]).strip()
 
     _repr_html_ = as_html
-
-
-def _plain(value: object) -> str:
-    """Return *value* as the text of a cell."""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -18,18 +18,19 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import clean, moved, whole
 from rubric.internals.text import line, shorten
 from rubric.results.plain_data import KINDS, UNWRITTEN, Kind, Plain, Record
-from rubric.results.words import lack_of, needs_of, penalty_words, points_off, reason_of
-from rubric.scoring.outcomes import TOLERANCE, Outcome, outcome
+from rubric.scoring.outcomes import TOLERANCE, Outcome, is_substantiated, outcome
 from rubric.values.candidates import Candidate
+from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, slug
 from rubric.values.findings import Evidence, Finding, Scored, Step, Unjudged
+from rubric.values.judges import Cascade, Jury, Panel, passes_needed
 from rubric.values.numbered import numbered
 from rubric.values.places import Place
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric, describe
 
 if TYPE_CHECKING:
-    from rubric.results.result import Grade, Ungraded
+    from rubric.results.result import Grade, Result, Ungraded
 
 
 Status = Literal["passed", "failed", "ungraded", "deferred"]
@@ -253,6 +254,54 @@ def _flat(entries: Iterable[Entry], within: str = "") -> Iterator[tuple[str, Ent
         name = f"{within}/{line(entry.id, 80)}" if within else line(entry.id, 80)
         yield name, entry
         yield from _flat(entry.parts, name)
+
+
+# -- words for results, which cards and texts share ------------------------------------------------------------
+
+
+def needs_of(result: Result) -> str:
+    """Return what the verdict of *result* is measured by: votes, a score, or the judge's own verdict."""
+    rubric, judge = result.rubric, result.judge
+    if isinstance(judge, Cascade) and result.votes:
+        judge = result.votes[-1].judge
+    if isinstance(judge, Jury) or (isinstance(judge, Panel) and judge.aggregate == "majority"):
+        if judge.consensus is None:
+            return "needs more than half of the votes"
+        if isinstance(judge, Jury) or len({*(judge.weights or [1])}) == 1:
+            votes = len(judge.members)
+            return f"needs {passes_needed(judge.consensus, votes)} of {votes} votes"
+        return f"needs {judge.consensus:.0%} of the votes by weight"
+    if rubric.strict:
+        return "needs 1.00"
+    if rubric.threshold is None:
+        return "by the judge's own verdict"
+    return f"{'has to stay below' if rubric.negate else 'needs'} {rubric.threshold:.2f}"
+
+
+def lack_of(rubric: Rubric, criterion: Criterion, finding: Finding) -> str:
+    """Return that *finding* lacks the quote without which it does not count; nothing if it does not."""
+    if not isinstance(finding, Scored) or is_substantiated(rubric, criterion, finding):
+        return ""
+    return "its quote is not in the candidate" if finding.evidence else "no quote from the candidate"
+
+
+def points_off(criterion: Criterion, contribution: float | None) -> float | None:
+    """Return what a penalty takes off, in points; None of other criteria, and while it is not known."""
+    is_penalty = criterion.polarity == "penalty" and contribution is not None
+    return criterion.weight * (1 - contribution) if is_penalty and contribution is not None else None
+
+
+def penalty_words(points: float, contribution: float | None) -> str:
+    """Return whether a penalty was found, and what it takes off."""
+    if not points:
+        return "not found"
+    return f"-{points:.3g}" if contribution else f"found, -{points:g}"
+
+
+def reason_of(criterion: Criterion, finding: Finding) -> str:
+    """Return the reason of *finding*; of a check, without the words that its criterion has said already."""
+    reason = getattr(finding, "reason", "")
+    return reason.removeprefix(f"{criterion.text}: ") if isinstance(criterion.answer, Check) else reason
 
 
 # -- from results to rows ---------------------------------------------------------------------------------

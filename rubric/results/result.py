@@ -240,9 +240,7 @@ class Result(NoTruth, Listed[Finding]):
         """Return the result as Markdown: a table of the criteria, the votes, the walk down a tree."""
         return _word("as_table", self)
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
+    _repr_markdown_ = to_markdown
     _repr_html_ = as_html
 
     def __str__(self) -> str:
@@ -380,7 +378,8 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
     usage = Usage.total(vote.usage for vote in votes)
     degenerate = votes[0].degenerate if votes else ""
     made_of = (findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
-    return made(rubric, rule, *made_of, models=models_of(votes))
+    models = sorted({model for vote in votes for model in vote.models})
+    return made(rubric, rule, *made_of, models=tuple(models))
 
 
 def merge(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:
@@ -393,11 +392,6 @@ def merge(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mappin
     return conclude(
         rubric, judge, findings, usage=own.usage, failures=own.failures, warnings=own.warnings, models=own.models
     )
-
-
-def models_of(results: Iterable[Grade | Ungraded]) -> tuple[str, ...]:
-    """Return the models of all *results*, each once and sorted."""
-    return tuple(sorted({model for result in results for model in result.models}))
 
 
 def _uncast(findings: Sequence[Finding], why: Failure) -> tuple[Finding, ...]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
-from rubric.results.report_rows import label
-from rubric.results.words import lack_of, needs_of, penalty_words, points_off, reason_of
+from rubric.results.report_rows import label, lack_of, needs_of, penalty_words, points_off, reason_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
@@ -61,14 +60,10 @@ def rows(result: Result) -> list[tuple[str, ...]]:
         said = "gate failed" if f.id in result.outcome.gates else ""
         words = _verdict_words(f, result.contributions.get(f.id), criterion)
         words = ", ".join(filter(None, (words, said, lack_of(result.rubric, criterion, f))))
-        said = f"{len(f.votes)} votes: {_vote_lines(f)}" if f.votes else _reason(f, criterion)
+        votes = "; ".join(f"{_verdict_words(vote, None)} {_reason(vote)}".strip() for vote in f.votes)
+        said = f"{len(f.votes)} votes: {votes}" if f.votes else _reason(f, criterion)
         lines.append((label(f.id, str(criterion.text)), f"{criterion.weight:g}", words, said, _quotes(f)))
     return lines
-
-
-def _vote_lines(finding: Finding) -> str:
-    """Return each vote's answer with its reason."""
-    return "; ".join(f"{_verdict_words(vote, None)} {_reason(vote)}".strip() for vote in finding.votes)
 
 
 def verdict(result: Result) -> str:

@@ -117,14 +117,13 @@ class Summary(NoTruth):
 
     _repr_html_ = as_html
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
     def to_markdown(self) -> str:
         """Return the summary as Markdown."""
         facts = [f"- {name}: {cell(said)}" for name, said in self._facts().items()]
         remarks = [f"\n{cell(remark)}" for remark in self._remarks()]
         return "\n".join([f"**{cell(self._head())}**", "", *facts, "", table(_HEAD, self._rows()), *remarks])
+
+    _repr_markdown_ = to_markdown
 
     @property
     def line(self) -> str:

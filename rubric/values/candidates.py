@@ -17,9 +17,8 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.artefacts import artefacts_of
-from rubric.values.images import is_address
 from rubric.values.run_parts import RunPart, place_in_run
-from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
+from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall, is_address
 
 _NONE = FrozenMap()
 _amount = fields.optional(fields.number(0, float("inf")))
@@ -133,10 +132,6 @@ def as_files(value: Mapping[str, Any]) -> FrozenMap:
     return files
 
 
-def _as_remarks(value: Iterable[str]) -> tuple[str, ...]:
-    return tuple(value)
-
-
 @guided_class
 @frozen(repr=False, init=False)
 class Candidate(Shown):
@@ -185,7 +180,7 @@ class Candidate(Shown):
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
     key: str = field(default="", kw_only=True, converter=_as_name, validator=_name)
     group: str = field(default="", kw_only=True, converter=_as_name, validator=_name)
-    remarks: tuple[str, ...] = field(default=(), kw_only=True, eq=False, repr=False, converter=_as_remarks)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True, eq=False, repr=False, converter=tuple)
 
     def __init__(
         self,
@@ -318,26 +313,6 @@ def of_text(field: str, text: str) -> Candidate:
 # -- candidates without content --------------------------------------------------------------------------
 # Some should reach no judge: empty ones, and "master keys" that make judges say yes (arXiv 2507.08794).
 
-_OPENERS = (
-    # English
-    "answer", "final answer", "here is my answer", "here is the answer", "here is the solution", "here's my solution",
-    "let me solve this problem step by step", "let me think", "let me think step by step", "let's solve this",
-    "let's solve this problem step by step", "let's solve this step by step", "let's think step by step",
-    "let us solve this problem step by step", "reasoning", "solution", "the answer is", "the final answer is",
-    "the solution is", "thinking process", "thought process",
-    # German, French, Spanish, Italian, Portuguese
-    "denkprozess", "die antwort lautet", "lass uns dieses problem schritt für schritt lösen", "lösung",
-    "processus de réflexion", "résolvons ce problème étape par étape", "réponse", "solution finale",
-    "proceso de pensamiento", "resolvamos este problema paso a paso", "respuesta", "solución",
-    "processo di pensiero", "risolviamo questo problema passo dopo passo", "risposta", "soluzione",
-    "processo de pensamento", "resposta", "solução", "vamos resolver este problema passo a passo",
-    # Russian, Japanese, Chinese, Korean, Hindi, Arabic
-    "давайте решим эту задачу шаг за шагом", "решение", "ход мыслей",
-    "かいせつ", "解", "解説", "解答", "ステップバイステップで考えましょう",
-    "思考过程", "答案", "让我们一步一步地解决这个问题", "让我们逐步解决这个问题",
-    "풀이", "해설", "समाधान", "الحل",
-)  # fmt: skip
-
 _LONGEST_OPENER = 100
 """Letters; a text with more of them has content."""
 
@@ -366,8 +341,11 @@ def _letters(text: str) -> str:
 
 @cache
 def _master_keys() -> frozenset[str]:
-    """Return the openers, reduced by `_letters`."""
-    return frozenset(map(_letters, _OPENERS))
+    """Return the openers in `openers.txt`, reduced by `_letters`."""
+    from importlib.resources import files  # noqa: PLC0415 - building a candidate needs none
+
+    lines = files("rubric.values").joinpath("openers.txt").read_text("utf-8").splitlines()
+    return frozenset(_letters(line) for line in lines if line and not line.startswith("#"))
 
 
 def _is_symbol(char: str) -> bool:

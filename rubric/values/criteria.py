@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -398,7 +399,7 @@ class Criterion(Shown):
                     where, f"{message}; write {start}{level}) for the level, {start}1.0) for the best"
                 )
 
-    @property
+    @cached_property
     def is_unwanted(self) -> bool:
         """True if the text counts against the candidate: of a guard and a penalty."""
         return self.polarity in ("guard", "penalty")

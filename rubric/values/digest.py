@@ -1,4 +1,4 @@
-"""The digest of a rubric: a short text that says whether two rubrics ask and score alike."""
+"""Digests: short texts that say whether two rubrics ask and score alike, and whether two judges are asked alike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from rubric.internals.fields import default_of
+from rubric.internals.fields import Shown, default_of, shown_fields
+from rubric.internals.frozen_map import Memo
 
 _SHOWN_ALONE = frozenset({"name", "scale", "tags", "metadata", "tests", "reviewed", "provenance"})
 """Fields that neither the judge nor the score depends on."""
@@ -44,3 +45,40 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+
+
+# -- judges ------------------------------------------------------------------------------------------------
+
+
+class Digested(Shown):
+    """A judge, or several, with a digest."""
+
+    @property
+    def digest(self) -> str:
+        """
+        16 hexadecimal digits of what it is asked with: a judge with another digest may answer differently.
+
+        Keys, addresses and what concerns the transport alone (timeout, retries, threads) do not count.
+        """
+        return _digest(self)
+
+    def _settings(self) -> Any:
+        return [type(self).__name__, {f.name: settings_of(getattr(self, f.name)) for f in shown_fields(self)}]
+
+
+def settings_of(value: Any) -> Any:
+    """Return the *value* of a field of a judge as plain data."""
+    if isinstance(value, Digested):
+        return value._settings()  # noqa: SLF001 - of this class
+    if isinstance(value, tuple):
+        return [settings_of(each) for each in value]
+    return getattr(value, "__qualname__", value)
+
+
+def _digest_of(judge: Digested) -> str:
+    plain = json.dumps(settings_of(judge), sort_keys=True, default=str)
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+# Once for each judge: every result names it.
+_digest: Memo[Digested, [], str] = Memo(_digest_of)

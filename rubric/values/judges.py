@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
 
@@ -20,8 +21,8 @@ from rubric.internals.guided import guided_class
 from rubric.internals.secrets import Settings, masked, redact, values_of
 from rubric.internals.text import cell, table
 from rubric.values.checks import embedder
-from rubric.values.clients import CLIENTS, client_identity, client_kind, client_model_name, set_there
-from rubric.values.judge_digest import Digested, settings_of
+from rubric.values.clients import CLIENTS, ClientKind, client_identity, client_kind, client_model_name, set_there
+from rubric.values.digest import Digested, settings_of
 from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
 def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:
     fields.count(1)(judge, attribute, value)
     model = judge.model
-    if value == 1 or not (isinstance(model, str | Model) or client_kind(model) or is_async(model)):
+    if value == 1 or not (isinstance(model, str | Model) or judge.client or is_async(model)):
         return
     kind = "a model name" if isinstance(model, str) else "a model" if isinstance(model, Model) else "an async function"
     message = f"{value} has no effect on {kind}, whose calls run side by side already; leave it out"
@@ -117,7 +118,7 @@ def _identity(judge: Judge, attribute: Attribute[Any], value: str | None) -> Non
     fields.string(judge, attribute, value)
     if not value.strip():
         raise refuse(attribute.name, value, "a text that says which function it is, such as 'v1'")
-    if isinstance(judge.model, str) or client_kind(judge.model):
+    if isinstance(judge.model, str) or judge.client:
         raise DefinitionError(attribute.name, "a model that has a name is known by it, so this has no effect")
 
 
@@ -324,7 +325,12 @@ class Judge(Digested):
         """Return the expression that makes this judge, without the secrets."""
         return redact(Shown.__repr__(self), values_of(self.params))
 
-    @property
+    @cached_property
+    def client(self) -> ClientKind | None:
+        """The kind of client object that answers; None if a name, a function or another model does."""
+        return None if isinstance(self.model, str | FunctionType) else client_kind(self.model)
+
+    @cached_property
     def name(self) -> str:
         """The model's name, or the function's."""
         if isinstance(self.model, str):
@@ -345,22 +351,22 @@ class Judge(Digested):
         """Return the judge itself; of a jury, a panel or a cascade, one that asks for every vote."""
         return self
 
-    @property
+    @cached_property
     def is_function(self) -> bool:
         """Whether a plain function answers, which is given the messages and nothing else."""
-        return not (isinstance(self.model, str | Model) or client_kind(self.model))
+        return not (isinstance(self.model, str | Model) or self.client)
 
     @property
     def identified_by(self) -> str | None:
         """What tells its replies from those of other judges, beside its name; None: nothing does, see *identity*."""
         if self.identity is not None or isinstance(self.model, str):
             return self.identity or ""
-        if client_kind(self.model):
+        if self.client:
             return client_identity(self.model, self.name)
         given = getattr(self.model, "identity", None)
         return given if isinstance(given, str) else None
 
-    @property
+    @cached_property
     def may_think(self) -> bool:
         """Whether its name, or a parameter, says that the model thinks before it answers, in tokens of the reply."""
         return _THINKERS.search(self.name.lower()) is not None or not _THOUGHTS.isdisjoint(self.params)
@@ -369,7 +375,7 @@ class Judge(Digested):
         """True if verdicts must repeat the nonce; *own_prompt*: the rubric has a template."""
         if self.sealed is not None:
             return self.sealed
-        is_llm = isinstance(self.model, str) or client_kind(self.model) or getattr(self.model, "is_llm", False)
+        is_llm = isinstance(self.model, str) or self.client or getattr(self.model, "is_llm", False)
         return bool(is_llm) and self.prompt is None and not own_prompt
 
     def _repr_markdown_(self) -> str:

@@ -18,8 +18,7 @@ from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.internals.guided import Guided
 from rubric.internals.secrets import MASK, describe, redact_value
 from rubric.internals.text import counted, visible
-from rubric.values.images import part_of
-from rubric.values.runs import Media
+from rubric.values.runs import Media, part_of
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate

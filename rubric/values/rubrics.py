@@ -358,6 +358,11 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         """Return the rubric as JSON."""
         return str(_files().dumps(self, format="json"))
 
+    @cached_property
+    def starts_programs(self) -> bool:
+        """True if grading by it, or by one nested in it, starts programs where they are allowed."""
+        return next(programs_in(self), None) is not None
+
     @property
     def is_reviewed(self) -> bool:
         """True unless the rubric, or one nested in it, has `reviewed` set to false."""

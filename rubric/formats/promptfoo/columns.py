@@ -45,7 +45,7 @@ from rubric.formats.python import executable, is_python_file, python_script_file
 from rubric.formats.templates.render import is_template, names_in
 from rubric.programs.javascript import JavaScriptError, ThrownError
 from rubric.programs.processes import Executable, ProgramError, PythonFunction
-from rubric.values.images import is_address
+from rubric.values.runs import is_address
 
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
 _YAML_CHAT = re.compile(r"\s*-\s+role:")
