@@ -7,18 +7,19 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from heapq import merge as merge_sorted
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, Store, Ungraded, load
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.kept_runs import Keeper
+from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
 from rubric.commands.running import projected
@@ -58,6 +59,7 @@ class Inputs:
     shard: Shard | None
     columns: Sequence[str]
     quiet: bool
+    rerun: str | None = None
     keep: bool = True
     report: Path | None = None
 
@@ -67,22 +69,25 @@ class Inputs:
             raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
+        if self.rerun is not None:
+            refuse_given({"shard"}, "has no effect with --rerun, which asks for some candidates of all")
         if self.out is None or not self.out.exists():
             return
         options.refuse_folder(self.out)
         for read in (rubric, self.candidates, self.store):
             if read is not None and read.exists() and read.samefile(self.out):
                 raise click.UsageError(f"--out {self.out}: this file is read; name another one")
-        if self.store is None:
+        if self.store is None and self.rerun is None:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), options.columns_of(self.columns)
-        is_limited = self.rpm is not None or self.tpm is not None
+        given, done = self._asked(name, rubric, judge, columns)
         if not self.quiet:
-            print_line(self._head(rubric, judge, columns), problem=True)
+            head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
+            print_line(head + self._head(rubric, judge, columns), problem=True)
         counts = Counts()
         kept: list[Grade | Ungraded] = []
         keeper, builder = Keeper.of(rubric.name or "grades", [name, self.candidates], keep=self.keep), RowBuilder()
@@ -90,19 +95,19 @@ class Inputs:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,
                 grade_candidates(
-                    path if self.shard is None else self.shard.of(path, columns=columns),
+                    given,
                     rubric,
                     judge,
-                    columns=columns if self.shard is None else None,
+                    columns=columns if given is path else None,
                     concurrency=self.concurrency,
                     store=store,
                     budget=options.budget_of(self.max_cost, self.max_calls),
-                    limits=Limits(rpm=self.rpm, tpm=self.tpm) if is_limited else None,
+                    limits=Limits(rpm=self.rpm, tpm=self.tpm) if self.rpm or self.tpm else None,
                     progress=not self.quiet,
                 ) as stream,
                 _written(self.out) as file,
             ):
-                for result in stream:
+                for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
                     if file is not None:
                         file.write(line_of(result))
                     counts.add(result)
@@ -123,6 +128,34 @@ class Inputs:
         if self.report is not None:
             print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
+
+    def _asked(
+        self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | None]
+    ) -> tuple[Any, list[Grade | Ungraded]]:
+        """Return the candidates to grade, and with `--rerun` what the last run says of all others."""
+        path = str(self.candidates)
+        if self.rerun is None:
+            return path if self.shard is None else self.shard.of(path, columns=columns), []
+        source = source_of(path, columns)
+        places = [source.at(n, item) for n, item in enumerate(cast("Iterable[Any]", source.items))]
+        last = last_runs(1, [name, self.candidates])[0] / "results.jsonl"
+        done: dict[int, Grade | Ungraded] = {}
+        for result in Grades.read_jsonl(last, rubric, judge):
+            n = result.index or 0
+            candidate = None
+            with suppress(DefinitionError):  # a row that cannot be read is ungraded again
+                candidate = places[n].candidate if n < len(places) else Candidate("")
+            if candidate is None:
+                continue
+            if n >= len(places) or (candidate.key or f"#{n}") != result.key:
+                was = f"candidate {n} of the last run, {result.key!r}, is not in its place"
+                raise Refusal(f"{path}: {was}; run the file without --rerun")
+            status = "ungraded" if result.score is None else "passed" if result.passed else "failed"
+            if status != self.rerun:
+                done[n] = evolve(result, candidate=candidate, key=candidate.key)
+        if len(done) == len(places):
+            raise Refusal(f"--rerun {self.rerun}: no candidate of the last run is {self.rerun}")
+        return [place for place in places if place.index not in done], [done[n] for n in sorted(done)]
 
     def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | None]) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
@@ -150,6 +183,7 @@ class Inputs:
     "--report", type=options.PATH, metavar="FILE", help="Write a page of all results here, to read in a browser."
 )
 @options.KEEP
+@options.RERUN
 @options.STORE
 @click.option(
     "--in-doubt",

@@ -132,6 +132,45 @@ def test_the_ungraded_or_failed_of_the_last_run_are_asked_again_alone() -> None:
     assert (nothing.exit_code, "no case of the last run is ungraded" in nothing.stderr) == (2, True)
 
 
+def test_candidates_that_failed_are_asked_again_alone_and_the_file_has_all() -> None:
+    """The new results stand in their places, with those of the last run around them, in the file and in the kept run."""
+    Path("replies.jsonl").write_text('"Thank you for waiting"\n"No"\n"Thank you for waiting, Ada"\n')
+    many = ("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline", "--out", "graded.jsonl")
+    run(*many)
+    before = Path("graded.jsonl").read_text().splitlines()
+    Path("replies.jsonl").write_text(
+        '"Thank you for waiting"\n"Thank you for waiting now"\n"Thank you for waiting, Ada"\n'
+    )
+    again = run(*many, "--rerun", "failed", "--report", "page.html")
+    assert again.stderr.startswith("asked again: 1 candidate of replies.jsonl: 3 candidates")
+    assert (again.exit_code, "3 of 3 grades pass" in again.stdout) == (0, True)
+    lines = Path("graded.jsonl").read_text().splitlines()
+    assert [line["passed"] for line in map(json.loads, lines)] == [True] * 3
+    assert [lines[0], lines[2]] == [before[0], before[2]]
+    report = Report.load(kept()[0] / "report.json")
+    assert [row.output for row in report] == [
+        json.loads(line) for line in Path("replies.jsonl").read_text().splitlines()
+    ]
+    assert "waiting, Ada" in Path("page.html").read_text()
+    nothing = run(*many, "--rerun", "failed")
+    assert (nothing.exit_code, "no candidate of the last run is failed" in nothing.stderr) == (2, True)
+
+
+def test_candidates_that_moved_are_not_asked_again() -> None:
+    """Results of the last run would stand beside candidates of others; another threshold is another rubric."""
+    rows = [json.dumps({"key": key, "output": "No"}) for key in ("a", "b")]
+    Path("replies.jsonl").write_text("\n".join(rows))
+    many = ("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline", "--rerun", "failed")
+    run(*many[:5])
+    refused = run(*many, "-t", "0.1")
+    assert (refused.exit_code, "rubric" in refused.stderr) == (2, True)
+    Path("replies.jsonl").write_text("\n".join(rows[::-1]))
+    refused = run(*many)
+    assert (refused.exit_code, "candidate 0 of the last run, 'a', is not in its place" in refused.stderr) == (2, True)
+    refused = run(*many, "--shard", "1/2")
+    assert (refused.exit_code, "no effect with --rerun" in refused.stderr) == (2, True)
+
+
 def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     """Where no file is named; a run of other files between them is passed over."""
     run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
