@@ -57,6 +57,7 @@ def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "") -> 
         rows.append(data.of(row) | {"change": change, "before": data.of(was)})
     rows += [data.of(row) | {"change": "old alone"} for name, row in before.items() if name not in after]
     counts = Counter(row["change"] for row in rows)
+    bar = _bar(counts)
     names = [f"first ({judges[1]})", f"second ({judges[0]})"] if is_judges else ["old", "new"]
     shifts = _shifts(pairs)
     most = max((abs(end) for shift in shifts for end in shift["interval"]), default=0) or 1
@@ -64,13 +65,19 @@ def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "") -> 
         title or pairs[0][0].rubric or "rubric",
         _headline(counts, judges, is_judges=is_judges),
         {"criteria": data.criteria, "rows": rows, "names": names, **({"judges": True} if is_judges else {})},
-        passed=not counts["broken"] + counts["first alone passes"] + counts["second alone passes"],
-        counts={"passed": counts["fixed"], "failed": counts["broken"], "ungraded": counts["other"]},
+        passed=not bar["failed"],
+        counts=bar,
         figures=[("pairs", f"{len(pairs):,}")],
         remarks=[html.notice(words) for words in _remarks(pairs, judges, is_judges=is_judges)],
         above=[html.render("differences.html", shifts=shifts, most=most, is_judges=is_judges)],
         failed="Where they disagree, first" if is_judges else "What changed, first",
     )
+
+
+def _bar(counts: Counter[str]) -> dict[str, int]:
+    """Return how much of the bar at the top is for the better, for the worse (or judges apart), and unchanged."""
+    fixed, broken = counts["fixed"], counts["broken"] + counts["first alone passes"] + counts["second alone passes"]
+    return {"passed": fixed, "failed": broken, "rest": counts.total() - fixed - broken}
 
 
 def _headline(counts: Counter[str], judges: tuple[str, str], *, is_judges: bool) -> str:

@@ -1,35 +1,99 @@
-"""Names and contrast of the page of a run, by axe-core: set `RUBRIC_AXE` to the `axe.min.js` of its npm package."""
+"""Names and contrast of every page, by axe-core: set `RUBRIC_AXE` to the `axe.min.js` of its npm package."""
 
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from rubric.commands.kept_runs import Keeper
+from rubric.commands.local_server import LocalServer
+from rubric.commands.view import listing
+from rubric.embed import RowBuilder
 from tests.browsers import browsing
+from tests.reports import REPORT
 from tests.view.runs import run
+from tests.view.test_templates import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.browsers import Browser
 
 AXE = os.environ.get("RUBRIC_AXE", "")
+RUN_AXE = "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)]))"
+
+pytestmark = pytest.mark.skipif(not AXE, reason="RUBRIC_AXE names no axe.min.js (npm install axe-core)")
+LOOKS = pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (1280, 400) for s in ("light", "dark")])
 
 
-@pytest.mark.skipif(not AXE, reason="RUBRIC_AXE names no axe.min.js (npm install axe-core)")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_axe_finds_no_violation(tmp_path: Path, width: int, scheme: str) -> None:
-    """The page with and without an open candidate, alone and against an earlier run, has no violation."""
-    script = Path(AXE).read_text("utf-8")
-    first = run(40).report(tmp_path / "run.html")
-    both = run(40, seed=2).report(tmp_path / "two.html", against=run(40))
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browsing(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, tuple[str, ...]]:
+    """Return each page that is a file, with what is done on it before it is looked at."""
+    folder = tmp_path_factory.mktemp("pages")
+    old = run(40)
+    found = {
+        old.report(folder / "run.html"): ("", "page.open(1)", "$('help').showModal()"),
+        run(40, seed=2).report(folder / "two.html", against=old): ("", "page.open(1)"),
+        run(40, judged=2).report(folder / "judges.html", against=old): ("", "page.open(1)"),
+        REPORT.write(folder / "suite.html"): ("", "page.open(0)"),
+    }
+    for name, page in pages("plain words", folder).items():
+        (folder / f"plain-{name}.html").write_text(page, "utf-8")
+        found[folder / f"plain-{name}.html"] = ("",)
+    return found
+
+
+def violations(browser: Browser, address: str, actions: tuple[str, ...], width: int, scheme: str) -> list[object]:
+    """Return what axe-core finds on the page at *address*, after each of the *actions*."""
+    tab = browser.open(address, width, prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+    tab.until("document.documentElement.dataset.ready !== undefined || !document.getElementById('work')")
+    tab.run(Path(AXE).read_text("utf-8"))
     found: list[object] = []
-    with browsing(tmp_path) as browser:
-        for page in (first, both):
-            tab = browser.open(page.as_uri(), width, prefers_color_scheme=scheme)
-            tab.until("document.documentElement.dataset.ready !== undefined")
-            tab.run(script)
-            for action in ("", "page.open(1)"):
-                tab.run(action)
-                run_axe = "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)]))"
-                found += [[page.name, action, *each] for each in tab.run(run_axe)]
-            tab.close()
-    assert found == []
+    for action in actions:
+        tab.run(action)
+        tab.run("new Promise((done) => setTimeout(done, 50))")
+        found += [[action, *each] for each in tab.run(RUN_AXE)]
+    tab.close()
+    return found
+
+
+@LOOKS
+def test_axe_finds_no_violation_in_a_file(
+    browser: Browser, files: Mapping[Path, tuple[str, ...]], width: int, scheme: str
+) -> None:
+    """Each page, with and without an open candidate, has no violation."""
+    for file, actions in files.items():
+        assert violations(browser, file.as_uri(), actions, width, scheme) == [], file.name
+
+
+@LOOKS
+def test_axe_finds_no_violation_where_a_server_shows_it(
+    browser: Browser, tmp_path: Path, width: int, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of runs, a run that takes labels, and one that is labelled blind, before and after the label."""
+    monkeypatch.setenv("RUBRIC_RUNS", str(tmp_path))
+    keeper, build = Keeper.of("replies", ["replies.jsonl"]), RowBuilder()
+    for result in run(20):
+        keeper.add(build.of(result))
+    keeper.end()
+    page, save = listing(tmp_path)
+    server = LocalServer(page, save=save)
+    with server.bind() as bound:
+        threading.Thread(target=bound.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{bound.server_address[1]}/{server.token}/"
+        assert violations(browser, address, ("",), width, scheme) == []
+        assert keeper.folder is not None
+        shown = f"{address}?run={keeper.folder.name}"
+        actions = ("page.open(1)", "blind.turn(true)", "blind.say('pass')")
+        assert violations(browser, shown, actions, width, scheme) == []
+        bound.shutdown()

@@ -80,10 +80,16 @@ const FLAGS = [
   ["gate failed", (row) => Boolean(row.gates && row.gates.length), "A required criterion failed it"],
 ];
 
+/** True if an entry does not reach what is asked of it; "met in part" may be enough. */
+function fallsShort(/** @type {Entry} */ entry) {
+  return entry.look === "unmet" || entry.look === "low" || Boolean(entry.gated);
+}
+
 /** The names of the looks that a criterion can be filtered by, each with what it takes. */
 const ANSWERS = {
-  "falls short": (/** @type {Entry} */ e) => ["unmet", "low", "part"].includes(e.look) || Boolean(e.gated),
+  "falls short": fallsShort,
   "met": (/** @type {Entry} */ e) => e.look === "met",
+  "met in part": (/** @type {Entry} */ e) => e.look === "part" || e.look === "low",
   "no verdict": (/** @type {Entry} */ e) => e.look === "open" || e.look === "unsure",
   "does not apply": (/** @type {Entry} */ e) => e.look === "none",
   "judges disagree": disagrees,
@@ -163,29 +169,33 @@ inOrder.kept = new Map();
 
 /**
  * Group the reasons of what falls short of a criterion, without a model: two are alike if they share half of their words
- * (of three letters or more, without numbers and quotations); the commonest reason leads its group.
+ * (of three letters or more, without numbers and quotations); the commonest reason leads its group. Of votes, those of
+ * the votes that fall short count.
  * @returns {{lead: string, rows: Row[]}[]} the largest first
  */
 function alikeReasons(/** @type {Data} */ data, /** @type {number} */ of) {
   const kept = alikeReasons.kept.get(of);
   if (kept) return kept;
-  /** @type {Map<string, {reason: string, words: Set<string>, rows: Row[]}>} */
+  /** @type {Map<string, {reason: string, words: Set<string>, rows: Set<Row>}>} */
   const same = new Map();
   for (const row of data.rows) {
     const entry = row.cells.get(of);
-    if (!entry || !entry.reason || !ANSWERS["falls short"](entry)) continue;
-    const words = new Set(entry.reason.toLowerCase().replace(/["“'][^"”']*["”']/g, " ").match(/\p{L}{3,}/gu) || []);
-    const key = [...words].sort().join(" ");
-    if (!same.has(key)) same.set(key, { reason: entry.reason, words, rows: [] });
-    same.get(key).rows.push(row);
+    if (!entry || !fallsShort(entry)) continue;
+    for (const reason of entry.votes ? entry.votes.filter(fallsShort).map((vote) => vote.reason) : [entry.reason]) {
+      if (!reason) continue;
+      const words = new Set(reason.toLowerCase().replace(/["“'][^"”']*["”']/g, " ").match(/\p{L}{3,}/gu) || []);
+      const key = [...words].sort().join(" ");
+      if (!same.has(key)) same.set(key, { reason, words, rows: new Set() });
+      same.get(key).rows.add(row);
+    }
   }
   const groups = [];
-  for (const one of [...same.values()].sort((a, b) => b.rows.length - a.rows.length)) {
+  for (const one of [...same.values()].sort((a, b) => b.rows.size - a.rows.size)) {
     const lead = groups.find((group) => share(group.words, one.words) >= 0.5);
-    if (lead) lead.rows.push(...one.rows);
-    else if (groups.length < 400) groups.push({ lead: one.reason, words: one.words, rows: [...one.rows] });
+    if (lead) for (const row of one.rows) lead.rows.add(row);
+    else if (groups.length < 400) groups.push({ lead: one.reason, words: one.words, rows: new Set(one.rows) });
   }
-  const found = groups.sort((a, b) => b.rows.length - a.rows.length);
+  const found = groups.map((group) => ({ lead: group.lead, rows: [...group.rows] })).sort((a, b) => b.rows.length - a.rows.length);
   alikeReasons.kept.set(of, found);
   return found;
 }

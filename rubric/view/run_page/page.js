@@ -4,7 +4,7 @@
 
 const KEYS = [
   ["j, ↓", "next candidate"], ["k, ↑", "previous candidate"], ["n", "next that does not pass"], ["p", "previous that does not pass"],
-  ["Enter", "open it beside the table"], ["Escape", "close it, or leave the search"], ["/", "search: words, \"a phrase\", reason:late, text:…, id:…"],
+  ["Enter", "open it beside the table"], ["Escape", "close it, or leave the search"], ["/", "search, Enter to go on to the rows: words, \"a phrase\", reason:late, text:…, id:…"],
   ["r", "the text as written, or as Markdown"], ["x", "clear all filters"], ["?", "these keys"],
 ];
 
@@ -18,6 +18,7 @@ class Page {
     this.tags = countsOf(data.rows.flatMap((row) => [...(row.tags || []), ...Object.entries(row.cell || {}).map(([key, value]) => `${key}: ${value}`)]));
     this.groups = countsOf(data.rows.flatMap((row) => (row.group ? [row.group] : [])));
     this.shownCosts = 8;
+    this.shownRow = -1;
   }
 
   start() {
@@ -53,7 +54,7 @@ class Page {
     const at = rows.indexOf(open || before);
     if (open && at < 0) this.state.row = -1;
     this.table.choose(Math.max(at, 0));
-    this.drawPanel();
+    if (this.state.row !== this.shownRow) this.drawPanel();
     this.drawState();
     this.drawCosts();
     if (isKept) history.replaceState(null, "", toAddress(this.state));
@@ -70,16 +71,14 @@ class Page {
     this.state.row = row.number;
     this.table.choose(at);
     this.drawPanel();
-    this.table.choose(at); // the panel may have changed the height
-    $("work").scrollIntoView({ block: "nearest" });
     this.drawState();
+    $("work").scrollIntoView({ block: "nearest" });
     history.replaceState(null, "", toAddress(this.state));
   }
 
   close() {
     this.state.row = -1;
     this.drawPanel();
-    this.table.draw();
     history.replaceState(null, "", toAddress(this.state));
     this.table.table.focus({ preventScroll: true });
   }
@@ -104,6 +103,7 @@ class Page {
       else if (this.state.row >= 0) this.close();
       return;
     }
+    if (event.key === "Enter" && field === $("q")) this.table.table.focus();
     if (field || $("help").open) return;
     const inGrid = event.target === this.table.table || event.target === document.body;
     const actions = {
@@ -123,12 +123,13 @@ class Page {
   }
 
   drawPanel() {
-    const row = this.data.rows[this.state.row];
+    const row = this.data.rows[this.state.row], isOther = this.state.row !== this.shownRow;
+    this.shownRow = this.state.row;
     this.panel.hidden = !row;
     $("work").classList.toggle("with-detail", Boolean(row));
     if (row) drawDetail(this.panel, row, { previous: () => this.move(-1), next: () => this.move(1), close: () => this.close(), raw: () => this.raw() });
     else this.panel.replaceChildren();
-    this.panel.scrollTop = 0;
+    if (row && isOther) this.panel.scrollTop = 0;
   }
 
   // -- filters --------------------------------------------------------------------------------------------
@@ -201,6 +202,9 @@ class Page {
   drawCosts() {
     const box = $("costs");
     if (!box) return;
+    const asked = JSON.stringify([this.state.answers, this.state.like, this.shownCosts]);
+    if (asked === this.askedCosts) return;
+    this.askedCosts = asked;
     this.costs ??= this.data.names ? changesOf(this.data) : costsOf(this.data);
     const { state } = this, costs = this.costs;
     const chosen = (state.answers.find(([, answer]) => ["falls short", "costs the pass", "changed"].includes(answer)) || state.like.split("~"))[0];
@@ -209,7 +213,7 @@ class Page {
       const { id, text } = this.data.criteria[one.of];
       const filter = (/** @type {string} */ answer) => () => {
         const is = state.answers.some(([each, said]) => each === id && said === answer);
-        this.change({ like: "", answers: is ? [] : [[id, answer]] });
+        this.change({ like: "", answers: is ? [] : [[id, answer]], show: is || answer !== "falls short" ? "" : "failed" });
       };
       const bar = h("span.cost-bar", { "aria-hidden": "true" }, h("span.short"), h("span.alone"));
       bar.children[0].style.width = `${(100 * one.short) / most}%`;

@@ -2,7 +2,7 @@
  * The table: a row a candidate, a column a criterion. Only the rows in sight are in the page, so ten thousand scroll.
  */
 
-const ROW = 38, CARD = 104, SPARE = 8; // heights in pixels, and rows that are drawn beyond what is in sight
+const ROW = 38, CARD = 104, SPARE = 4; // heights in pixels, and rows that are drawn beyond what is in sight
 
 class Table {
   /** @param {HTMLElement} box @param {Data} data @param {{open: (n: number) => void, sort: (column: string) => void}} do_ */
@@ -20,8 +20,10 @@ class Table {
     const widths = h("colgroup", {}, this.columns.map((column) => h(`col.${column.kind}`)));
     this.table = h("table.run-table", { role: "grid", tabindex: "0", "aria-label": "Results" }, widths, h("thead", {}, this.head), this.body);
     box.append(this.table);
+    this.top = 0; // how far the box is scrolled, and its height: kept, since to ask for them lays out the whole page
+    this.seen = 1000;
     box.addEventListener("scroll", () => this.soon(), { passive: true });
-    this.isNarrow.addEventListener("change", () => this.draw());
+    this.isNarrow.addEventListener("change", () => this.soon());
     new ResizeObserver(() => this.soon()).observe(box);
     this.body.addEventListener("click", (event) => {
       const line = event.target.closest("tr.case");
@@ -38,7 +40,7 @@ class Table {
     return this.isNarrow.matches ? CARD : ROW;
   }
 
-  /** Show these rows, in this order. */
+  /** Take these rows, in this order; `choose` shows them. */
   set(/** @type {Row[]} */ rows, /** @type {string} */ sort) {
     this.rows = rows;
     this.table.setAttribute("aria-rowcount", String(rows.length + 1));
@@ -47,29 +49,38 @@ class Table {
       if (is) cell.setAttribute("aria-sort", sort.startsWith("-") ? "descending" : "ascending");
       else cell.removeAttribute("aria-sort");
     }
-    this.draw();
   }
 
   /** Make a row the current one, and bring it into sight. */
   choose(/** @type {number} */ at) {
     this.current = Math.max(0, Math.min(at, this.rows.length - 1));
-    const top = this.current * this.height, head = this.isNarrow.matches ? 0 : this.head.offsetHeight;
-    if (top < this.box.scrollTop) this.box.scrollTop = top;
-    else if (top + this.height > this.box.scrollTop + this.box.clientHeight - head) this.box.scrollTop = top + this.height - this.box.clientHeight + head;
+    const top = this.current * this.height, free = this.seen - this.height - (this.isNarrow.matches ? 0 : ROW);
+    const wanted = Math.min(top, Math.max(this.top, top - free));
+    if (wanted !== this.top) this.wanted = wanted;
+    this.top = wanted;
     this.draw();
+    this.soon();
   }
 
+  /** Before the next picture, scroll to where a choice was made, and draw what is in sight. */
   soon() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
+      if (this.wanted !== undefined) this.box.scrollTop = this.wanted;
+      this.wanted = undefined;
+      this.top = this.box.scrollTop;
+      this.seen = this.box.clientHeight;
       this.draw();
     });
   }
 
   draw() {
     const height = this.height, count = this.rows.length;
-    const first = Math.max(0, Math.floor(this.box.scrollTop / height) - SPARE);
-    const last = Math.min(count, Math.ceil((this.box.scrollTop + this.box.clientHeight) / height) + SPARE);
+    const first = Math.max(0, Math.min(Math.floor(this.top / height), count - 1) - SPARE);
+    const last = Math.min(count, Math.ceil((this.top + this.seen) / height) + SPARE);
+    const now = [this.rows, first, last, this.current, height];
+    if (this.drawn?.every((each, n) => each === now[n])) return;
+    this.drawn = now;
     const lines = [];
     for (let at = first; at < last; at++) lines.push(this.line(at));
     this.body.replaceChildren(pad(first * height), ...lines, pad((count - last) * height));
