@@ -47,12 +47,7 @@ def kept_runs(folder: Path | None) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
-    """
-    Return the folders of the newest *count* runs that have ended, of the same *files*, or of those of the newest.
-
-    Raises:
-        Refusal: There are fewer.
-    """
+    """Return the folders of the newest *count* runs that have ended, of the same *files*, or those of the newest."""
     ended = [(each, about["files"]) for each, about in kept_runs(folder_of_runs()) if "ended" in about]
     names = [*map(str, files)] or (ended[0][1] if ended else [])
     alike = [each for each, asked in ended if asked == names][:count]

@@ -50,15 +50,7 @@ NO_BROWSER = click.option("--no-browser", is_flag=True, help="Print the address,
 
 @frozen
 class LocalServer:
-    """
-    A server of one page, which `run` runs.
-
-    Args:
-        page: What is shown.
-        port: 0 for any that is free.
-        save: Takes the JSON that the page sends; None for a page that sends nothing.
-        token: The secret part of the address.
-    """
+    """A server of one *page*; *save* takes the JSON that it sends, and *token* is the secret part of the address."""
 
     page: Page
     port: int = 0
@@ -66,12 +58,7 @@ class LocalServer:
     token: str = field(factory=lambda: secrets.token_urlsafe(16), repr=False)
 
     def bind(self) -> ThreadingHTTPServer:
-        """
-        Return the server, which listens already.
-
-        Raises:
-            OSError: The port is taken.
-        """
+        """Return the server, which listens already; raise `OSError` if the port is taken."""
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -144,12 +131,7 @@ class LocalServer:
         return None
 
     def run(self, name: str, *, no_browser: bool) -> None:
-        """
-        Serve the page of *name* until Ctrl-C, and open a browser.
-
-        Raises:
-            Refusal: The port is taken.
-        """
+        """Serve the page of *name* until Ctrl-C, and open a browser."""
         try:
             server = self.bind()
         except OSError as problem:

@@ -32,13 +32,7 @@ def page_of(file: Path, rubrics: Sequence[Path] = (), judge: Any = None) -> Page
     """
     Return what shows *file*, by its content: a store, a report in JSON, or lines of results.
 
-    Args:
-        file: The file.
-        rubrics: Files with the rubrics of results, which do not hold them; suites give those of their cases.
-        judge: The judge of results, where it was not one model alone.
-
-    Raises:
-        RubricError: It is none of these, or results are of other rubrics or another judge.
+    Results do not hold their rubrics, which the files *rubrics* do, nor a *judge* that is more than a model.
     """
     if not file.is_file():
         raise Refusal(f"{file}: there is no such file")

@@ -24,14 +24,9 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]
 @frozen(eq=False)
 class LabelPage:
     """
-    A page of some candidates to label.
+    A page on which the criteria of *rubric* are asked of some *candidates*: the first in the order of the *draw*.
 
-    Args:
-        rubric: Its criteria are asked.
-        draw: The order of all candidates.
-        candidates: The first of them in that order, which are on the page.
-        results: What judges said.
-        title: The name of the data.
+    *results* are what judges said of them; *title* is the name of the data.
     """
 
     rubric: Rubric

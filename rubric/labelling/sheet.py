@@ -54,15 +54,7 @@ class Answer:
 
     @classmethod
     def of(cls, data: Any, allowed: Mapping[str, frozenset[str] | None]) -> Answer:
-        """
-        Return the answer in *data*, which a page sent.
-
-        Args:
-            allowed: The values of each criterion; None for any number.
-
-        Raises:
-            DefinitionError: It is none, or of a criterion or a value that the page does not have.
-        """
+        """Return the answer in *data*, which a page sent, if its value is *allowed*: None allows any number."""
         names = ("name", "rater", "criterion", "value", "reason")
         if not isinstance(data, dict) or not all(isinstance(data.get(n), str | None) for n in names):
             raise DefinitionError("answer", f"expected an object with the texts {', '.join(names)}")

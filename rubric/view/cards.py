@@ -104,14 +104,7 @@ def _numbered(shown: Shown) -> Mapping[Evidence, int]:
 
 @frozen(eq=False)
 class Shown:
-    """
-    A row for the templates, which ask it for all words, signs and colours.
-
-    Args:
-        row: The result.
-        anchor: The id of its line, with which those of its quotes begin: unique on a page.
-        rubric: As for the result, to draw its trees; None where it is not known.
-    """
+    """A row for the templates: its words, signs and colours. Its *anchor*, an id, is unique on a page."""
 
     row: Row
     anchor: str
@@ -192,13 +185,7 @@ _WORDS = (_agreement, _disagrees, _nested, pieces, shorten)
 
 
 def case(row: Row, anchor: str, *, rubric: Rubric | None = None) -> Html:
-    """
-    Return *row* as a line with its status, score and bar, which unfolds its card.
-
-    Args:
-        anchor: Its id on the page.
-        rubric: Draws its trees.
-    """
+    """Return *row* as a line with its status, score and bar, which unfolds its card; *rubric* draws its trees."""
     return _draw("case", Shown(row, anchor, rubric))
 
 

@@ -3,15 +3,7 @@ HTML of results: a handful of pieces that every card, table and page is built fr
 
 A text is escaped unless it is `Html`, which only these functions make: untrusted text cannot become markup. Nothing
 here runs or leads out of the page; a page may be given a script of our own. A card opens with a sentence, then shows
-the figures and tables:
-
-    card(
-        header("Two judges agree on 87 of 100 answers.", badge("kappa 0.71", "passed")),
-        facts(("answers", "100"), ("judges", "2")),
-        table(("criterion", "kappa"), [(criterion.text, band(0.55, 0.71, 0.84))]),
-    )
-
-`fragment` makes it the output of a notebook's cell (`_repr_html_`), `page` a file of its own.
+figures and tables. `fragment` makes it the output of a notebook's cell (`_repr_html_`), `page` a file of its own.
 """
 
 from __future__ import annotations

@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> str:
-    """
-    Return any results as a page: rates, what failed, why some are ungraded, each criterion, and every result.
-
-    Args:
-        results: The results.
-        summary: Of all of them.
-        title: The page's; the names of the rubrics if left empty.
-    """
+    """Return any results as a page: rates, what failed, why some are ungraded, each criterion, and every result."""
     data = rows_data(rows_of_results(results))
     names = dict.fromkeys(row["rubric"] for row in data["rows"] if "rubric" in row)
     graded = summary.passed + summary.failed
@@ -82,22 +75,11 @@ def page(
     sources: str = "",
 ) -> str:
     """
-    Return *data* as a page.
+    Return *data*, the criteria and rows that `RunData` builds, as a page.
 
-    Args:
-        title: The name of the suite or of the rubric.
-        headline: The result in a few words.
-        data: The criteria and the rows, as `RunData` builds them.
-        passed: The colour of the headline.
-        counts: The number of rows of each status.
-        figures: Of the whole run, each with its name.
-        remarks: Of the whole run.
-        above: Shown beside what failed: charts, a grid.
-        folded: Shown behind a line each: long tables.
-        failed: The title of what failed.
-        footer: The last line.
-        more_script: Our own script for what a server adds to the page, such as labels; it runs after the page's.
-        sources: Further directives of the policy, such as `connect-src 'self'` for a served page.
+    The *headline* says the result in a few words, in the colour of *passed*; *counts* are the rows of each status.
+    *above* stands beside what *failed*, which is its title; each of *folded* behind a line. *more_script* is our own,
+    for what a server adds, and runs after the page's; *sources* are further directives of the policy.
     """
     rows = data["rows"]
     body = html.render(

@@ -54,15 +54,7 @@ def chart(*parts: dict[str, Any], title: str = "", below: Sequence[Any] = ()) ->
 def forest(
     rows: Sequence[dict[str, Any]], axis: str, marks: Sequence[tuple[float, str]] = (), *, whole: bool = False
 ) -> Any:
-    """
-    Return values with their intervals, a row each.
-
-    Args:
-        rows: As `row_of` makes them.
-        axis: What the axis measures.
-        marks: A value that intervals are compared with, and its words.
-        whole: Whether the axis is the whole of 0..1.
-    """
+    """Return *rows* of `row_of` with their intervals, compared with the first mark; *whole*: on an axis of all 0..1."""
     at = marks[0][0] if marks else None
     ends = [row[end] for row in rows for end in ("low", "high") if row[end] is not None]
     ends = [0.0, 1.0] if whole or not ends else [*ends, *(at for at, _ in marks)]

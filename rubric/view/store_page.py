@@ -27,14 +27,7 @@ _ABOUT = re.compile(r"\nCriterion\b[^\n]*:\n+([^\n]+)")
 
 @frozen
 class Query:
-    """
-    A search in a store.
-
-    Args:
-        words: All must occur in the model's name, the messages or the reply; case does not matter.
-        state: Of the calls, such as `failed`; empty for any.
-        start: The number of matches to leave out, the newest first.
-    """
+    """A search: calls with all *words*, in any letter case, and this *state*, without the *start* newest of them."""
 
     words: str = ""
     state: str = ""
@@ -42,12 +35,7 @@ class Query:
 
 
 def search(path: Path, query: Query) -> tuple[list[dict[str, Any]], bool]:
-    """
-    Return the calls of one page, newest first, and whether there are more.
-
-    Raises:
-        StoreError: There is no store at *path*, or it is damaged.
-    """
+    """Return the calls of one page, newest first, and whether there are more; raise `StoreError` without a store."""
     matches = _matches(path, query)
     found: list[dict[str, Any]] = []
     for number, call in enumerate(matches):
@@ -87,12 +75,7 @@ def _reply(call: dict[str, Any]) -> tuple[str, str]:
 
 
 def page(path: Path, query: Query) -> str:
-    """
-    Return the calls that *query* finds as a page, with a form for the next search.
-
-    Raises:
-        StoreError: There is no store at *path*, or it is damaged.
-    """
+    """Return the calls that *query* finds as a page, with a form for the next search; raise as `search` does."""
     found, more = search(path, query)
     turns = [("newer", max(query.start - SIZE, 0))] if query.start else []
     turns += [("older", query.start + SIZE)] if more else []
