@@ -102,7 +102,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     if now is not rubric:  # a later use of these labels is remarked
         used = [*rubric.provenance.get("labels", ()), mark_of(judged(sample.results), as_labels(labels))]
         now = evolve(now, provenance={**rubric.provenance, "labels": used})
-    return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded)
+    return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded, start.notes)
 
 
 @frozen

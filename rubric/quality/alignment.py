@@ -88,6 +88,7 @@ class Alignment(Presented):
         risk: How often a rubric that cannot gain is changed.
         measure: What agrees: `verdicts` or `scores`.
         ungraded: The labelled candidates that are left out, since the judge failed.
+        notes: What is not as the figures assume.
     """
 
     _truth = ".accepted"
@@ -100,6 +101,7 @@ class Alignment(Presented):
     risk: float
     measure: Literal["verdicts", "scores"] = "verdicts"
     ungraded: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> tuple[Edit, ...]:
@@ -138,6 +140,7 @@ class Alignment(Presented):
                 for e in some
             ),
             *(f"{e.kind}: {e.why}." for e in self.edits if e.why),
+            *self.notes,
         ]
 
     def tables(self) -> list[Table]:

@@ -20,11 +20,12 @@ from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import coefficient, share
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import judged, matched
+from rubric.trust.ratings import Judged, judged, matched
 
 RARE = 0.05
 """A criterion is dead where its rarer answers are rarer than this: they set apart fewer than one in twenty."""
@@ -86,6 +87,7 @@ class Items(Presented, Listed[Item]):
         ungraded: How many of them have no verdict, and are left out.
         digest: The rubric's.
         baseline: What later items are compared with.
+        notes: What is not as figures with labels assume.
     """
 
     _items = "items"
@@ -97,6 +99,7 @@ class Items(Presented, Listed[Item]):
     ungraded: int
     digest: str
     baseline: Baseline = field(eq=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -109,10 +112,11 @@ class Items(Presented, Listed[Item]):
         return f"{what}, in {self.grades - self.ungraded:,} grades{left}."
 
     def remarks(self) -> list[str]:
-        """The pairs of criteria that say the same, with their figures."""
-        return [
+        """The pairs of criteria that say the same, with their figures, and what is not as assumed."""
+        said = (
             f"{' and '.join(map(repr, p.ids))}: correlation {p.correlation} in {p.n:,} grades" for p in self.redundant
-        ]
+        )
+        return [*said, *sentences(self.notes)]
 
     def tables(self) -> list[Table]:
         """Each criterion in a row; columns without a figure are left out."""
@@ -175,36 +179,29 @@ def items(
     ids = rubric.ids
     said = {id_: np.array([grade.contributions.get(id_, np.nan) for grade in graded], dtype=float) for id_ in ids}
     weights = np.array([criterion.weight for criterion in rubric.judged], dtype=float)
-    whole = None if labels is None else _whole(graded, as_labels(labels))
+    whole, notes = (None, []) if labels is None else _whole(given, as_labels(labels))
     found = []
     for at, id_ in enumerate(ids):
         mine = said[id_]
         rest = _mean_of([said[other] for other in ids if other != id_], np.delete(weights, at))
         values = mine[~np.isnan(mine)]
         flips = votes_of(id_, given.columns[id_][0], given.votes[id_], given).flip_rate if given.votes else None
-        found.append(
-            Item(
-                id_,
-                len(values),
-                len(graded) - len(values),
-                _mean("mean", mine, groups),
-                float(values.std()) if len(values) else None,
-                _related("discrimination", mine, rest, groups),
-                flips,
-                True if _is_dead(values) else None,
-                None if whole is None else _related("validity", mine, whole, groups),
-            )
-        )
+        mean, spread = _mean("mean", mine, groups), float(values.std()) if len(values) else None
+        discrimination = _related("discrimination", mine, rest, groups)
+        validity = None if whole is None else _related("validity", mine, whole, groups)
+        counts, dead = (len(values), len(graded) - len(values)), True if _is_dead(values) else None
+        found.append(Item(id_, *counts, mean, spread, discrimination, flips, dead, validity))
     pairs = [_pair(one, other, said, groups) for one, other in combinations(ids, 2)]
     redundant = tuple(p for p in pairs if p.correlation.interval and (p.correlation.value or 0) >= _REDUNDANT)
     baseline = Baseline(given.name, rubric.digest, {id_: _by_unit(graded, said[id_]) for id_ in ids})
-    return Items(tuple(found), redundant, len(results), len(results) - len(graded), rubric.digest, baseline)
+    left = len(results) - len(graded)
+    return Items(tuple(found), redundant, len(results), left, rubric.digest, baseline, tuple(notes))
 
 
-def _whole(graded: Sequence[Grade], labels: Labels) -> Floats:
-    for ratings in matched(judged(graded), labels):
+def _whole(given: Judged, labels: Labels) -> tuple[Floats, list[str]]:
+    for ratings in matched(given, labels):
         if not ratings.criterion:
-            return ratings.target
+            return ratings.target, of_labels(given, labels, [ratings], cure="label one")
     message = "expected labels of the whole, got some of criteria alone; agreement(grades, labels) compares those"
     raise DefinitionError("labels", message)
 

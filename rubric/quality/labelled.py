@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rubric import DefinitionError, Grade, Rubric, Ungraded
 from rubric.quality.cross_fitting import Agreements
 from rubric.quality.rewriting import Example
+from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Judged, Ratings, judged, matched, rows_by_name
@@ -24,7 +25,8 @@ class Sample:
     """
     Labelled candidates, with their results under one rubric, and what people say of each in 0..1.
 
-    *said* is what they say of criteria by id, NaN without a label; *ungraded* counts those that the judge failed on.
+    *said* is what they say of criteria by id, NaN without a label; *ungraded* counts those that the judge failed on;
+    *notes* say what is not as assumed.
     """
 
     results: tuple[Grade | Ungraded, ...]
@@ -35,6 +37,7 @@ class Sample:
     is_verdict: bool
     ungraded: int = 0
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def is_alike(self) -> bool:
@@ -106,7 +109,8 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     reasons = tuple("; ".join(said) for said in _reasons(judge, given))
     sample = Sample(results, people, said, whole.groups, whole.weights, is_verdict, 0, reasons).where(rows)
     weights = sample.weights / sample.weights.mean()  # so that a tolerance means the same whatever their unit is
-    return evolve(sample, weights=weights, ungraded=int((labelled & ~graded).sum()))
+    notes = tuple(sentences(of_labels(judge, given, [whole], cure="label one, or give weights")))
+    return evolve(sample, weights=weights, ungraded=int((labelled & ~graded).sum()), notes=notes)
 
 
 def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:

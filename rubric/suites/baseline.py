@@ -21,6 +21,7 @@ from rubric.embed import (
     Status,
     Table,
     counted,
+    few_groups,
     fields,
     paired_mean,
     percent,
@@ -294,6 +295,8 @@ class Comparison(Presented, Listed[Change]):
             return []
         lines = [_in_words(drop) for drop in self.drops]
         rated = next(iter(self.drops), None)
+        if rated is not None and rated.n > rated.cases and (few := few_groups(rated.cases)):
+            lines.append(f"Runs of one case count as one draw; {few}.")
         left_out = len(self.changes) - (rated.n if rated else 0)
         if left_out:
             lines.append(f"{counted(left_out, 'case')} left out: no verdict in one of the runs.")

@@ -105,41 +105,32 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         """The figures, as tables with a title and a head each."""
         out: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = []
         one, other = ("the judge", "people") if self.other == "people" else (self.judge, self.other)
-        columns: dict[str, list[object]] = {name: [] for name in _HEAD}
+        lines: list[tuple[object, ...]] = []
         for c in self.criteria:
             judged, each, among = ({s.name: str(s) for s in found} for found in (c.statistics, c.each, c.ceiling))
             for name in judged | among:
                 if self._shows(c, name):
                     constant = f"{c.constant.name}: {c.constant}" if c.constant and name == _LEADS[c.kind] else ""
-                    row = (c.title, c.n, name, judged.get(name, ""), each.get(name, ""), among.get(name, ""), constant)
-                    for column, value in zip(columns.values(), row, strict=True):
-                        column.append(value)
-        kept = {name: values for name, values in columns.items() if {*values} - {""}}
-        if kept:
-            head = tuple(one if name == "judge" and self.other == "each other" else name for name in kept)
-            out.append(("", head, [*zip(*kept.values(), strict=True)]))
+                    figures = (judged.get(name, ""), each.get(name, ""), among.get(name, ""), constant)
+                    lines.append((c.title, c.n, name, *figures))
+        if kept := [at for at in range(len(_HEAD)) if any(line[at] != "" for line in lines)]:
+            titles = [one if name == "judge" and self.other == "each other" else name for name in _HEAD]
+            out.append(("", tuple(titles[at] for at in kept), [tuple(line[at] for at in kept) for line in lines]))
         for c in () if self.brief else self.criteria:
             if c.rates:
-                of = ("recall", "specificity", "precision", "f1")
-                shares: list[tuple[object, ...]] = [
-                    (r.name, r.people, r.judge, *(str(getattr(r, name)) for name in of)) for r in c.rates
-                ]
-                out.append(
-                    (
-                        f"{c.title}: each class",
-                        ("class", other, one, "recall", "specificity", "precision", "F1"),
-                        shares,
-                    )
-                )
+                top = ("class", other, one, "recall", "specificity", "precision", "F1")
+                figures_of = ((r, (r.recall, r.specificity, r.precision, r.f1)) for r in c.rates)
+                shares = [(r.name, r.people, r.judge, *map(str, figures)) for r, figures in figures_of]
+                out.append((f"{c.title}: each class", top, [*shares]))
             if c.confusion:
                 cells: list[tuple[object, ...]] = [
                     (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
                 ]
                 out.append((f"{c.title}: {other} in rows, {one} in columns", ("", *c.categories), cells))
         if self.votes:
-            lines = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]
+            votes = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]
             head = ("criterion", "n", "flip rate", "ICC(1)", "alpha", "votes for reliability .9")
-            out.append(("The votes of the jury", head, [tuple(map(str, line)) for line in lines]))
+            out.append(("The votes of the jury", head, [tuple(map(str, line)) for line in votes]))
         return out
 
     def plot(self) -> Any:
@@ -267,18 +258,8 @@ def agreement(
         found.insert(0, agreement_of(pooled))
     labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
     unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
-    return Agreement(
-        tuple(found),
-        given.name,
-        other,
-        given.digest,
-        raters,
-        unmatched,
-        int((~labelled).sum()),
-        votes,
-        tuple(ratings),
-        notes=tuple(notes),
-    )
+    matching = raters, unmatched, int((~labelled).sum())
+    return Agreement(tuple(found), given.name, other, given.digest, *matching, votes, tuple(ratings), tuple(notes))
 
 
 def _is_grades(value: object) -> bool:

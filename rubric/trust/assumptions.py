@@ -23,6 +23,11 @@ from rubric.trust.ratings import Judged, Ratings, used_again
 _RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
 _ADVICE = "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen' estimates a rate"
 
+_CHOSE = "chose the rubric or the judge: their figures flatter; use others"
+_CALIBRATED = (
+    "calibrated the grades: figures of scores stay as they are, those of calibrated values flatter; use others"
+)
+
 
 def of_labels(
     given: Judged,
@@ -43,9 +48,10 @@ def of_labels(
         cure: What to do where they are none.
     """
     said = [*of_grades(given)]
-    if again := used_again(given, labels):
-        which = f"these {again:,}" if again == len(labels) else f"{again:,} of these {len(labels):,}"
-        said.append(f"{which} labels chose the rubric or the judge: their figures flatter; use others")
+    for marks, what in ((given.used, _CHOSE), (given.calibrated, _CALIBRATED)):
+        if again := used_again(marks, labels):
+            which = f"these {again:,}" if again == len(labels) else f"{again:,} of these {len(labels):,}"
+            said.append(f"{which} labels {what}")
     labelled = np.any([~np.isnan(one.people).all(axis=1) for one in ratings], axis=0)
     if shown := int((labelled & np.array(given.anchored, dtype=bool)).sum()):
         said.append(f"{counted(shown, 'labelled candidate')} among the anchors that the judge is shown; label others")
@@ -93,13 +99,12 @@ def of_runs(new: Judged, old: Judged) -> list[str]:
     return said
 
 
-def beside_holm(rows: Sequence[tuple[str, tuple[float, float], float]], risk: float) -> str:
-    """Return which intervals, of each *(id, interval, adjusted p)*, leave out 0 where p says noise, or ''."""
-    found = [id_ for id_, (low, high), p in rows if p >= risk and not low <= 0 <= high]
-    if not found:
-        return ""
+def beside_holm(rows: Sequence[tuple[str, tuple[float, float] | None, float]], risk: float) -> list[str]:
+    """Return a remark if intervals, of each *(id, interval, adjusted p)*, leave out 0 where p says noise."""
+    found = [id_ for id_, ends, p in rows if p >= risk and ends is not None and not ends[0] <= 0 <= ends[1]]
     shown = ", ".join(found[:5])
-    return f"the intervals are of each criterion alone; among {len(rows)}, chance may explain {shown} (see p)"
+    said = f"the intervals are of each figure alone; among {len(rows)}, chance may explain {shown} (see p)"
+    return [said] if found else []
 
 
 def _counts(counts: Mapping[str, int]) -> str:

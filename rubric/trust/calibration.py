@@ -21,7 +21,7 @@ from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Ratings, Scale, judged, matched, said_of, scale_of
+from rubric.trust.ratings import Ratings, Scale, judged, mark_of, matched, said_of, scale_of
 
 How = Literal["isotonic", "platt", "linear"]
 
@@ -36,12 +36,14 @@ class Calibrated(NoTruth):
     Args:
         value: On the scale of the criterion; in 0..1 for the whole.
         interval: Holds 90 % of what people say.
+        labels: The labels that it was learned from, as `mark_of` returns them.
     """
 
     _truth = ".value"
 
     value: float
     interval: tuple[float, float]
+    labels: str = field(default="", repr=False)
 
 
 @frozen
@@ -98,7 +100,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         judge: The judge that it was learned from.
         baseline: What it rests on, for `agreement(...).against`.
         judges: The digests of the judges that it was learned from; empty if they are not known.
-        labels: The digest of the labels that it was learned from.
+        labels: The labels that it was learned from, as `mark_of` returns them; using them again is remarked on.
         notes: What is not as its figures assume.
     """
 
@@ -165,7 +167,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         for one in self.criteria:
             said = result.outcome.score if not one.id else said_of(result[one.id], scales[one.id])
             if said is not None and not np.isnan(said):
-                found[one.id] = one(said)
+                found[one.id] = evolve(one(said), labels=self.labels)
         return evolve(result, calibrated=FrozenMap(found))
 
     def to_dict(self) -> dict[str, Any]:
@@ -229,7 +231,7 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
     baseline = Baseline.of_ratings(given.name, given.digest, ratings)
     notes = tuple(of_labels(given, every, ratings, by_chance=False))
     judges = tuple(sorted(digest for digest, _ in given.judges if digest))
-    return Calibration(found, given.digest, given.name, baseline, judges, every.digest, notes)
+    return Calibration(found, given.digest, given.name, baseline, judges, mark_of(given, every), notes)
 
 
 def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCalibration:
@@ -254,22 +256,10 @@ def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCali
             means[out] = y[~out].mean()
     off = np.sort(np.abs(y - predicted))
     rank = min(len(off), int(np.ceil((len(off) + 1) * COVERED)))
-    return CriterionCalibration(
-        ratings.criterion,
-        how,
-        len(y),
-        tuple((float(a), float(b)) for a, b in _fit(x, y, how, low, high)),
-        _rms(y - predicted),
-        _rms(y - x),
-        _rms(y - means),
-        float(off[rank - 1]),
-        low,
-        high,
-    )
-
-
-def _rms(values: Floats) -> float:
-    return float(np.sqrt((values**2).mean()))
+    points = tuple((float(a), float(b)) for a, b in _fit(x, y, how, low, high))
+    rms, own, constant = (float(np.sqrt(((y - said) ** 2).mean())) for said in (predicted, x, means))
+    margin = float(off[rank - 1])
+    return CriterionCalibration(ratings.criterion, how, len(y), points, rms, own, constant, margin, low, high)
 
 
 def _fit(x: Floats, y: Floats, how: How, low: float, high: float) -> list[tuple[float, float]]:

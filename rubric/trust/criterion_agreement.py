@@ -140,23 +140,9 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     if constant is not None and scale.kind != "number":
         said = constant.name.removeprefix("always ")
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
-    return CriterionAgreement(
-        ratings.criterion,
-        scale.kind,
-        n,
-        coverage,
-        ties,
-        float(b.mean()) if n and scale.kind != "option" else None,
-        float(a.mean()) if n and scale.kind != "option" else None,
-        categories,
-        confusion,
-        statistics,
-        tuple(ceiling),
-        constant,
-        tuple(remarks),
-        rates,
-        tuple(each),
-    )
+    people, judge = (float(side.mean()) if n and scale.kind != "option" else None for side in (b, a))
+    made = (categories, confusion, statistics, tuple(ceiling), constant, tuple(remarks), rates, tuple(each))
+    return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made)
 
 
 def _is_both(ratings: Ratings) -> NDArray[np.bool_]:
@@ -319,16 +305,9 @@ def among_people(ratings: Ratings) -> list[CriterionAgreement]:
     every, scale = ratings.people[~np.isnan(ratings.people)], ratings.scale
     mean = None if scale.kind == "option" or not len(every) else float(every.mean())
     remarks = tuple(_few(several, "candidate", " with two labels"))
+    figures = tuple(_like_for_like(ratings, judged=False)[1])
     whole = CriterionAgreement(
-        ratings.criterion,
-        scale.kind,
-        several,
-        1.0,
-        0,
-        mean,
-        mean,
-        statistics=tuple(_like_for_like(ratings, judged=False)[1]),
-        remarks=remarks,
+        ratings.criterion, scale.kind, several, 1.0, 0, mean, mean, statistics=figures, remarks=remarks
     )
     each = []
     for nth, rater in enumerate(ratings.raters) if len(ratings.raters) > 2 else ():

@@ -7,6 +7,7 @@ corrected by PPI++ like an estimate: people's differences, moved by the judge's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -47,6 +48,7 @@ class CriterionDifference(NoTruth):
         error: The standard error of the difference.
         bounds: The lowest and the highest difference that ungraded sides leave open; None without any.
         labels: The labelled pairs, where the difference is corrected.
+        ungraded_labels: The labelled pairs with an ungraded side, by which such pairs count; 0 where they are left out.
     """
 
     _truth = ".difference"
@@ -66,6 +68,13 @@ class CriterionDifference(NoTruth):
     error: float = 0.0
     labels: int | None = None
     bounds: Interval | None = None
+    ungraded_labels: int = 0
+
+    @classmethod
+    def of(cls, id: str, n: int, new: Floats, old: Floats, found: Contrast) -> CriterionDifference:
+        """Return what was *found* of the values in two runs."""
+        made = cls(id, n, float(new.mean()), float(old.mean()), found.value, found.interval, found.p, found.p)
+        return evolve(made, detectable=found.detectable, error=found.error)
 
     @property
     def is_shown(self) -> bool:
@@ -123,9 +132,16 @@ class Difference(Presented, Listed[CriterionDifference]):
                 more = ", ..." if len(keys) > 3 else ""
                 lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({shown}{more}).")
         if self.ungraded:
-            said = f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded"
-            ends = self.criteria[0].bounds
-            lines.append(f"{said}." if ends is None else f"{said}: over all, it is {ends[0]:+.3f} to {ends[1]:+.3f}.")
+            lead, said = (
+                self.criteria[0],
+                f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded",
+            )
+            if lead.ungraded_labels:
+                said = (
+                    f"{counted(self.ungraded, 'pair')} with an ungraded side count by {lead.ungraded_labels:,} labels"
+                )
+            over = "" if lead.bounds is None else f": over all, it is {lead.bounds[0]:+.3f} to {lead.bounds[1]:+.3f}"
+            lines.append(f"{said}{over}.")
         lead = self.criteria[0]
         if lead.detectable > 1:
             lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
@@ -181,15 +197,24 @@ def compare(
     for name, (mine, theirs) in columns.items():
         x, z = mine[rows_a], theirs[rows_b]
         both = ~np.isnan(x) & ~np.isnan(z)
-        people = targets.get(name)
-        labelled = None if people is None else (people[0][rows_a] - people[1][rows_b])[both]
+        people = targets.get(name, (np.full(len(a), np.nan), np.full(len(b), np.nan)))
+        labelled = people[0][rows_a] - people[1][rows_b]
         kept = None if groups is None else compact(groups[both])
         is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
-        one = _difference(name, x[both], z[both], kept, labelled, is_verdict=is_verdict)
-        if one is not None:
-            ends = _bounds(x, z, UNIT if name in ("pass rate", "score") else a.columns[name][0])
-            moved = (one.difference - float((x - z)[both].mean())) * float(both.mean())  # by labels
-            found.append(evolve(one, bounds=ends and (ends[0] + moved, ends[1] + moved)))
+        one = _difference(name, x[both], z[both], kept, labelled[both], is_verdict=is_verdict)
+        if one is None:
+            continue
+        ends = _bounds(x, z, UNIT if name in ("pass rate", "score") else a.columns[name][0])
+        apart = ~both & ~np.isnan(labelled)
+        rest = paired(labelled[apart], None if groups is None else groups[apart]) if apart.sum() > 1 else None
+        if rest is not None and ends is not None:
+            basis = both & ~np.isnan(labelled) if one.labels else both
+            freedom = [
+                len(rows) if groups is None else len({*groups[rows]}) for rows in map(np.flatnonzero, (basis, apart))
+            ]
+            one, ends = _with_ungraded(one, rest, float(1 - both.mean()), int(apart.sum()), freedom), None
+        moved = (one.difference - float((x - z)[both].mean())) * float(both.mean())  # by labels
+        found.append(evolve(one, bounds=ends and (ends[0] + moved, ends[1] + moved)))
     if not found:
         raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
     own = [c for c in found if c.id not in ("pass rate", "score")]
@@ -200,11 +225,23 @@ def compare(
     notes += [*of_runs(a, b), *remarks]
     if unwanted := [c.id for c in own if a.columns[c.id][0].is_inverted]:
         notes.append(f"A yes to {', '.join(map(repr, unwanted))} is unwanted: a minus is the better.")
-    if word := beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05):
-        notes.append(word)
+    notes += beside_holm([(c.id, c.interval, c.adjusted) for c in found if c.id not in ("pass rate", "score")], 0.05)
     return Difference(
         tuple(found), a.name, b.name, tuple(only_a), tuple(only_b), int((~graded).sum()), tuple(sentences(notes))
     )
+
+
+def _with_ungraded(
+    one: CriterionDifference, rest: Contrast, share: float, n: int, units: Sequence[int]
+) -> CriterionDifference:
+    """Return *one* over all pairs, of which a *share* has an ungraded side and counts by the *rest* of the labels."""
+    errors = (1 - share) * one.error, share * rest.error
+    error = float(np.hypot(*errors))
+    freedom = error**4 / sum(each**4 / (m - 1) for each, m in zip(errors, units, strict=True))  # F. Satterthwaite, 1946
+    whole = contrast((1 - share) * one.difference + share * rest.value, error, freedom)
+    ends = (max(whole.interval[0], -1.0), min(whole.interval[1], 1.0)) if one.is_share else whole.interval
+    figures: dict[str, Any] = {"p": whole.p, "adjusted": whole.p, "detectable": whole.detectable, "error": error}
+    return evolve(one, difference=whole.value, interval=ends, ungraded_labels=n, **figures)
 
 
 def _bounds(new: Floats, old: Floats, scale: Scale) -> Interval | None:
@@ -272,17 +309,16 @@ def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats,
 
 
 def _difference(
-    name: str, new: Floats, old: Floats, groups: Codes | None, labelled: Floats | None, *, is_verdict: bool
+    name: str, new: Floats, old: Floats, groups: Codes | None, labelled: Floats, *, is_verdict: bool
 ) -> CriterionDifference | None:
     moved = new - old
     found: Contrast | None = None if len(moved) < 2 else paired(moved, groups)
     if found is None:
         return None
     labels = None
-    if labelled is not None and (~np.isnan(labelled)).sum() > 1:
-        there = ~np.isnan(labelled)
+    if (there := ~np.isnan(labelled)).sum() > 1:
         labels = int(there.sum())
-        found = _corrected(labelled[there], moved[there], moved[~there], None if groups is None else groups, there)
+        found = _corrected(labelled[there], moved[there], moved[~there], groups, there)
     interval = found.interval
     if is_verdict or name == "score":  # shares, of which no two are further apart than 1
         interval = max(interval[0], -1.0), min(interval[1], 1.0)
@@ -291,20 +327,7 @@ def _difference(
         gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
         p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
         made = {"gained": gained, "lost": lost, "mcnemar": p}
-    return CriterionDifference(
-        name,
-        len(moved),
-        float(new.mean()),
-        float(old.mean()),
-        found.value,
-        interval,
-        found.p,
-        found.p,
-        detectable=found.detectable,
-        error=found.error,
-        labels=labels,
-        **made,
-    )
+    return evolve(CriterionDifference.of(name, len(moved), new, old, found), interval=interval, labels=labels, **made)
 
 
 def _corrected(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: NDArray[np.bool_]) -> Contrast:

@@ -20,6 +20,7 @@ from ruamel.yaml.error import YAMLError
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
+from rubric.trust.assumptions import beside_holm, sentences
 from rubric.trust.differences import CriterionDifference
 from rubric.trust.inference import Codes, compact, holm, paired, unpaired
 from rubric.trust.ratings import Ratings, items_of
@@ -152,8 +153,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     for criterion in mine:
         if criterion not in theirs:
             continue
-        for what, read_one in _FIGURES:
-            a, b = _values(mine[criterion], read_one), _values(theirs[criterion], read_one)
+        for what in ("the judge", "people", "the judge's distance from people"):
+            a, b = _values(mine[criterion], what), _values(theirs[criterion], what)
             both = [name for name in a if name in b]
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
@@ -164,10 +165,7 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
                 one, count = (unpaired(x, z, *among) if min(len(x), len(z)) > 1 else None), 0
             if one is not None:
                 named = f"{what} on {criterion}" if criterion else what
-                change = CriterionDifference(
-                    named, count, float(x.mean()), float(z.mean()), one.value, one.interval, one.p, one.p
-                )
-                found.append(evolve(change, detectable=one.detectable, error=one.error))
+                found.append(CriterionDifference.of(named, count, x, z, one))
     if not found:
         raise DefinitionError("saved", "no criterion is in both, so nothing can be compared")
     changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
@@ -175,23 +173,16 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     for name, was, is_now in (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest)):
         if was != is_now:
             notes.append(f"The {name} is another: {was} then, {is_now} now.")
+    notes += sentences(beside_holm([(one.id, one.interval, one.adjusted) for one in changes], risk))
     return Drift(tuple(changes), risk, tuple(notes))
 
 
-def _off(judge: float | None, people: float | None) -> float | None:
-    return None if judge is None or people is None else abs(judge - people)
-
-
-_FIGURES = (
-    ("the judge", lambda judge, _: judge),
-    ("people", lambda _, people: people),
-    ("the judge's distance from people", _off),
-)
-
-
-def _values(items: Pairs, read_one: Any) -> dict[str, float]:
-    found = ((name, read_one(*said)) for name, said in items.items())
-    return {name: float(value) for name, value in found if value is not None}
+def _values(items: Pairs, figure: str) -> dict[str, float]:
+    """Return one *figure* of each candidate that has it."""
+    if figure in ("the judge", "people"):
+        sides = {name: said[figure == "people"] for name, said in items.items()}
+        return {name: float(value) for name, value in sides.items() if value is not None}
+    return {name: abs(a - b) for name, (a, b) in items.items() if a is not None and b is not None}
 
 
 # -- files -------------------------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from rubric import DefinitionError, Grades
 from rubric.embed import Presented, Statistic, Table, few_groups, fields, guided, percent, share_interval
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
-from rubric.trust.inference import UPPER, Codes, Floats, Interval, mean_error, quantile, unit_interval
+from rubric.trust.inference import UPPER, Codes, Floats, Interval, compact, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, matched
+from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, rated
 from rubric.view.plots import chart, forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
@@ -152,17 +152,9 @@ def estimate(
     fields.check_name("how", how, ("ppi", "rogan-gladen"))
     given = judged(grades)
     every = as_labels(labels)
-    if criterion is None:
-        criterion = every.criteria[0] if len(every.criteria) == 1 else ""
-    wanted = [label for label in every if label.criterion == criterion]
-    if not wanted:
-        named = ", ".join(repr(name) if name else "the whole" for name in every.criteria) or "none"
-        what = repr(criterion) if criterion else "the whole"
-        raise DefinitionError("criterion", f"there is no label for {what}; there are labels for: {named}")
-    (ratings,) = matched(given, Labels(wanted, every.by))
+    ratings = rated(given, every, criterion)
     if ratings.scale.kind == "option":
-        options = fields.suggest(criterion, ratings.scale.options)
-        raise DefinitionError("criterion", f"{criterion!r} has options, and options have no mean{options}")
+        raise DefinitionError("criterion", f"{ratings.criterion!r} has options, and options have no mean")
     found = estimate_of(ratings, how)
     notes = of_labels(given, every, [ratings], by_chance=how == "ppi", ties=how != "ppi")
     return evolve(found, notes=(*found.notes, *notes))
@@ -191,13 +183,15 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
     notes = _notes(ratings, y, len(more), groups, both)
     ungraded = int((~graded).sum())
-    apart = _apart(target, ratings.weights, labelled & ~graded, low, span)
+    apart = _apart(ratings, target, labelled & ~graded, low, span)
     measure = _measure_of(ratings)
     made: dict[str, Any] = {"how": how, "labels": len(y), "grades": unlabelled, "ungraded": ungraded}
     if how == "rogan-gladen":
         if not is_rate:
             raise DefinitionError("how", "rogan-gladen corrects rates; for a mean use 'ppi'")
-        value, interval, note = _rogan_gladen(y, f, more if len(more) else f, weights)
+        others = rest if len(more) else both
+        clusters = None if groups is None else (groups[both], groups[others])
+        value, interval, note = _rogan_gladen(y, f, judge[others], weights, clusters)
         notes += [note] if note else []
     else:
         both_groups = None if groups is None else (groups[both], groups[rest])
@@ -260,12 +254,13 @@ def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: N
     return notes
 
 
-def _apart(target: Floats, weights: Floats, where: NDArray[np.bool_], low: float, span: float) -> Statistic | None:
+def _apart(ratings: Ratings, target: Floats, where: NDArray[np.bool_], low: float, span: float) -> Statistic | None:
     """Return what people say of ungraded candidates, those *where* a label is; None without any."""
     if not where.any():
         return None
-    values, w = (target[where] - low) / span, weights[where]
-    ends = _weighted(values, None, w) if np.ptp(w) > 0 else unit_interval(values, None)
+    values, w = (target[where] - low) / span, ratings.weights[where]
+    among = ratings.groups[where] if ratings.grouped else None
+    ends = _weighted(values, among, w) if np.ptp(w) > 0 else unit_interval(values, among)
     mean = low + span * float(np.average(values, weights=w))
     return Statistic("labels on ungraded", mean, _stretched(ends, low, span))
 
@@ -414,7 +409,9 @@ def _right(right: NDArray[np.bool_], weights: Floats) -> tuple[float, float]:
     return float(weights.sum() ** 2 / (weights**2).sum()), float(np.average(right, weights=weights))
 
 
-def _rogan_gladen(y: Floats, f: Floats, others: Floats, weights: Floats) -> tuple[float | None, Interval | None, str]:
+def _rogan_gladen(
+    y: Floats, f: Floats, others: Floats, weights: Floats, groups: tuple[Codes, Codes] | None
+) -> tuple[float | None, Interval | None, str]:
     """Return the rate that explains the judge's, by its errors on the labelled; the interval is of arXiv 2511.21140."""
     (good, right_good), (bad, right_bad) = (_right(f[y == side] == side, weights[y == side]) for side in (1, 0))
     if not good or not bad:
@@ -424,7 +421,7 @@ def _rogan_gladen(y: Floats, f: Floats, others: Floats, weights: Floats) -> tupl
         return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones"
     share, n = float(others.mean()), len(others)
     value = min(max((share + right_bad - 1) / informed, 0.0), 1.0)
-    z = float(stats.norm.ppf(UPPER))
+    z, design = float(stats.norm.ppf(UPPER)), 1.0
     share_, n_ = (n * share + z * z / 2) / (n + z * z), n + z * z
     b, b_ = (bad * right_bad + 1) / (bad + 2), bad + 2
     g, g_ = (good * right_good + 1) / (good + 2), good + 2
@@ -432,7 +429,20 @@ def _rogan_gladen(y: Floats, f: Floats, others: Floats, weights: Floats) -> tupl
     if inner <= 0:
         return value, (0.0, 1.0), "the judge hardly tells good candidates from bad ones"
     centre = min(max((share_ + b - 1) / inner, 0.0), 1.0)
+    if groups is not None:
+        moved = np.where(
+            y == 1, -centre * (f - g) / weights[y == 1].sum(), (1 - centre) * (1 - f - b) / weights[y == 0].sum()
+        )
+        design, z = _clustered(np.append(weights * moved, (others - share_) / n), np.concatenate(groups))
     shift = 2 * z * z * (-(1 - centre) * b * (1 - b) / b_ + centre * g * (1 - g) / g_)
     spread = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * b * (1 - b) / b_ + centre**2 * g * (1 - g) / g_
-    half = z * float(np.sqrt(spread)) / inner
+    half = z * float(np.sqrt(spread * design)) / inner
     return value, (max(0.0, centre + shift - half), min(1.0, centre + shift + half)), ""
+
+
+def _clustered(moved: Floats, groups: Codes) -> tuple[float, float]:
+    """Return how much larger the variance is by group, at least 1, and Student's quantile; *moved* adds up to it."""
+    sums = np.bincount(compact(groups), weights=moved)
+    m = len(sums)
+    by_group = m / max(1, m - 1) * float((sums**2).sum())
+    return max(1.0, by_group / max(float((moved**2).sum()), _NOTHING)), quantile(groups, len(moved))

@@ -289,18 +289,10 @@ def _of_rows(
             key = row.get(held[by])
             if _is_missing(key):
                 raise DefinitionError(f"{place}.{by}", "expected the name of a candidate, got nothing")
-            labels.append(
-                Label(
-                    _plain(key),
-                    _value(value, f"{place}.{column}"),
-                    _plain(row.get(held["criterion"])),
-                    _plain(rater),
-                    _weight(row.get(held["weight"]), place),
-                    place,
-                    _plain(row.get(held["judge_seen"])).casefold() in _SEEN,
-                    _plain(row.get(held["reason"])),
-                )
-            )
+            said = _plain(key), _value(value, f"{place}.{column}"), _plain(row.get(held["criterion"])), _plain(rater)
+            weight, reason = _weight(row.get(held["weight"]), place), _plain(row.get(held["reason"]))
+            seen = _plain(row.get(held["judge_seen"])).casefold() in _SEEN
+            labels.append(Label(*said, weight, place, seen, reason))
     return labels, by
 
 

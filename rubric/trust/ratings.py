@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from rubric import Choices, Criterion, DefinitionError, Grade, Judge, Levels, Ungraded, YesNo
 from rubric.embed import Check, Finding, fields, shorten
@@ -153,6 +153,7 @@ class Judged:
         rubrics: How many results each rubric has, by its digest.
         judges: How many results each judge has, by its digest and its name.
         used: The labels by which the rubric or the judge was chosen, as `mark_of` returns them.
+        calibrated: Those by which results are calibrated.
         anchored: Whether each candidate is shown to the judge, as an anchor of a criterion.
         lengths: The characters of each output; NaN where the results do not hold it.
         named: The name of the group of each; empty without one.
@@ -170,6 +171,7 @@ class Judged:
     rubrics: Mapping[str, int] = field(factory=dict)
     judges: Mapping[tuple[str, str], int] = field(factory=dict)
     used: frozenset[str] = frozenset()
+    calibrated: frozenset[str] = frozenset()
     lengths: Floats = field(factory=lambda: np.empty(0))
     named: tuple[str, ...] = ()
     anchored: tuple[bool, ...] = ()
@@ -242,6 +244,9 @@ def _judged(results: Sequence[_Result]) -> Judged:
         digests,
         judges,
         frozenset(digest for each in results if not isinstance(each, Record) for digest in _used(each)),
+        frozenset(
+            one.labels for r in results if not isinstance(r, Record) for one in r.calibrated.values() if one.labels
+        ),
         lengths=np.array([*map(_length, results)], dtype=float),
         named=tuple(result.group for result in results),
         anchored=tuple(map(_is_anchor, results)),
@@ -285,9 +290,9 @@ def mark_of(given: Judged, labels: Labels) -> str:
     return ":".join([labels.digest, *sorted(labels.places if by_key else ())])
 
 
-def used_again(given: Judged, labels: Labels) -> int:
-    """Return how many of *labels* chose the rubric or the judge of *given*, known by their candidates' keys."""
-    known = {part for mark in given.used for part in mark.split(":")}
+def used_again(marks: Iterable[str], labels: Labels) -> int:
+    """Return how many of *labels* are those of *marks*, known by their candidates' keys."""
+    known = {part for mark in marks for part in mark.split(":")}
     return len(labels) if labels.digest in known else sum(place in known for place in labels.places)
 
 
@@ -407,7 +412,6 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
     rows_of, by = rows_by_name(given, labels)
-    names = given.names
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
         by_criterion.setdefault(label.criterion, []).extend(
@@ -436,25 +440,28 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
             unmatched += [] if rows else [label.key]
         if np.isnan(people).all():
             raise DefinitionError("labels", _no_match(given, mine[0].key, by))
-        out.append(
-            Ratings(
-                name,
-                scale,
-                values,
-                people,
-                given.groups,
-                given.grouped,
-                tuple(raters),
-                weights,
-                tuple(unmatched),
-                names,
-                seen[criterion],
-                labels.counts_seen,
-            )
-        )
+        among, left = (given.groups, given.grouped, tuple(raters)), (tuple(unmatched), given.names, seen[criterion])
+        out.append(Ratings(name, scale, values, people, *among, weights, *left, labels.counts_seen))
     if not out:
         raise DefinitionError("labels", "there is none")
     return out
+
+
+def rated(given: Judged, labels: Labels, criterion: str | None = None) -> Ratings:
+    """
+    Return the ratings of one *criterion*, empty for the whole; None: of the only one that is labelled, or the whole.
+
+    Raises:
+        DefinitionError: It has no label, or none that fits.
+    """
+    if criterion is None:
+        criterion = labels.criteria[0] if len(labels.criteria) == 1 else ""
+    wanted = [label for label in labels if label.criterion == criterion]
+    if not wanted:
+        named = ", ".join(repr(name) if name else "the whole" for name in labels.criteria) or "none"
+        what = repr(criterion) if criterion else "the whole"
+        raise DefinitionError("labels", f"there is no label for {what}; there are labels for: {named}")
+    return matched(given, evolve(labels, rows=tuple(wanted)))[0]
 
 
 def rows_by_name(given: Judged, labels: Labels) -> tuple[dict[str, list[int]], str]:
@@ -479,7 +486,10 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     if criterion:
         if criterion not in given.columns:
             names = ", ".join(repr(name) for name in given.columns if name)
-            raise DefinitionError(place, f"there is no criterion {criterion!r} in the grades (there are: {names})")
+            cure = "raters are named by Labels.by_rater({key: {rater: value}})"
+            raise DefinitionError(
+                place, f"there is no criterion {criterion!r} in the grades (there are: {names}); {cure}"
+            )
         return criterion, *given.columns[criterion]
     if all(VERDICT.verdict(value) is not None for value in values):
         return "", *given.columns[""]
@@ -518,9 +528,8 @@ def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
             continue
         theirs = other.columns[name][1]
         people = np.array([np.nan if row is None else theirs[row] for row in order])[:, None]
-        ones = np.ones(len(given))
-        groups, grouped = given.groups, given.grouped
-        out.append(Ratings(name, scale, values, people, groups, grouped, (rater,), ones, unmatched, names(given)))
+        among, ones = (given.groups, given.grouped, (rater,)), np.ones(len(given))
+        out.append(Ratings(name, scale, values, people, *among, ones, unmatched, names(given)))
     return out
 
 

@@ -21,7 +21,7 @@ from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import judged as judged_of
-from rubric.trust.ratings import mark_of, matched
+from rubric.trust.ratings import mark_of, rated
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
@@ -149,10 +149,7 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     fields.check_number("risk", risk, 1e-9, 0.5)
     given = judged_of(grades)
     every = as_labels(labels)
-    whole = [label for label in every if not label.criterion]
-    if not whole:
-        raise DefinitionError("labels", "none is of the whole; leave the criterion empty: pass or fail")
-    (ratings,) = matched(given, Labels(whole, every.by))
+    ratings = rated(given, every, "")
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
     if ratings.is_weighted:

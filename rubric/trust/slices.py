@@ -17,11 +17,11 @@ from attrs import evolve, frozen
 from rubric import DefinitionError, Grade, Grades, Ungraded
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
 from rubric.suites.report import Report
-from rubric.trust.assumptions import of_labels, sentences
+from rubric.trust.assumptions import beside_holm, of_labels, sentences
 from rubric.trust.coefficients import share
 from rubric.trust.inference import Contrast, compact, holm, unpaired
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, judged, matched
+from rubric.trust.ratings import Judged, Ratings, judged, rated
 
 _ALARM, _FEW = 0.05, 8
 
@@ -128,13 +128,7 @@ def errors_by(
         DefinitionError: There is no such criterion among the labels, nothing to divide by, or labels have weights.
     """
     given, people = judged(grades), as_labels(labels)
-    every = {one.criterion: one for one in matched(given, people)}
-    wanted = next(iter(every)) if criterion is None and len(every) == 1 else criterion or ""
-    if (ratings := every.get(wanted)) is None:
-        names = ", ".join(repr(name) for name in every)
-        raise DefinitionError(
-            "criterion", f"there is no label for {wanted or 'the whole'!r}; there are labels for: {names}"
-        )
+    ratings = rated(given, people, criterion)
     if ratings.is_weighted:
         raise DefinitionError("labels", "have weights, and slices take a random sample; label one")
     both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
@@ -146,8 +140,9 @@ def errors_by(
         raise DefinitionError("by", f"expected labelled candidates in two slices at least, got {len(found)}; {cure}")
     adjusted = holm([one.p for one in found]) if len(found) > 2 else [one.p for one in found]
     slices = tuple(evolve(one, p=p) for one, p in zip(found, adjusted, strict=True))
-    notes = tuple(of_labels(given, people, [ratings], cure="label one"))
-    return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()), notes)
+    told = [(one.id, one.difference.interval, one.p) for one in slices]
+    notes = [*of_labels(given, people, [ratings], cure="label one"), *beside_holm(told, _ALARM)]
+    return Slices(slices, ratings.criterion, ratings.scale.kind, int((both & ~inside).sum()), tuple(notes))
 
 
 def _names(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -11,9 +11,24 @@ import pytest
 from attrs import evolve
 
 from rubric import Anchor, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
-from rubric.quality import align
-from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, thresholds, trusted
+from rubric.quality import align, items
+from rubric.suites.compare import Change, Comparison
+from rubric.trust import (
+    Calibration,
+    Label,
+    Labels,
+    agreement,
+    calibrate,
+    compare,
+    errors_by,
+    estimate,
+    thresholds,
+    trusted,
+)
+from rubric.trust.drift import Baseline, drift
+from rubric.trust.estimates import estimate_of
 from tests.recorded import grades, result
+from tests.simulations.drawing import covers, grouped, ratings
 
 GOOD = Rubric("answers").expects("Good", id="good")
 CHANCE = np.random.default_rng(1)
@@ -248,7 +263,8 @@ def test_bounds_of_a_corrected_difference_hold_it() -> None:
     flattered = {n: {"good": True} for n in range(600)}
     some = Grades([*grades(GOOD, flattered)][:590])
     rest = [result(GOOD, {}, str(n)) for n in range(590, 600)]
-    found = compare(Grades([*some, *rest]), GRADES, labels=(LABELS, LABELS))["pass rate"]
+    graded = labels_of([n for n in RANDOM if n < 590])  # none on an ungraded side
+    found = compare(Grades([*some, *rest]), GRADES, labels=(graded, graded))["pass rate"]
     assert found.bounds is not None
     assert found.bounds[0] <= found.difference <= found.bounds[1]
 
@@ -323,3 +339,93 @@ def test_a_sentence_without_a_correlation_is_one() -> None:
     )
     people = agreement(Labels({n: {"x": [3, 1 + n % 5]} for n in range(40)}))
     assert "2 people label 40 candidates, and their pearson is undefined: one of them gives" in people.sentence
+
+
+def test_labels_that_calibrated_the_grades_are_told() -> None:
+    """With what flatters and what does not; also after reading the calibration from a file, and by shared candidates."""
+    calibrated = calibrate(GRADES, LABELS)(GRADES)
+    fresh = [n for n in range(600) if n not in RANDOM][:90]
+    (note,) = agreement(calibrated, LABELS).notes
+    assert note.startswith("these 120 labels calibrated the grades: figures of scores stay as they are")
+    assert "30 of these 120 labels calibrated" in str(estimate(calibrated, labels_of([*RANDOM[:30], *fresh])).notes)
+    assert agreement(calibrated, labels_of(fresh)).notes == ()
+    assert repr(calibrated[0].calibrated[""]).count("labels") == 0
+
+
+def test_labels_of_an_item_analysis_and_of_an_alignment_are_looked_at() -> None:
+    """Chosen labels are told there too; a random sample has no remark."""
+    scored = Rubric("s", threshold=0.5).scores("Good", id="good")
+    given = grades(scored, {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)})
+    chosen = labels_of([n for n in range(600) if not SAID[n]][:100])
+    for told, silent in (
+        (items(given, chosen).remarks(), items(given, LABELS).remarks()),
+        (align(scored, given, chosen).remarks(), align(scored, given, LABELS).remarks()),
+    ):
+        assert "no random sample" in str(told)
+        assert "random sample" not in str(silent)
+
+
+def test_labels_on_ungraded_pairs_count_for_them() -> None:
+    """A judge that fails on bad answers hides a gain; labels on some of these show it, and no bounds are left."""
+    better = TRUTH | (np.arange(600) % 5 == 0)
+    new, old = (
+        grades(GOOD, {n: {"good": bool(good) if good or n % 2 else None} for n, good in enumerate(of)})
+        for of in (better, TRUTH)
+    )
+    both = [Labels({n: bool(of[n]) for n in range(0, 600, 3)}) for of in (better, TRUTH)]
+    found = compare(new, old, labels=(both[0], both[1]))
+    lead, hidden = found["pass rate"], compare(new, old)["pass rate"]
+    true = float(better.mean() - TRUTH.mean())
+    assert hidden.interval[1] < true
+    assert lead.interval[0] < true < lead.interval[1]
+    assert lead.bounds is None
+    assert f"{found.ungraded} pairs with an ungraded side count by {lead.ungraded_labels} labels." in found.remarks()
+
+
+def test_slices_and_drift_have_a_word_where_an_interval_and_p_differ() -> None:
+    """Their p are adjusted for their number, their intervals are not; two slices have no adjustment, so no word."""
+    given = grades(GOOD, {n: {"good": n // 8 >= (12 if n % 8 == 0 else 5)} for n in range(400)})
+    labels = dict.fromkeys(range(400), True)
+    topics = {n: f"t{n % 8}" for n in range(400)}
+    slices = errors_by(given, labels, topics)
+    assert (slices["t0"].difference.interval or (0, 0))[1] < 0
+    assert not slices["t0"].shown
+    assert "among 8, chance may explain t0 (see p)" in str(slices.notes)
+    two = errors_by(given, labels, {n: "t0" if n % 8 == 0 else "rest" for n in range(400)})
+    assert "chance may explain" not in str(two.notes)
+    was: Any = {id_: {f"k{n}": [1.0, 1.0] for n in range(100)} for id_ in ("a", "b", "c")}
+    now = {**was, "a": {name: [float(n >= 6), 1.0] for n, name in enumerate(was["a"])}}
+    moved, still = (drift(Baseline("j", "d", one), Baseline("j", "d", was)) for one in (now, was))
+    assert not moved.changed
+    assert "among 9, chance may explain the judge on a" in str(moved.notes)
+    assert still.notes == ()
+
+
+def test_a_comparison_of_few_cases_with_many_runs_says_how_few_they_are() -> None:
+    """Runs of one case are one draw; with one run each the number of cases stands in the sentence."""
+    few, single = (
+        Comparison(
+            "s", tuple(Change(f"{c} [run {r}]", "same", "passed", "passed", 1, 1, case=c) for c, r in rows), risk=0.05
+        )
+        for rows in ([(f"c{n % 4}", n) for n in range(20)], [(f"c{n}", 1) for n in range(20)])
+    )
+    assert (
+        "Runs of one case count as one draw; 4 groups: with fewer than 20, intervals can be too narrow."
+        in few.remarks()
+    )
+    assert "groups" not in str(single.remarks())
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.8])
+def test_rogan_gladen_covers_the_truth_by_group(rate: float) -> None:
+    """Prompts with ten answers each, whose judge errs by prompt: without groups the interval is too narrow."""
+    groups, chance, held = np.repeat(np.arange(60), 10), np.random.default_rng(3), np.zeros(2)
+    for _ in range(100):
+        people = (chance.random(600) < grouped(chance, rate, 0.3, groups)).astype(float)
+        finds = [grouped(chance, of, 0.3, groups) for of in (0.9, 0.8)]
+        judge = np.where(people == 1, chance.random(600) < finds[0], chance.random(600) >= finds[1]).astype(float)
+        people[200:] = np.nan
+        for place, among in enumerate((groups, None)):
+            held[place] += covers(estimate_of(ratings(people, judge, among), "rogan-gladen").interval, rate)
+    assert held[0] >= 91
+    assert held[1] < 85

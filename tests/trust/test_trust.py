@@ -117,7 +117,10 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
         (lambda: agreement(GRADES, Labels({"zz": {"good": True}})), "none matches a candidate by key"),
         (lambda: agreement(GRADES), "give labels, or grade with Jury"),
         (lambda: estimate(GRADES, LABELS), "there is no label for the whole; there are labels for: 'good', 'clear'"),
-        (lambda: trusted(GRADES, LABELS), "none is of the whole"),
+        (
+            lambda: trusted(GRADES, LABELS),
+            "labels: there is no label for the whole; there are labels for: 'good', 'clear'",
+        ),
         (lambda: compare(GRADES, GRADES, LABELS), "give both"),  # type: ignore[arg-type]
         (lambda: calibrate(GRADES, Labels({n: {"good": True} for n in range(5)})), "label 20 at least"),
     ],
