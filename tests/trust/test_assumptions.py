@@ -429,3 +429,12 @@ def test_rogan_gladen_covers_the_truth_by_group(rate: float) -> None:
             held[place] += covers(estimate_of(ratings(people, judge, among), "rogan-gladen").interval, rate)
     assert held[0] >= 91
     assert held[1] < 85
+
+
+def test_labels_that_saw_the_verdict_count_on_request_in_an_estimate_too() -> None:
+    """All of them had seen it: without the request there is no figure, with it the remark says so."""
+    seen = Labels([evolve(row, judge_seen=True) for row in LABELS])
+    with pytest.raises(DefinitionError, match=r"give labels\.with_seen"):
+        estimate(GRADES, seen)
+    for notes in (estimate(GRADES, seen.with_seen).notes, trusted(GRADES, seen.with_seen, 0.2).notes):
+        assert "120 labels count although the rater had seen the judge's verdict" in notes
