@@ -12,7 +12,7 @@ from attrs import evolve
 
 from rubric import Anchor, Cascade, DefinitionError, Grades, Judge, Rubric, grade_many
 from rubric.quality import align, items
-from rubric.suites.compare import Change, Comparison
+from rubric.suites.baseline import Change, Comparison
 from rubric.trust import (
     Calibration,
     Label,
