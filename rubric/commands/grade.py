@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 
 PASSED, FAILED = 0, 1
+NOTHING = "none"
+"""The name of the target that asks nothing."""
 
 
 @frozen
@@ -89,8 +91,13 @@ class Inputs:
     def suite(self, file: str) -> Suite:
         read = partial(load_suite, file, self.source, base=self.base, allow_scripts=self.allow_scripts)
         suite = read(environ=(environ := options.declared(self.names)))
-        if self.target == PROVIDERS and (own := lacking_variables(suite, os.environ)):
+        own, others = lacking_variables(suite, os.environ) if self.asks_providers else ({}, {})
+        if own:
             suite = read(environ={**own, **environ})
+        for name, way in others.items():
+            command = [click.get_current_context().command_path, shlex.quote(file)]
+            whole = " ".join([*command, way] if way.startswith("-") else [way, *command])
+            print_line(f"{file}: its targets name the variable {name}: {whole}", problem=True)
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.outputs is not None:
@@ -145,18 +152,21 @@ class Inputs:
         text = "(the candidate)" if output is None else options.read_stream(output)
         return Candidate(text, input=options.read_stream(self.question), reference=options.read_stream(self.reference))
 
-    def target_of_cases(self) -> str | Target | None:
-        """Return the target for cases without a response: a model, or an agent with MCP servers."""
-        if self.hosts and self.target != PROVIDERS:
+    @property
+    def asks_providers(self) -> bool:
+        """True if the models that a file names answer its cases: by request, or since no option says what does."""
+        return self.target == PROVIDERS or (self.target is None and self.outputs is None and not self.servers)
+
+    def target_of(self, suite: Suite) -> str | Target | None:
+        """Return the target for the cases of *suite* without a response: a model, or an agent with MCP servers."""
+        if self.hosts and not self.asks_providers:
             raise click.UsageError("--allow-host is for --target providers, which asks what the file names")
-        if self.target == PROVIDERS:
-            if self.servers:
-                raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
-            return Providers(self.hosts)
-        if not self.servers:
-            return self.target
-        if self.target is None:
+        if self.servers and self.target in (None, NOTHING, PROVIDERS):
             raise click.UsageError("--server needs a target that works with it; name one with --target MODEL")
+        if self.asks_providers:
+            return Providers(self.hosts) if self.target or any(case.providers for case in suite) else None
+        if self.target is None or not self.servers:
+            return None if self.target == NOTHING else self.target
         from rubric.suites.targets.agents import AgentTarget  # noqa: PLC0415 - needs an extra
         from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer  # noqa: PLC0415 - as above
 
@@ -201,7 +211,7 @@ def plan(files: Sequence[str], form: str, **given: Any) -> None:
         return
     suites, _ = filtered(inputs.suites(files), files, inputs.patterns)
     with allowing(when=inputs.allow_scripts):
-        plans = [suite.plan(inputs.judge, target=inputs.target_of_cases()) for suite in suites]
+        plans = [suite.plan(inputs.judge, target=inputs.target_of(suite)) for suite in suites]
     if form == "json":
         print_json(plans[0].to_dict() if len(plans) == 1 else [one.to_dict() for one in plans])
         return
@@ -246,7 +256,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
     suites, kept = filtered(inputs.suites(files), files, running.patterns)
-    report = running.run_all(suites, kept, inputs.judge, inputs.target_of_cases())
+    report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     running.write(report)
     code = report.exit_code
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))

@@ -254,7 +254,8 @@ GRADING = options(
     click.option(
         "--target",
         metavar="MODEL",
-        help="Answer cases without a response with this model; 'providers' asks those that the file names.",
+        help="Answer cases without a response with this model; 'providers', those that the file names, as by default; "
+        "'none' asks nothing.",
     ),
     click.option(
         "--allow-host", "hosts", multiple=True, metavar="HOST", help="Let --target providers ask this address."

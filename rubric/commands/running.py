@@ -133,25 +133,28 @@ class RunOptions:
         """True if `--reporter` names the form of the one file; annotations for GitHub have to be printed."""
         return len(self.outs) == 1 and self.reporter not in (None, github.NAME)
 
-    def run_all(self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target: Any) -> Report:
+    def run_all(
+        self, suites: Sequence[Suite], files: Sequence[str], judge: Any, target_of: Callable[[Suite], Any]
+    ) -> Report:
         """
-        Run *suites* one after another, within one budget, and return one report.
+        Run *suites* one after another, within one budget, each with its target, and return one report.
 
         An interrupted run writes its report too; the cases that were not finished are ungraded.
         """
         reports: list[Report] = []
         budget = budget_of(self.max_cost, None)
         # Expanded here too, so that what is counted is what is run.
-        expanded = [suite.expanded(target, self.run["runs"]) for suite in suites]
+        targets = [target_of(suite) for suite in suites]
+        expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
         earlier, asked = self._asked_again(expanded, files)
         keeper = Keeper.of(", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep)
         if earlier is not None:
             keeper.carry(last_runs(1, files)[0], (case.id for suite in asked for case in suite))
         if not self.quiet:
-            for suite in suites if earlier is None else asked:
+            for suite, target in zip(suites if earlier is None else asked, targets, strict=True):
                 output.print_line(self._head(suite, judge, target), problem=True)
         suites = asked
-        for suite in suites:
+        for suite, target in zip(suites, targets, strict=True):
             done: list[Row] = []
             total = len(suite) * self.run["repeat"]
             try:
@@ -213,11 +216,14 @@ class RunOptions:
         repeat: int = self.run["repeat"]
         share = len(suite) / len(sample) if len(sample) else 1
         names = sorted({case.judge for case in plan if case.judge})
-        ready = [case.plan for case in plan if not case.deferred]
+        ready = [case for case in plan if not case.deferred]
+        answering = [ask.judge.name for case in ready for ask in case.answering.asks]
         parts = [f"{suite.name or 'suite'}: {counted(len(suite), 'case')}{f' {repeat} times' if repeat > 1 else ''}"]
         waiting = f"{'about ' if share != 1 else ''}{round(len(plan.deferred) * share):,} deferred"
         parts += [waiting] if plan.deferred else []
-        parts.append(projected(Plan.total(ready * repeat), share))
+        judging = [case.plan for case in ready] * repeat
+        parts.append(projected(Plan.total([*judging, *(case.answering for case in ready)]), share))
+        parts += [f"answered by {', '.join(dict.fromkeys(answering))}"] if answering else []
         parts += [f"judged by {', '.join(names)}"] if names else []
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)

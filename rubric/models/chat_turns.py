@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 
 from rubric.errors import ModelError
 from rubric.internals import background_loop
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import values_of
 from rubric.models.api_keys import missing_key
 from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
@@ -16,7 +17,7 @@ from rubric.models.failure_kinds import no_vendor
 from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
 from rubric.models.retry import persist
-from rubric.values.requests import Failure, Usage
+from rubric.values.requests import MOST_TOKENS, Ask, Failure, Outgoing, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -141,6 +142,13 @@ class ChatModel:
             return f"no key for the model {name!r}: set {names}"
         has_address = {"api_base", "base_url"} & self.judge.params.keys()
         return "" if has_address or vendor_of(name)[1] else f"the target {name!r}: {no_vendor(name)}"
+
+    def ask(self, messages: Sequence[Mapping[str, Any]]) -> Ask:
+        """Return the request that would send *messages*, to plan it: of blocks of content the text alone counts."""
+        said = [(one["role"], one["content"]) for one in messages]
+        texts = [(role, text if isinstance(text, str) else text[-1].get("text", "")) for role, text in said]
+        sent = tuple(Outgoing(role, (text,)) for role, text in texts)
+        return Ask(self.judge, sent, FrozenMap(), (), max_tokens=self.judge.max_tokens or MOST_TOKENS)
 
     async def ready(self) -> str:
         """Load what asks the model, which takes seconds, and return why it cannot be asked; '' if it can."""

@@ -32,7 +32,7 @@ from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
 from rubric.suites.scripts import can_be_judged, unsupported_of
-from rubric.suites.suite_plan import compared, plan_case, plan_choice, plan_choices, why_deferred
+from rubric.suites.suite_plan import compared, plan_answer, plan_case, plan_choice, plan_choices, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target
 from rubric.values import AnyJudge, as_judge
@@ -115,6 +115,7 @@ class Prepared:
 
     Args:
         worst: The most that judging it is planned to cost; None if a price is unknown, 0 without a budget.
+        answering: The most that its answer is planned to cost; 0 if that is unknown, or without a budget.
         failure: Why it cannot be graded, if that is known already.
     """
 
@@ -123,6 +124,7 @@ class Prepared:
     candidate: Candidate | None = None
     deferred: str = ""
     worst: float | None = 0.0
+    answering: float = 0.0
     failure: Failure | None = None
 
 
@@ -184,9 +186,10 @@ class Run:
         try:
             deferred = why_deferred(case, assigned, candidate, self.target)
             worst = 0.0 if deferred else self._worst(case, assigned, candidate)
+            answer = None if deferred or self.cases is None else plan_answer(case, self.target).cost
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
             return Prepared(case, assigned, candidate, failure=_failure_of(error))
-        return Prepared(case, assigned, candidate, deferred, worst)
+        return Prepared(case, assigned, candidate, deferred, worst, 0.0 if answer is None else answer[1])
 
     def _worst(self, case: Case, assigned: Assigned, candidate: Candidate | None) -> float | None:
         if self.cases is None:
@@ -332,7 +335,7 @@ class Run:
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self.conversations.take(prepared.case, error)
-            self._charge(failure.usage, self.cases, self.requests)
+            self._charge(failure.usage)
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
             missing = named(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
@@ -365,20 +368,28 @@ class Run:
             raise DeferError(prepared.deferred)
         if prepared.candidate is not None:
             return Response(named(prepared.candidate, case))
-        if self.cases is not None:
-            self.cases.refuse_beyond(prepared.worst or 0.0)
         assert self.target is not None  # noqa: S101 - else the case is deferred
-        began = time.perf_counter()
-        response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
-        latency = time.perf_counter() - began
-        self._charge(response.usage, self.cases, self.requests)
+        async with AsyncExitStack() as stack:
+            if self.cases is not None:
+                self.cases.refuse_beyond((prepared.worst or 0.0) + prepared.answering)
+                commit = await stack.enter_async_context(self.cases.holding(prepared.answering))
+            began = time.perf_counter()
+            try:
+                response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
+            except Exception as error:
+                if self.cases is not None:
+                    commit(_failure_of(error).usage)
+                raise
+            latency = time.perf_counter() - began
+            if self.cases is not None:
+                commit(response.usage)
+        self._charge(response.usage)
         return evolve(response, candidate=named(measured(response, latency), case))
 
-    def _charge(self, usage: Usage, *budgets: Budget | None) -> None:
-        """Charge the *usage* of targets, which no budget can hold back."""
-        for budget in budgets:
-            if budget is not None:
-                budget.charge(usage)
+    def _charge(self, usage: Usage) -> None:
+        """Charge the *usage* of targets, whose requests do not pass the pipeline."""
+        if self.requests is not None:
+            self.requests.charge(usage)
 
     async def _judged(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate

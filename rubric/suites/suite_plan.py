@@ -11,6 +11,7 @@ from rubric import Candidate, Criterion, Rubric
 from rubric import plan as plan_grade
 from rubric.embed import Listed, cell, clean, counted, describe, shorten, table
 from rubric.engine import Plan
+from rubric.engine.grade import plan_asks
 from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.case_rows import row_id
@@ -18,9 +19,9 @@ from rubric.suites.cases import Case
 from rubric.suites.output_choice import OutputChoice, SelectBest, choices_of, question
 from rubric.suites.repetition import RUN
 from rubric.suites.scripts import unsupported_of
-from rubric.suites.targets.base import TargetLike
-from rubric.suites.targets.models import AskedModel
-from rubric.suites.targets.providers import PROVIDERS, Providers, as_target
+from rubric.suites.targets.base import DeferError, TargetLike
+from rubric.suites.targets.models import opening
+from rubric.suites.targets.providers import PROVIDERS, Providers, as_target, model_for
 from rubric.values import AnyJudge
 from rubric.view import html
 
@@ -46,7 +47,8 @@ class CasePlan:
         rubric: Grades the candidate.
         source: Of the candidate.
         judge: Its name; empty if code decides everything.
-        plan: Calls, tokens and cost; of a deferred case, those that it would have otherwise.
+        plan: Calls, tokens and cost of its judges; of a deferred case, those that it would have otherwise.
+        answering: The same of the model that answers it; nothing where something else does, or no one.
         deferred: Why the case would be deferred; empty if it would not.
         scripts: The programs among its criteria, which run only if scripts are allowed.
         unsupported: The graders among its criteria that this library does not have: with one, the case is ungraded.
@@ -57,6 +59,7 @@ class CasePlan:
     source: Source
     judge: str
     plan: Plan
+    answering: Plan
     deferred: str = ""
     scripts: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
@@ -76,8 +79,13 @@ class CasePlan:
             "deferred": self.deferred,
             "scripts": list(self.scripts),
             "unsupported": list(self.unsupported),
-            **_figures(self.plan),
+            **_figures(self.whole),
         }
+
+    @property
+    def whole(self) -> Plan:
+        """The plan of its answer and of its judges."""
+        return Plan.total([self.answering, self.plan])
 
 
 def _figures(plan: Plan) -> dict[str, Any]:
@@ -97,11 +105,11 @@ class SuitePlan(Listed[CasePlan]):
     @property
     def total(self) -> Plan:
         """The sum of all cases."""
-        return Plan.total(case.plan for case in self.cases)
+        return Plan.total(case.whole for case in self.cases)
 
     @property
     def calls(self) -> int:
-        """The projected calls: criteria times votes, if no walk down a tree and no jury ends early."""
+        """The projected calls: answers of models, and criteria times votes, if no tree and no jury ends early."""
         return self.total.most
 
     @property
@@ -138,7 +146,7 @@ _HEAD = ("case", "candidate", "judge", "calls", "cost at most", "remark")
 
 
 def _line(case: CasePlan) -> tuple[str, ...]:
-    plan = case.plan
+    plan = case.whole
     calls = f"{plan.most}" if plan.least == plan.most else f"{plan.least} to {plan.most}"
     cost = "unknown" if plan.cost is None else f"${plan.cost[1]:.4f}"
     return case.id, case.source, case.judge, calls, cost, _remark(case)
@@ -155,8 +163,7 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     live = None if target is None else as_target(target)
     suite = suite.expanded(live)
     assigned = [assign(case, judge, suite.judge) for case in suite.cases]
-    lacking = live.chat.why_not() if isinstance(live, AskedModel) else ""
-    found = [_planned(case, own, live, lacking) for case, own in zip(suite.cases, assigned, strict=True)]
+    found = [_planned(case, own, live) for case, own in zip(suite.cases, assigned, strict=True)]
     for index, plan in plan_choices(suite.cases, assigned).items():
         one, name = found[index], clean(assigned[index].name(found[index].rubric))
         found[index] = evolve(one, plan=Plan.total([one.plan, plan]), judge=name if plan.asks else one.judge)
@@ -209,9 +216,11 @@ def plan_choice(
     return evolve(plan_grade(candidate, rubric, judge), remarks=())
 
 
-def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> CasePlan:
-    """Plan *case*; *lacking* says why *target* cannot be asked."""
+def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
+    """Plan *case*."""
     plan = plan_case(case, assigned, case.candidate)
+    model = None if case.output is not None else model_for(target, case)
+    lacking = "" if model is None else model.chat.why_not()
     live: Source = "none" if target is None else "live target"
     return CasePlan(
         clean(row_id(case)),
@@ -219,16 +228,30 @@ def _planned(case: Case, assigned: Assigned, target: object, lacking: str) -> Ca
         "fixed response" if case.output is not None else live,
         clean(assigned.name(case.rubric)) if plan.asks and not assigned.missing else "",
         plan,
-        clean(lacking if case.output is None and lacking else why_deferred(case, assigned, case.candidate, target)),
+        plan_answer(case, target),
+        clean(lacking or why_deferred(case, assigned, case.candidate, target)),
         tuple(map(clean, dict.fromkeys(programs_in(case.rubric)))),
         tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
     )
 
 
+def plan_answer(case: Case, target: object) -> Plan:
+    """Plan the requests with which *target* answers *case*, as far as it is a model; calls of tools are not known."""
+    model = None if case.output is not None else model_for(target, case)
+    if model is None:
+        return Plan.total([])
+    said: list[Any] = [case.exchanged([STAND_IN] * number) for number in range(len(case.turns))]
+    turns = [evolve(case, input=t.input, messages=before, turns=()) for t, before in zip(case.turns, said, strict=True)]
+    try:
+        return plan_asks(model.chat.ask(opening(one, model.system)) for one in turns or [case])
+    except DeferError:  # it asks nothing
+        return Plan.total([])
+
+
 def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, target: object) -> str:
     """Return why *case* is deferred: it has no candidate, or no judge that can be asked; empty if it is not."""
     if candidate is None and target is None:
-        return f"{NO_RESPONSE}; --target {PROVIDERS} asks those of the file" if case.providers else NO_RESPONSE
+        return f"{NO_RESPONSE}; --target {PROVIDERS} asks those of its file" if case.providers else NO_RESPONSE
     if candidate is None and isinstance(target, Providers) and (why := target.why_not(case)):
         return why
     return assigned.why_not(case.rubric, candidate)

@@ -190,8 +190,8 @@ def test_an_output_of_the_file_goes_through_the_provider_then_the_test(
 def test_given_outputs_go_through_the_provider_once(tmp_path: Path) -> None:
     """Raw ones do; those of promptfoo's results, and of a report of ours, went through it before."""
     suite = loaded(tmp_path, SHOUT, prompts=["hi"], providers=[PROVIDER], tests=[TEST])
-    (raw,) = suite.answered([{"id": "test-1", "output": "hi"}]).run("offline")
-    again = (report := suite.answered([{"id": "test-1", "output": "hi"}]).run("offline")).to_dict()["rows"]
+    (raw,) = suite.answered([{"id": "1", "output": "hi"}]).run("offline")
+    again = (report := suite.answered([{"id": "1", "output": "hi"}]).run("offline")).to_dict()["rows"]
     (ours,) = suite.answered(again).run("offline")
     finished = {"vars": {"n": 1}, "promptIdx": 0, "provider": {"id": PROVIDER["id"]}, "response": {"output": "<HI!1>"}}
     (theirs,) = suite.answered([finished]).run("offline")
@@ -205,7 +205,7 @@ def test_a_providers_transform_that_fails_leaves_its_case_ungraded(tmp_path: Pat
     assert row.status == "ungraded"
     assert "a provider's transform that failed (TypeError" in str(row.result)
     suite = loaded(tmp_path, {}, prompts=["hi"], providers=[{**provider, "id": "openai:gpt-5"}], tests=[TEST])
-    suite = suite.answered([{"id": "test-1", "output": "hi"}])
+    suite = suite.answered([{"id": "1", "output": "hi"}])
     assert suite.cases[0].output is None
     assert "the transform of the provider 'openai:gpt-5': TypeError" in str(suite.warnings)
 

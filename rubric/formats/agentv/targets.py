@@ -145,13 +145,15 @@ _LACKING = re.compile(r"environment variable '(\w+)'")
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
 
-def lacking_variables(suite: Suite, environ: Mapping[str, str]) -> dict[str, str]:
+def lacking_variables(suite: Suite, environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """
-    Return the variables of *environ* that the targets of the project of *suite* name, and the load lacked.
+    Return the variables that the targets of the project of *suite* name and the load lacked: what *environ* has of
+    them, and how to give each of the others.
 
     Names of models and of targets are no secrets; a variable whose name says that it holds one is left alone.
     """
     told = [str(problem) for problem in suite.warnings if ".agentv" in problem.source]
     told += [provider.missing for case in suite for provider in case.providers]
-    names = {name for text in told for name in _LACKING.findall(text)}
-    return {name: environ[name] for name in sorted(names) if name in environ and not _SECRET.search(name)}
+    names = sorted({name for text in told for name in _LACKING.findall(text)})
+    found = {name: environ[name] for name in names if name in environ and not _SECRET.search(name)}
+    return found, {n: f"--env {n}" if n in environ else f"{n}=..." for n in names if n not in found}

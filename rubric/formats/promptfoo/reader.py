@@ -156,7 +156,7 @@ def _cases(whole: Cursor) -> Iterator[Case]:
     faults, sound = whole.notes.faults, False
     for number, test in enumerate(_tests(whole, defaults), 1):
         count = len(faults)
-        yield from _of_test(_without_stored(test, stored, cells), number, cells, turns)
+        yield from _of_test(_without_stored(test, stored, cells), number, cells, turns, defaults)
         sound = sound or (len(faults) == count and not test.lacks.startswith(Notes.FAULT))
         if "storeOutputAs" in test.options:
             stored.append(as_text(test.options["storeOutputAs"].value))
@@ -202,7 +202,7 @@ _TESTS = ""
 """The key of the number of promptfoo's tests before this one: one for each combination of variables, and repeat."""
 
 
-def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) -> Iterator[Case]:
+def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], defaults: Test) -> Iterator[Case]:
     options = test.options
     with test.at.notes.lacking() as strays:
         for name, at in options.items():
@@ -224,7 +224,7 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str]) ->
     for row, variables in enumerate(found, 1):
         rows = range(first + row - 1, turns[_TESTS], len(found))
         rubrics, shared = dict[Any, Graded | None](), Slots(variables)
-        name = _name(test, number, variables, several=len(found) > 1)
+        name = _name(test, number, variables, defaults, several=len(found) > 1)
         for cell in columns:
             # As in promptfoo, a program makes variables for each prompt anew: it is shown it.
             one, slots = _with_made(test, shared, cell)
@@ -336,13 +336,25 @@ def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded 
     return graded(test.asserts, context, test.threshold, test.at, more)
 
 
-def _name(test: Test, number: int, variables: Mapping[str, Any], *, several: bool) -> str:
-    name = clean(test.description) or f"test-{number}"
-    if not several:
-        return name
-    listed = [key for key, at in test.variables.items() if isinstance(at.value, list)]
-    varying = [f"{key}={shorten(as_text(variables[key]), 40)}" for key in listed if isinstance(variables[key], str)]
-    return clean(f"{name} ({', '.join(varying)})") if varying else name
+def _name(test: Test, number: int, variables: Mapping[str, Any], defaults: Test, *, several: bool) -> str:
+    """Return the description of *test*; without one, what its own variables hold: a number moves with other tests."""
+    varying = {key for key, at in test.variables.items() if isinstance(at.value, list) and several}
+    varying = {key for key in varying if isinstance(variables[key], str)}
+    if name := clean(test.description):
+        listed = [f"{key}={shorten(variables[key], 40)}" for key in test.variables if key in varying]
+        return clean(f"{name} ({', '.join(listed)})") if listed else name
+    own = {key: at for key, at in test.variables.items() if defaults.variables.get(key) is not at}
+    return named_by([variables[key] if key in varying else at.value for key, at in own.items()], number)
+
+
+_NAMING, _LONGEST = 3, 40
+"""How many variables name a test without a description, and with how many characters each."""
+
+
+def named_by(values: Sequence[Any], number: int) -> str:
+    """Return the name of the test *number* that has no description, whose variables are *values* in the file."""
+    shown = (clean(shorten(as_text(value), _LONGEST)) for value in values)
+    return ", ".join([text for text in shown if text][:_NAMING]) or f"test-{number}"
 
 
 def clean(text: str) -> str:

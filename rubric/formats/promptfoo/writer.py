@@ -24,7 +24,7 @@ from rubric.formats.losses import Losses, averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
-from rubric.formats.promptfoo.reader import clean
+from rubric.formats.promptfoo.reader import clean, named_by
 from rubric.formats.promptfoo.tests import OWN, nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
 from rubric.formats.rubric_items import unused
@@ -330,9 +330,10 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
     grader = provider_of(case.judge, losses)
     if clean(case.id) != case.id:
         losses.add("its id", "it is put on one short line")
+    variables = _variables(case, losses)
     row = {
-        "description": None if case.id == f"test-{number}" else case.id,
-        "vars": _variables(case, losses) or None,
+        "description": None if case.id == named_by([*variables.values()], number) else case.id,
+        "vars": variables or None,
         "providerOutput": case.output,
         "options": None if grader is None else {"provider": grader},
         "threshold": graded.threshold,

@@ -21,7 +21,7 @@ from rubric.suites.cases import Case
 from rubric.suites.providers import Provider, text_of
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
 from rubric.suites.targets.http import found_by, prompt_of
-from rubric.suites.targets.models import ModelTarget
+from rubric.suites.targets.models import AskedModel, ModelTarget
 
 if TYPE_CHECKING:
     from rubric.suites.suite import Suite
@@ -112,14 +112,26 @@ class Providers(fields.Shown):
             found, usage = await found_by(provider.request)
             response = Response(case.responding(text_of(found)), usage)
         else:
-            own = {name: value for name, value in provider.settings.items() if name in ("temperature", "max_tokens")}
-            rest = {name: value for name, value in provider.settings.items() if name not in own}
-            response = await ModelTarget(provider.model, params=rest, **own).respond(case)
+            response = await _model_of(provider).respond(case)
         if provider.transform is not None:
             given = response.candidate.output if found is None else found  # data stays data
             response = await _transformed(response, given, provider.transform, case)
         notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
         return evolve(response, warnings=(*response.warnings, *notes))
+
+
+def _model_of(provider: Provider) -> ModelTarget:
+    own = {name: value for name, value in provider.settings.items() if name in ("temperature", "max_tokens")}
+    rest = {name: value for name, value in provider.settings.items() if name not in own}
+    return ModelTarget(provider.model, params=rest, **own)
+
+
+def model_for(target: object, case: Case) -> AskedModel | None:
+    """Return the model that *target* asks for *case*; None where something else answers, or nothing can be asked."""
+    if not isinstance(target, Providers):
+        return target if isinstance(target, AskedModel) else None
+    provider = next((one for one in case.providers[:1] if one.model and not target.why_not(case)), None)
+    return None if provider is None else _model_of(provider)
 
 
 async def _transformed(response: Response, output: Any, transform: Program | PythonFunction, case: Case) -> Response:

@@ -146,8 +146,9 @@ def test_variables_that_targets_name_are_found_but_for_secrets(tmp_path: Path) -
     }
     suite = loaded(tmp_path, files, eval_of("[a, c]", "b"))
     environ = {"MODEL": "gpt-5", "GRADER_MODEL": "gpt-5-mini", "API_KEY": "sk", "OTHER": "x"}
-    found = lacking_variables(suite, environ)
+    found, others = lacking_variables(suite, environ)
     assert found == {"MODEL": "gpt-5", "GRADER_MODEL": "gpt-5-mini"}
+    assert (others, lacking_variables(suite, {})[1]["MODEL"]) == ({"API_KEY": "--env API_KEY"}, "MODEL=...")
     (case,) = loaded(tmp_path, files, eval_of("[a, c]", "b"), environ=found)
     assert [provider.model for provider in case.providers] == ["openai/gpt-5", ""]
     assert case.judge == Judge("openai/gpt-5-mini")

@@ -549,7 +549,7 @@ def test_lists_of_texts_multiply_a_test() -> None:
             assert: [{type: contains, value: '{{name}}'}]
     """)
     assert [case.input for case in suite] == ["hi Ann 2", "hi Bob 2", "yo Ann 2", "yo Bob 2"]
-    assert suite.cases[1].id == "test-1 (greeting=hi, name=Bob)"
+    assert suite.cases[1].id == "hi, Bob, [1,2]"
     assert suite.cases[1].rubric.criteria[0].answer == Contains("Bob")
 
 
@@ -574,7 +574,7 @@ def test_several_prompts_and_providers_make_a_matrix() -> None:
 
 
 def test_one_prompt_and_one_provider_make_no_matrix() -> None:
-    """A case of a plain configuration has no coordinates; its id is the description, or its number."""
+    """A case of a plain configuration has no coordinates; its id is the description, or what its variables hold."""
     suite = loads("""
         prompts: ['{{a}}']
         providers: openai:gpt-5
@@ -583,8 +583,24 @@ def test_one_prompt_and_one_provider_make_no_matrix() -> None:
           - {vars: {a: hi}, assert: [{type: contains, value: hi}]}
           - {description: Greets, vars: {a: hi}, assert: [{type: contains, value: hi}]}
     """)
-    assert [case.id for case in suite] == ["Greets", "test-2", "Greets #2"]
+    assert [case.id for case in suite] == ["Greets", "hi", "Greets #2"]
     assert all(not case.cell for case in suite)
+
+
+def test_a_test_without_a_description_is_named_by_its_own_variables() -> None:
+    """Not by those of all tests, nor by what the environment holds; by its number where it has none."""
+    text = """
+        prompts: ['{{a}}']
+        defaultTest: {vars: {tone: kind}}
+        tests:
+          - {vars: {a: "one\\ntwo", b: 2, c: '{{env.NAME}}', d: past}}
+          - {vars: {a: same}}
+          - {vars: {tone: stern}}
+          - {vars: {a: same}}
+          - {}
+    """
+    suite = loads(text, environ={"NAME": "hidden"})
+    assert [case.id for case in suite] == ["one two, 2, {{env.NAME}}", "same", "stern", "same #2", "test-5"]
 
 
 def test_scenarios_multiply_their_tests() -> None:
