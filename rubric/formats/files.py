@@ -210,6 +210,9 @@ def rows_of_json(text: str, source: str) -> Iterator[Node]:
 
 def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
     head: list[str] = []
+    closed = re.compile(rf'("(?:[^"]|"")*") +(?=[{delimiter}\r\n]|\Z)|"(?:[^"]|"")*"|[^"]+')
+    if '" ' in text:  # blanks after a closing quote, which spreadsheets pass over
+        text = closed.sub(lambda found: found[1] or found[0], text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:

@@ -111,3 +111,19 @@ def test_a_template_with_a_name_that_is_no_variable_is_shown_as_it_is(template: 
     file = tmp_path / "promptfooconfig.yaml"
     file.write_text(f"prompts: ['{{{{a}}}}']\ntests: [{{vars: {{a: '{template}'}}, assert: [{{type: is-json}}]}}]\n")
     assert load_suite(file).cases[0].input == template
+
+
+@pytest.mark.parametrize(
+    ("row", "cell"),
+    [('"a, b" ,1', "a, b"), ('"a"" ,""b"  ,1', 'a" ,"b'), ('"x\ny" ,1', "x\ny"), ('"" ,1', ""), ('a" ,1', 'a" ')],
+)
+def test_blanks_after_a_closing_quote_do_not_count(row: str, cell: str, tmp_path: Path) -> None:
+    """As in promptfoo's tables; those within a quoted cell stay, and what else follows the quote is refused."""
+    text = "prompts: ['{{q}}']\ntests: t.csv\ndefaultTest: {assert: [{type: contains, value: x}]}\n"
+    (tmp_path / "promptfooconfig.yaml").write_text(text)
+    (tmp_path / "t.csv").write_text(f"q,n\n{row}\n")
+    (case,) = load_suite(tmp_path / "promptfooconfig.yaml")
+    assert (case.variables["q"].strip(), case.variables["n"]) == (cell.strip(), "1")
+    (tmp_path / "t.csv").write_text('q,n\n"a" b,1\n')
+    with pytest.raises(LoadError, match="this is not CSV"):
+        load_suite(tmp_path / "promptfooconfig.yaml")
