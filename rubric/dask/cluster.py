@@ -152,7 +152,7 @@ def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> l
     items = source.items
     if isinstance(items, AsyncIterable):
         raise fields.refuse("candidates", candidates, "an iterable that is not async, a frame, or the path of a file")
-    return [source.at(index, item).fetched() for index, item in enumerate(items)]
+    return [source.at(index, item).fetch() for index, item in enumerate(items)]
 
 
 def _count_of(folder: Path, wanted: int | None, candidates: int) -> int:

@@ -93,7 +93,7 @@ class PermitLimiter:
         try:
             yield outcomes.append
         finally:
-            self._return(number, pickle.dumps(claim.counted(outcomes[-1])) if outcomes else None)
+            self._return(number, pickle.dumps(claim.count_outcome(outcomes[-1])) if outcomes else None)
 
     async def _ask_for(self, queue: Queue) -> None:
         while queue:

@@ -98,7 +98,7 @@ class Reservation:
         """Note the outcome; None: the request was not sent."""
         self.outcome, self.is_sent = outcome, outcome is not None
 
-    def counted(self, outcome: Reply | Failure | None) -> Reply | Failure | None:
+    def count_outcome(self, outcome: Reply | Failure | None) -> Reply | Failure | None:
         """Note the outcome, and return the part of it that is counted, with the cost that follows from the tokens."""
         self.commit(outcome)
         if outcome is None:
@@ -387,7 +387,7 @@ class Budget:
         # A model of the user's own may report its cost, which is then taken as it is.
         return judge.name in self.prices and (judge.model == OFFLINE or bool(model_name(judge)))
 
-    def priced(self, judge: Judge, usage: Usage) -> Usage:
+    def price_usage(self, judge: Judge, usage: Usage) -> Usage:
         """Return *usage* of *judge* with the cost by `prices`, where they hold and its tokens are known."""
         if judge.name not in self.prices or usage.unmetered or not usage.calls:
             return usage

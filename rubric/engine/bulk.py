@@ -16,7 +16,7 @@ from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, ch
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
-from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, located, source_of
+from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, locate_error, source_of
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
 from rubric.internals import background_loop
@@ -192,7 +192,7 @@ class _Job:
     def _as_ungraded(self, index: int, error: Exception, candidate: Candidate | None, rubric: Rubric) -> Ungraded:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
-            failure = Failure("bad_request", str(located(index, error)))
+            failure = Failure("bad_request", str(locate_error(index, error)))
         result = Ungraded.of(rubric, NOBODY, failure, index=index)
         if candidate is None:
             return result

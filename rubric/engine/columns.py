@@ -44,7 +44,7 @@ _OWN = {_plain(name): name for name in _FIELDS if name not in ("key", "group")} 
 
 
 @lru_cache(maxsize=2**18)  # called for each column of each row; bounded, since rows of JSON may have any keys
-def _meant(name: str) -> tuple[str, ...]:
+def _likely_fields(name: str) -> tuple[str, ...]:
     """Return the fields that a column called *name* may be meant for, the likeliest first."""
     plain = _plain(name)
     near = nearest(plain, _OWN, _NEAR) or [own for own in _OWN if sorted(own) == sorted(plain)]
@@ -143,7 +143,7 @@ class Columns:
         used = {column for column in self.named.values() if column is not None}
         for name in names:
             is_used = name in _FIELDS or name in used or name in self.named
-            if isinstance(name, str) and not is_used and (means := _meant(name)):
+            if isinstance(name, str) and not is_used and (means := _likely_fields(name)):
                 yield name, means
 
     def _with(self, unused: Mapping[str, tuple[str, ...]], there: Iterable[str]) -> dict[str, str | None]:

@@ -336,7 +336,7 @@ class _Turns:
 
 async def _send_priced(transport: Transport, budget: Budget, ask: Ask) -> Outcome:
     outcome = await transport(ask)
-    return evolve(outcome, usage=budget.priced(ask.judge, outcome.usage))
+    return evolve(outcome, usage=budget.price_usage(ask.judge, outcome.usage))
 
 
 def _send(transport: Transport, budget: Budget | None, ask: Ask) -> Awaitable[Outcome]:

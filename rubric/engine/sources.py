@@ -75,9 +75,9 @@ class Placed:
         try:
             return as_candidate(self.item, self.columns)
         except DefinitionError as error:
-            raise located(self.index, error) from None
+            raise locate_error(self.index, error) from None
 
-    def fetched(self) -> Placed:
+    def fetch(self) -> Placed:
         """Return it for another machine: a `Path` as the candidate that its file holds, all else as it is."""
         if not isinstance(self.item, Path):
             return self
@@ -166,7 +166,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
     if not isinstance(candidates, Iterable):
         raise refuse("candidates", candidates, "an iterable, an async iterable, a frame, or the path of a file")
     if not isinstance(candidates, list | tuple):
-        return Source(_Rows(partial(_checked, candidates, named)), count, columns=named, given=candidates)
+        return Source(_Rows(partial(_check_first_of, candidates, named)), count, columns=named, given=candidates)
     _check_held(candidates, named)
     return Source(candidates, count, is_held=True, columns=named)
 
@@ -214,7 +214,7 @@ def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
     return ""
 
 
-def located(index: int, error: DefinitionError) -> DefinitionError:
+def locate_error(index: int, error: DefinitionError) -> DefinitionError:
     """Return *error*, which one candidate has raised, with the *index* of that one."""
     return DefinitionError(f"candidates[{index}]{'.' if error.field else ''}{error.field}", error.message)
 
@@ -298,7 +298,7 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
         _check_first(items[0], columns)
 
 
-def _checked(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
+def _check_first_of(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
     iterator = iter(items)
     try:
         for place, item in enumerate(iterator):

@@ -27,7 +27,7 @@ def inapplicable(criterion: Criterion, candidate: Candidate) -> Finding | None:
         if not criterion.applies_to(candidate):
             return NotApplicable(criterion.id, "its condition does not hold")
     except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-        return _undecided(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
+        return _as_unjudged(criterion, "exception", f"its condition raised {type(error).__name__}: {error}")
     return None
 
 
@@ -45,28 +45,28 @@ def settle(criterion: Criterion, check: Check, candidate: Candidate) -> Finding:
         case checks.Decided():
             return Scored(criterion.id, check.score, check.score, check.reason, flag=check.passed)
         case checks.Holds():
-            return _asked(criterion, check, candidate)
+            return _ask_function(criterion, check, candidate)
         case checks.Unsupported(otherwise="skip"):
             return NotApplicable(criterion.id, f"{check.type} is not supported; skipped as asked")
         case checks.Unsupported(otherwise="fail"):
             return Scored(criterion.id, 0.0, 0, f"{check.type} is not supported; failed as asked")
         case checks.Unsupported() if check == checks.NOTHING:
-            return _undecided(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
+            return _as_unjudged(criterion, "unsupported", "nothing is asserted, so there is nothing to grade by")
         case checks.Unsupported():
             cure = f"; {check.cure}" if check.cure else ""
-            return _undecided(criterion, "unsupported", f"{check.type} is not supported{cure}")
+            return _as_unjudged(criterion, "unsupported", f"{check.type} is not supported{cure}")
         case checks.Similar():
-            return _undecided(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
+            return _as_unjudged(criterion, "unsupported", f"{check}: only a criterion itself can ask for embeddings")
         case checks.Script():
             return Unjudged(criterion.id, forbidden(criterion, check))
         case RunRule() | RunRules():
-            return _ruled(criterion, check, candidate)
+            return _check_rule(criterion, check, candidate)
         case checks.Calls():
-            return _ruled(criterion, check.rule, candidate)
+            return _check_rule(criterion, check.rule, candidate)
         case checks.Trajectory() | checks.Within() if _may_change(check, candidate):
-            return _undecided(criterion, "unsupported", f"{check}: unknown, since the run was cut short")
+            return _as_unjudged(criterion, "unsupported", f"{check}: unknown, since the run was cut short")
         case checks.Within():
-            return _limited(criterion, check, candidate)
+            return _check_limits(criterion, check, candidate)
         case _:
             met, why = meets(check, candidate)
             return Scored(criterion.id, float(met), met, why)
@@ -79,30 +79,30 @@ def forbidden(criterion: Criterion, program: checks.Launcher) -> Failure:
     return Failure("unsupported", shorten(why), criterion=criterion.id)
 
 
-def _asked(criterion: Criterion, check: checks.Holds, candidate: Candidate) -> Finding:
+def _ask_function(criterion: Criterion, check: checks.Holds, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, which a function of the user's own decides."""
     try:
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
-        return _undecided(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
+        return _as_unjudged(criterion, "exception", f"{check} raised {type(error).__name__}: {error}")
     if isinstance(said, checks.Decided):
         return settle(criterion, said, candidate)
     found, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")  # noqa: PLR2004
     score = plain_number(found)
     if not isinstance(score, bool | int | float) or not 0 <= score <= 1 or not isinstance(why, str):
         allowed = "a bool, a score from 0 to 1, or a pair of one with a reason"
-        return _undecided(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
+        return _as_unjudged(criterion, "exception", f"{check} returned {said!r}, expected {allowed}")
     reason = why or f"{check}: {('yes' if score else 'no') if isinstance(score, bool) else f'{score:g}'}"
     return Scored(criterion.id, float(score), score, reason)
 
 
-def _limited(criterion: Criterion, check: checks.Within, candidate: Candidate) -> Finding:
+def _check_limits(criterion: Criterion, check: checks.Within, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, which limits what the run took."""
     took = {"tool_calls": len(candidate.tool_calls)}
     took |= {n: value for n in check.limits if (value := getattr(candidate.metrics, n, None)) is not None}
     if unknown := [name for name in check.limits if name not in took]:
         cure = "let a live target answer, whose run is measured, or give the response with its `metrics`"
-        return _undecided(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
+        return _as_unjudged(criterion, "unsupported", f"the {' and '.join(unknown)} of the run is not known; {cure}")
     kept = {name: took[name] <= limit for name, limit in check.limits.items()}
     said = [
         f"{name} {checks.with_unit(name, took[name], shortly=kept[name])}, {'at most' if kept[name] else 'more than'} "
@@ -116,12 +116,12 @@ _MOST_QUOTED = 20
 """Steps that are evidence of a broken rule; the reason counts the rest."""
 
 
-def _ruled(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate) -> Finding:
+def _check_rule(criterion: Criterion, check: RunRule | RunRules, candidate: Candidate) -> Finding:
     """Return the finding of *criterion*, a rule over the run; what must not be is not there if it is so vacuously."""
     since, before = (candidate.part.since, candidate.part.before) if candidate.part else (0, "")
     verdict = check.judge(_with_files(candidate), since, before)
     if verdict.met is None:
-        return _undecided(criterion, "unsupported", verdict.reason)
+        return _as_unjudged(criterion, "unsupported", verdict.reason)
     met = verdict.met and not (verdict.vacuous and criterion.is_unwanted)
     steps = [one for one in verdict.breaches[:_MOST_QUOTED] if one.event]
     evidence = tuple(Evidence(one.text, 0, len(one.text), f"step {one.step}") for one in steps)
@@ -150,7 +150,7 @@ def _with_files(candidate: Candidate) -> Run:
     return evolve(run, events=(*run.events, State(after))) if after else run
 
 
-def _undecided(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
+def _as_unjudged(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
     return Unjudged(criterion.id, Failure(kind, shorten(why), criterion=criterion.id))
 
 

@@ -21,7 +21,7 @@ from operator import itemgetter
 
 from attrs import define, evolve, field
 
-from rubric.internals.secrets import MASK, moved, redact
+from rubric.internals.secrets import MASK, map_offsets, redact
 from rubric.values.artefacts import NAMED_STEP
 from rubric.values.findings import Evidence
 
@@ -62,7 +62,7 @@ def quote(words: str, text: str, where: str = "output") -> Evidence | None:
     masked = redact(text) if MASK in words else text
     if masked == text or (found := quote(words, masked, where)) is None:
         return None
-    move, places = moved(text, masked), range(len(text) + 1)
+    move, places = map_offsets(text, masked), range(len(text) + 1)
     start = bisect_left(places, found.start or 0, key=lambda at: move(at)[0])
     end = bisect_right(places, found.end or 0, key=lambda at: move(at)[1]) - 1
     return Evidence(text[start:end], start, end, where)

@@ -33,7 +33,7 @@ from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_first, together
-from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, over_parts, placed
+from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, locate_evidence, over_parts
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
@@ -82,11 +82,11 @@ def flow(
         DefinitionError: A rubric without criteria, or a prompt with an unknown slot: from the first `next`.
         ProtocolError: Replies that do not fit the batch, or that no ask waits for: from `send`.
     """
-    steps = _graded(candidate, rubric, judge)
+    steps = _grade(candidate, rubric, judge)
     if rubric.starts_programs:
         steps = programs_first(steps, allowed=programs)
     if keep:
-        steps = _kept(steps)
+        steps = _keep_exchanges(steps)
     return Flow(leading(steps) if ahead else steps)
 
 
@@ -159,16 +159,16 @@ class Flow(Generator[Batch, Got, Result]):
         self._steps.close()
 
 
-def _kept(steps: Steps[Result]) -> Steps[Result]:
+def _keep_exchanges(steps: Steps[Result]) -> Steps[Result]:
     """Run *steps*, and give the result the exchanges that led to it."""
     exchanges: list[Exchange] = []
 
-    def noted(batch: Batch) -> Steps[Got]:
+    def note(batch: Batch) -> Steps[Got]:
         got = yield batch
         exchanges.extend([Exchange(ask, outcome) for ask, outcome in zip(batch, got, strict=True) if not ask.program])
         return got
 
-    result = yield from answering(steps, noted)
+    result = yield from answering(steps, note)
     object.__setattr__(result, "exchanges", tuple(exchanges))  # no other code has it yet
     return result
 
@@ -281,7 +281,7 @@ def _refuse_empty(rubric: Rubric) -> None:
 # -- several judges --------------------------------------------------------------------------------------
 
 
-def _graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
+def _grade(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
     rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
     why = candidate.degenerate if rubric.degenerate != "judge" else ""
     if why:
@@ -411,13 +411,13 @@ class _Session:
                 continue
             open_.append(criterion)
             plain = plain and not isinstance(criterion.answer, prompting.APART)
-        groups = prompting.grouped(open_, self.judge)
+        groups = prompting.group_criteria(open_, self.judge)
         if turned or cut:
             parts = [self._of_group(group) for group in groups]
             parts += [self._in_segments(cut)] if cut else []
             judged = yield from together([*parts, *[self._of_parts(criterion) for criterion in turned]])
         elif plain:
-            judged = (yield from self._asked(groups)) if groups else []
+            judged = (yield from self._ask_groups(groups)) if groups else []
         elif len(groups) == 1:
             judged = [(yield from self._of_group(groups[0]))]
         else:
@@ -486,16 +486,16 @@ class _Session:
             case DecisionTree() as tree:
                 return [(yield from self._walk(first, tree))]
             case Rubric() as inner:
-                return [(yield from self._nested(first, inner))]
+                return [(yield from self._grade_nested(first, inner))]
             case Similar() as check:
-                return [(yield from self._compared(first, check))]
+                return [(yield from self._compare(first, check))]
             case (Script() | Holds()) as check if program := launcher_of(check):
                 made = yield from self._run(first, program)
                 return [made if isinstance(made, Unjudged) else settle(first, made, self.about.candidate)]
             case _:
-                return (yield from self._asked([group]))[0]
+                return (yield from self._ask_groups([group]))[0]
 
-    def _nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
+    def _grade_nested(self, criterion: Criterion, inner: Rubric) -> Steps[Finding]:
         """Judge a nested rubric. If nothing in it applies, it does not apply itself."""
         parts = yield from evolve(self, rubric=inner, guidelines=inner.guidelines).findings()
         if all(isinstance(part, NotApplicable) for part in parts):
@@ -512,7 +512,7 @@ class _Session:
         said += f"; not fully: {shorten(', '.join(short), 300)}" if short else ""
         return Scored(criterion.id, result.score, reason=said, parts=tuple(parts))
 
-    def _compared(self, criterion: Criterion, check: Similar) -> Steps[Finding]:
+    def _compare(self, criterion: Criterion, check: Similar) -> Steps[Finding]:
         """Ask for the embeddings of the output and of the texts of *check*; all votes share them."""
         ask = embedding_ask(criterion, check, self.about.candidate.output, self.judge)
         if isinstance(ask, Failure):
@@ -531,7 +531,7 @@ class _Session:
                 self.log.failures.extend(log.failures)  # now only: failures beside the path do not matter
                 self.log.notes.extend(log.notes)
             else:
-                ((found,),) = yield from self._asked([[prompting.as_question(self.rubric, criterion, node)]])
+                ((found,),) = yield from self._ask_groups([[prompting.as_question(self.rubric, criterion, node)]])
             if not isinstance(found, Scored):
                 scores = [leaf.score for leaf in node.leaves()]
                 assert isinstance(found, Unjudged)  # noqa: S101 - a question without a score was not judged
@@ -545,7 +545,7 @@ class _Session:
         nodes = {node.question: node for node in tree.nodes()}
         apart = [evolve(self, log=_Log()) for _ in nodes]
         asked = [
-            session._asked([[prompting.as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
+            session._ask_groups([[prompting.as_question(self.rubric, criterion, node)]])  # noqa: SLF001 - of the same class
             for session, node in zip(apart, nodes.values(), strict=True)
         ]
         found = yield from together(asked)
@@ -553,7 +553,7 @@ class _Session:
             self.log.replies.extend(session.log.replies)  # at once: all of them are paid for
         return {q: (f, session.log) for q, ((f,),), session in zip(nodes, found, apart, strict=True)}
 
-    def _asked(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
+    def _ask_groups(self, groups: Sequence[Sequence[Criterion]]) -> Steps[list[Sequence[Finding]]]:
         """Ask about all *groups* in one batch, then again about those with a reply that could not be read."""
         asks = prompting.compose_all(
             self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
@@ -563,14 +563,14 @@ class _Session:
             steps = STEPS in self.about.sections
             asks = tuple([offering(ask, self.rubric, steps=steps) for ask in asks])
             if asks[0].tools:
-                return (yield from together([self._looking(ask) for ask in asks]))
+                return (yield from together([self._ask_with_tools(ask) for ask in asks]))
             self.log.notes.append(NOTHING_TO_READ)
         found: list[Sequence[Finding]] = []
         broken: dict[int, Steps[Sequence[Finding]]] = {}
         for ask, got in zip(asks, (yield asks), strict=True):
             findings = self._read(ask, got)
             if Unjudged in map(type, findings):
-                broken[len(found)] = self._asked_again(ask, got, findings)
+                broken[len(found)] = self._ask_again(ask, got, findings)
             found.append(findings)
         if broken:
             repaired = yield from together([*broken.values()])
@@ -578,7 +578,7 @@ class _Session:
                 found[index] = findings
         return found
 
-    def _looking(self, ask: Ask) -> Steps[Sequence[Finding]]:
+    def _ask_with_tools(self, ask: Ask) -> Steps[Sequence[Finding]]:
         """Ask, and let the judge read what was made, until it answers or has no steps left, or no room for the last."""
         (got,) = yield (ask,)
         while True:
@@ -597,10 +597,10 @@ class _Session:
             (got,) = yield (ask,)
         findings = self._read(ask, got)
         if Unjudged in map(type, findings):
-            findings = yield from self._asked_again(ask, got, findings)
+            findings = yield from self._ask_again(ask, got, findings)
         return findings
 
-    def _asked_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
+    def _ask_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
         """
         Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*.
 
@@ -641,7 +641,7 @@ class _Session:
         self.log.replies.append(got)
         findings = read(ask, got)
         if self.part:
-            findings = tuple([placed(finding, self.part) for finding in findings])
+            findings = tuple([locate_evidence(finding, self.part) for finding in findings])
         if ask.judge.logprobs and isinstance(got, Reply):
             from rubric.grading.logprobs import weigh  # noqa: PLC0415 - few judges are asked for them
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric.grading.looking import most_of_a_turn, offering
-from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, grouped, shared_prompt
+from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.turns import SEGMENTS, asked_parts, in_segments
 from rubric.internals.guided import Guided
@@ -162,16 +162,16 @@ def plan_one(
     about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
 
-    def planned(voter: Voter) -> Plan:
+    def plan(voter: Voter) -> Plan:
         judge = voter.judge
         if not isinstance(judge, Judge):
-            return _together(rubric, judge, [planned(member) for member in voter.members])
+            return _together(rubric, judge, [plan(member) for member in voter.members])
         if id(judge) not in made:
             made[id(judge)] = _Planner(about, judge, count, price, worst, window).of_rubric(rubric, "")
         plan = made[id(judge)]
         return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
 
-    return planned(number_votes(judge))
+    return plan(number_votes(judge))
 
 
 def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Plan]) -> Plan:
@@ -223,7 +223,7 @@ class _Planner:
         judged = [c for c in asking if c.applies_to(self.about.candidate)]
         asked = {c.id for c in judged}
         free = tuple(c.id for c in criteria if c.id not in asked)
-        plans = [self._of_group(rubric, group, guidelines) for group in grouped(judged, self.judge)]
+        plans = [self._of_group(rubric, group, guidelines) for group in group_criteria(judged, self.judge)]
         return Plan.total([Plan(free=free), *plans])
 
     def _of_group(self, rubric: Rubric, group: Sequence[Criterion], guidelines: str) -> Plan:

@@ -31,7 +31,7 @@ from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
 from rubric.values.criteria import Anchor, Criterion
 from rubric.values.judges import Judge
-from rubric.values.numbered import NumberedStep, call_text, media_of, numbered
+from rubric.values.numbered import NumberedStep, call_text, media_of, numbered_steps
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
 from rubric.values.rubrics import Rubric
 from rubric.values.run_parts import RunPart
@@ -46,7 +46,7 @@ APART = (DecisionTree, Rubric, Similar, Script, Holds)
 """Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
 
 
-def grouped(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
+def group_criteria(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """Return which of *criteria* a call asks about: `APART` answers and pass flags alone, others together."""
     size = len(criteria) if judge.per_call == "all" else judge.per_call
     groups: list[list[Criterion]] = []
@@ -214,7 +214,7 @@ def _run_sections(part: RunPart) -> list[_Section]:
     A whole run has two: up to what was asked, which all answers to it share, and what was done for that. A window has
     the beginning of the run, and the last section before the turn with the one that the turn is in.
     """
-    steps, at = numbered(part), attrgetter("offset")
+    steps, at = numbered_steps(part), attrgetter("offset")
     if not steps:
         return []
     ends, last = [0, len(steps)], 0
@@ -467,7 +467,7 @@ def _criterion_prompt(
 ) -> CriterionPrompt:
     """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
 
-    def worded() -> CriterionPrompt:
+    def compose_criteria() -> CriterionPrompt:
         form = Form.of(rubric, judge, criteria, sealed=sealed)
         tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
         words, before, after = _words_of(form)
@@ -491,11 +491,11 @@ def _criterion_prompt(
         )
 
     if complaint or [criterion for criterion in criteria if criterion.anchors]:
-        return worded()
+        return compose_criteria()
     # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
     # no id is used again; and no judge, whose key must not outlive it.
     reader = "function" if callable(judge.reader) else judge.reader
-    return rubric.derive((judge.reasoning, reader, sealed, guidelines, *map(id, criteria)), worded)
+    return rubric.derive((judge.reasoning, reader, sealed, guidelines, *map(id, criteria)), compose_criteria)
 
 
 # -- what is asked about a criterion -------------------------------------------------------------------------

@@ -422,7 +422,7 @@ def _span(ask: Ask, words: str) -> Evidence:
 
 def _in_material(words: str, material: Material) -> Evidence | None:
     """Return the span that *words* quote: of the step or file that they name alone; without a name, of any file."""
-    if (named := material.named(words)) is not None:
+    if (named := material.find_source(words)) is not None:
         return quote(named[1], material.quotable(named[0]), named[0])
     return next(
         (found for name, text in material.files.items() if (found := quote(words, text, name)) is not None), None

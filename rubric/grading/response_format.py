@@ -182,21 +182,21 @@ def _schema(keys: tuple[str, ...], key: str, kind: str, *, nullable: bool, many:
     return FrozenMap(_strict({"verdicts": {"type": "array", "items": verdict}}) if many else verdict)
 
 
-def held(schema: FrozenMap, fewest: int, most: int, known: dict[str, Any], *, inner: int = 0) -> str:
+def bound_schema(schema: FrozenMap, fewest: int, most: int, known: dict[str, Any], *, inner: int = 0) -> str:
     """Return *schema* as text with *fewest* to *most* items (*inner* within an item), short texts, *known* keys."""
 
-    def bounded(part: dict[str, Any], limit: int) -> dict[str, Any]:
+    def bound(part: dict[str, Any], limit: int) -> dict[str, Any]:
         match part.get("type"):
             case "string":
                 return part | {"maxLength": QUOTE}
             case "array":
-                return part | {"items": bounded(part["items"], inner or most), "minItems": fewest, "maxItems": limit}
+                return part | {"items": bound(part["items"], inner or most), "minItems": fewest, "maxItems": limit}
             case "object":
                 keys = part["properties"].items()
-                return part | {"properties": {key: known.get(key) or bounded(value, limit) for key, value in keys}}
+                return part | {"properties": {key: known.get(key) or bound(value, limit) for key, value in keys}}
         return part
 
-    return dumps(bounded(thaw(schema), most), separators=(",", ":"))
+    return dumps(bound(thaw(schema), most), separators=(",", ":"))
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

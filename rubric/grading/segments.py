@@ -14,7 +14,7 @@ from attrs import evolve
 
 from rubric.internals.frozen_map import thaw
 from rubric.internals.text import as_json
-from rubric.values.numbered import call_text, numbered
+from rubric.values.numbered import call_text, numbered_steps
 from rubric.values.run_parts import RunPart
 from rubric.values.runs import Event, Message, Run, State, SubRun
 
@@ -63,7 +63,7 @@ def _tail(held: list[tuple[Event, int]], most: int) -> list[tuple[Event, int]]:
 
 
 def _size(event: Event) -> int:
-    steps = numbered(RunPart(Run([event]), None, None))
+    steps = numbered_steps(RunPart(Run([event]), None, None))
     return sum(_FRAME + len(one.text.encode("utf-8", "surrogatepass")) for one in steps)
 
 

@@ -114,7 +114,7 @@ def in_segments(candidate: Candidate, judge: Judge) -> dict[str, Candidate]:
 def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
     """Return the parts of *candidate* that *criterion* is asked of, by name; unjudged if there is no such turn."""
     if callable(criterion.on):
-        return _seen(criterion, criterion.on, candidate)
+        return _apply_view(criterion, criterion.on, candidate)
     if criterion.on == "tools":
         return {TOOL_CALLS: _steps_where(candidate, lambda event, _: isinstance(event, ToolCall), NO_CALLS)}
     if isinstance(criterion.on, Matcher):
@@ -141,7 +141,7 @@ def asked_parts(criterion: Criterion, candidate: Candidate) -> dict[str, Candida
     return Unjudged(criterion.id, Failure("bad_request", there, criterion=criterion.id))
 
 
-def _seen(criterion: Criterion, view: View, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
+def _apply_view(criterion: Criterion, view: View, candidate: Candidate) -> dict[str, Candidate] | Unjudged:
     """Return what a function of the user's own, *view*, makes of *candidate*; unjudged if it fails."""
     name = getattr(view, "__name__", "the function of `on`")
     try:
@@ -176,8 +176,8 @@ def over_parts(rubric: Rubric, criterion: Criterion, found: Mapping[str, Finding
     backed = {name: is_substantiated(rubric, criterion, one) for name, one in scored.items()}
     scores = {name: one.score if backed[name] else float(criterion.is_unwanted) for name, one in scored.items()}
     broken = {name: one for name, one in found.items() if isinstance(one, Unjudged)}
-    low = _pooled(criterion, [broken[name].low if name in broken else scores[name] for name in counted])
-    high = _pooled(criterion, [broken[name].high if name in broken else scores[name] for name in counted])
+    low = _pool(criterion, [broken[name].low if name in broken else scores[name] for name in counted])
+    high = _pool(criterion, [broken[name].high if name in broken else scores[name] for name in counted])
     if broken and (low < high or criterion.on not in SEGMENTS):
         name, first = next(iter(broken.items()))
         failure = evolve(first.failure, message=f"{name}: {first.failure.message}")
@@ -207,7 +207,7 @@ def _flag(criterion: Criterion, found: Iterable[Scored]) -> bool | None:
     return None if None in flags else not failing
 
 
-def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:
+def _pool(criterion: Criterion, scores: Sequence[float]) -> float:
     match criterion.on:
         case "worst turn" | "worst segment":
             return max(scores) if criterion.is_unwanted else min(scores)
@@ -220,7 +220,7 @@ def _pooled(criterion: Criterion, scores: Sequence[float]) -> float:
     return fsum(scores) / len(scores)
 
 
-def placed(finding: Finding, part: str) -> Finding:
+def locate_evidence(finding: Finding, part: str) -> Finding:
     """Return *finding*, on *part* of a candidate, with evidence that names the part."""
     if not isinstance(finding, Scored) or not finding.evidence:
         return finding

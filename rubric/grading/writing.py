@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from rubric.errors import DefinitionError
 from rubric.grading.json_extraction import Ambiguous, find_object
-from rubric.grading.response_format import held
+from rubric.grading.response_format import bound_schema
 from rubric.grading.steps import Steps
 from rubric.internals.frozen_map import FrozenMap
 from rubric.prompts import render
@@ -37,7 +37,7 @@ class Writing:
         prompt: The system message; its slot `mark` is for the mark, others for *slots*.
         blocks: The material: a title and a text each.
         schema: The JSON Schema of the object, whose required keys tell it from other objects in a reply.
-        exact: Its bounds, as for `held`, for servers that hold a model to them.
+        exact: Its bounds, as for `bound_schema`, for servers that hold a model to them.
     """
 
     prompt: str
@@ -60,7 +60,7 @@ class Writing:
             text += f"\n\nYour last answer could not be used: {complaint}. Write it again."
         system = render.fill(self.prompt, {**self.slots, "mark": mark})
         messages = (Outgoing("system", (system,)), Outgoing("user", (text,)))
-        limit, exact = judge.max_tokens or MOST_TOKENS, held(self.schema, **self.exact)
+        limit, exact = judge.max_tokens or MOST_TOKENS, bound_schema(self.schema, **self.exact)
         return Ask(judge, messages, self.schema, (), max_tokens=limit, repair=repair, exact=exact)
 
     def steps(self, judge: Judge, read: Callable[[Mapping[str, Any], int], T]) -> Steps[tuple[T | Failure, Usage]]:

@@ -20,7 +20,7 @@ def as_html(value: Any) -> str:
     return fragment_of(value)
 
 
-def drawn(how: str, *values: Any) -> Any:
+def draw(how: str, *values: Any) -> Any:
     """Return what the function *how* of `rubric.view.fragments` makes of *values*: a page, a chart."""
     from rubric.view import fragments  # noqa: PLC0415 - as above
 

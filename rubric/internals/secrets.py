@@ -261,7 +261,7 @@ def _introduces(name: str) -> bool:
     return is_secret(name) and (len(_WORDS.findall(name)) > 1 or bool(_WITHIN.search(name.lower())))
 
 
-def masked(settings: Mapping[str, Any]) -> dict[str, Any]:
+def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return *settings* with secrets masked, by name and by look, at every level; headers are always masked."""
     return {name: _mask(str(name), value) for name, value in settings.items()}
 
@@ -272,7 +272,7 @@ def _mask(name: str, value: Any) -> Any:
     if is_secret(name) or "headers" in name.lower():
         return HIDDEN
     if isinstance(value, Mapping):
-        return masked(value)
+        return mask_settings(value)
     if isinstance(value, list | tuple):
         return type(value)(_mask("", item) for item in value) if type(value) in (list, tuple) else HIDDEN
     if isinstance(value, str):
@@ -310,7 +310,7 @@ class Settings(FrozenMap):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return redact(repr(masked(thaw(self))), values_of(self))
+        return redact(repr(mask_settings(thaw(self))), values_of(self))
 
 
 class Hidden(FrozenMap):
@@ -348,7 +348,7 @@ def whole(text: str) -> str:
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
-def moved(before: str, after: str) -> Callable[[int], tuple[int, int]]:
+def map_offsets(before: str, after: str) -> Callable[[int], tuple[int, int]]:
     """
     Return a function from an offset in *before* to its place in *after*, which is *before* with parts masked.
 

@@ -95,7 +95,9 @@ VENDORS = (
 _BY_PROVIDER = {vendor.provider: vendor for vendor in VENDORS}
 
 
-def borrowed(provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def borrow_arguments(
+    provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """
     Return the arguments for a call to *provider* that *environ* has under names which LiteLLM does not read.
 
@@ -157,7 +159,9 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
         known = dict.fromkeys((*vendor.keys, *(native for _, native, _ in vendor.borrowed)))
         names = [name for name in known if name.endswith(("_API_KEY", "_TOKEN"))]
     instead = _INSTEAD_OF_KEYS.get(provider, ())
-    if borrowed(provider, judge.params, environ).get("api_key") or any(environ.get(n) for n in (*names, *instead)):
+    if borrow_arguments(provider, judge.params, environ).get("api_key") or any(
+        environ.get(n) for n in (*names, *instead)
+    ):
         return ""
     return " or ".join(names)
 

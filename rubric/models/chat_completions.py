@@ -28,7 +28,7 @@ from rubric.errors import ModelError
 from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import redact, redact_reply
 from rubric.models.failure_kinds import error_in, words_of
-from rubric.models.http_bodies import parsed
+from rubric.models.http_bodies import parse
 from rubric.values.requests import MOST_CALLS, MOST_TOKENS, Failure, Reply, TokenLogprob, Usage
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def reply_from(
     adds the cost to a usage. The failure where it holds none keeps the usage.
     """
     if isinstance(response, bytes):
-        body, response = response, parsed(response, secrets)
+        body, response = response, parse(response, secrets)
         if not isinstance(response, dict):
             said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
             raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))

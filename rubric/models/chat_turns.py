@@ -43,7 +43,7 @@ class ToolRequest:
     name: str
     arguments: str = ""
 
-    def parsed(self) -> dict[str, Any]:
+    def parse(self) -> dict[str, Any]:
         """Return the arguments, {} for no text; raise `ValueError` if they are no JSON object that can be sent."""
         try:
             value = json.loads(self.arguments) if self.arguments.strip() else {}
@@ -54,7 +54,7 @@ class ToolRequest:
             raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
         return value
 
-    def answered(self, result: str) -> dict[str, Any]:
+    def answer_with(self, result: str) -> dict[str, Any]:
         """Return the message that tells the model the *result*; half surrogates in it are replaced."""
         return {"role": "tool", "tool_call_id": self.id, "content": clean(result) or ""}
 
@@ -118,7 +118,7 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
 def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
     # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as {}.
     try:
-        call.parsed()
+        call.parse()
         arguments = call.arguments if call.arguments.strip() else "{}"
     except ValueError:
         arguments = "{}"

@@ -131,7 +131,7 @@ def too_long(limit: int) -> ModelError:
 # -- parsing ---------------------------------------------------------------------------------------------
 
 
-def parsed(body: bytes, secrets: Iterable[str] = ()) -> Any:
+def parse(body: bytes, secrets: Iterable[str] = ()) -> Any:
     """Return the JSON in *body*; raise `ModelError`, without *secrets*, if it is none, too deep or too large."""
     try:
         _refuse_monsters(body)

@@ -239,7 +239,7 @@ async def fetch(
     secrets = tuple(values_of(headers))
     sent = {"data": content.encode()} if content else {}
 
-    async def received(response: aiohttp.ClientResponse) -> Received:
+    async def read_response(response: aiohttp.ClientResponse) -> Received:
         body = await whole(response.content, response.status, response.headers, limit)
         named = {name.lower(): value for name, value in response.headers.items()}
         return Received(body.decode("utf-8", "replace"), response.status, response.reason or "", named)
@@ -247,7 +247,7 @@ async def fetch(
     async def once() -> Received | Failure:
         try:
             server = Server.at(url, headers, secrets)
-            return await request(server, method, url, seconds, received, **sent)
+            return await request(server, method, url, seconds, read_response, **sent)
         except ModelError as error:
             return error.failure
         except Exception as error:  # noqa: BLE001 - such as a header that is none

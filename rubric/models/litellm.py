@@ -29,7 +29,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import values_of
 from rubric.internals.telemetry import parent_span
 from rubric.models import litellm_library
-from rubric.models.api_keys import borrowed
+from rubric.models.api_keys import borrow_arguments
 from rubric.models.chat_completions import (
     ADDRESSING,
     chat,
@@ -47,7 +47,7 @@ from rubric.models.litellm_library import (
     payer_of,
     price_entry,
     skip_unwanted_logging,
-    supported,
+    supported_parameters,
     take_short_way,
     vendor_of,
 )
@@ -96,7 +96,7 @@ class LiteLLMModel:
 async def _answer(ask: Ask) -> Reply:
     model = ask.judge.name
     form = form_for(ask, _first_schema(ask.judge, _first_form(model))) if ask.schema and not ask.steps else "nothing"
-    replies = replies_for(ask) if "n" in supported(model) else 1
+    replies = replies_for(ask) if "n" in supported_parameters(model) else 1
 
     def request() -> dict[str, Any]:
         messages = chat(ask, cache_control=_wants_cache_control(model))
@@ -124,7 +124,7 @@ async def _embed(ask: Ask) -> Reply:
 
     judge, texts = ask.judge, [message.text for message in ask.messages]
     provider = vendor_of(judge.name)[1]
-    extra = borrowed(provider, judge.params)
+    extra = borrow_arguments(provider, judge.params)
     secrets = (*extra.values(), *_secrets(judge))
     with calling(logprobs=False, secrets=secrets, is_watched=is_watched(provider)) as call:
         call.tokens = _A_VECTOR * len(texts)
@@ -162,7 +162,7 @@ async def complete(
     from rubric.models.litellm_http import Answered, addresses_in, calling  # noqa: PLC0415 - it brings aiohttp and httpx
 
     provider = vendor_of(judge.name)[1]
-    extra = borrowed(provider, judge.params)
+    extra = borrow_arguments(provider, judge.params)
     take_short_way(provider)
     secrets = (*extra.values(), *_secrets(judge))
     unsent: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ def _first_form(model: str) -> Form:
     | one                                        | the schema      |
     """
     name, provider = vendor_of(model)
-    if "response_format" not in supported(model):
+    if "response_format" not in supported_parameters(model):
         return "nothing"
     takes_schema = library().supports_response_schema(model=name, custom_llm_provider=provider or None)
     if provider in _JSON_ALONE or (provider == "openai" and price_entry(model) is not None and not takes_schema):
@@ -264,7 +264,7 @@ def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
 def _takes(model: str, params: dict[str, Any], name: str) -> bool:
     if name in _LITELLMS or name not in library().utils.DEFAULT_CHAT_COMPLETION_PARAM_VALUES:
         return True  # how LiteLLM is to call, or the vendor's own: no parameter of OpenAI's
-    if name not in supported(model):
+    if name not in supported_parameters(model):
         return False
     bare, provider = vendor_of(model)
     try:

@@ -25,7 +25,7 @@ from yarl import URL
 
 from rubric.errors import ModelError
 from rubric.models.failure_kinds import UNSENT_USAGE, error_in, failure_of, failure_of_status, unsent, words_of
-from rubric.models.http_bodies import most_bytes, parsed, read, read_now
+from rubric.models.http_bodies import most_bytes, parse, read, read_now
 from rubric.values.requests import Failure
 
 _FIRST_REDIRECT, _FIRST_ERROR = 300, 400
@@ -117,7 +117,7 @@ class Call:
         if status >= _FIRST_ERROR:
             self._refused = (status, text, body.decode("utf-8", "replace"))
         elif not any(word in text.get("content-type", "") for word in _STREAMS):
-            if isinstance(data := parsed(body, self.secrets), dict):
+            if isinstance(data := parse(body, self.secrets), dict):
                 self.was_cut = data.get("done_reason") == "length"
                 # A text at the top, beside a code, is how vLLM tells an error; messages of other dialects are objects.
                 self.completion = data if "choices" in data or isinstance(data.get("message"), str) else None

@@ -240,7 +240,7 @@ def price_entry(model: str) -> Mapping[str, Any] | None:
 
 
 @lru_cache(maxsize=256)
-def supported(model: str) -> frozenset[str]:
+def supported_parameters(model: str) -> frozenset[str]:
     """Return the parameters of OpenAI's that *model* takes."""
     name, provider = vendor_of(model)
     return frozenset(library().get_supported_openai_params(model=name, custom_llm_provider=provider or None) or ())

@@ -54,9 +54,9 @@ class OfflineModel:
             body: dict[str, Any] = {"verdicts": verdicts} if ask.many else verdicts[0]
             text = json.dumps(_fit(body, ask.schema), ensure_ascii=False)
         else:
-            from rubric.values.readers import written  # noqa: PLC0415 - few judges have a reader
+            from rubric.values.readers import write_reply  # noqa: PLC0415 - few judges have a reader
 
-            text = written(ask.judge.reader, verdicts[0]["score"])
+            text = write_reply(ask.judge.reader, verdicts[0]["score"])
         return Reply(text, usage=Usage(calls=1, cost=0.0), unsent=("an image",) if ask.media else ())
 
 

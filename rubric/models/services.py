@@ -18,7 +18,7 @@ from attrs import frozen
 from rubric.errors import ModelError
 from rubric.models.chat_completions import CALL, body_of, reply_from
 from rubric.models.failure_kinds import error_in, failure_of_status, words_of
-from rubric.models.http_bodies import MOST_BYTES, parsed, pour, too_long
+from rubric.models.http_bodies import MOST_BYTES, parse, pour, too_long
 from rubric.models.http_client import request, whole
 from rubric.models.offline import OFFLINE
 from rubric.models.openai_http import destination_of
@@ -134,6 +134,6 @@ class Service:
 def _object_in(text: bytes) -> dict[str, Any]:
     """Return the JSON object in *text*; an empty one if it cannot be read."""
     with suppress(ModelError):
-        if isinstance(said := parsed(text), dict):
+        if isinstance(said := parse(text), dict):
             return said
     return {}

@@ -18,7 +18,7 @@ from attrs import field, frozen
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse, suggest
 from rubric.internals.guided import Guided, GuidedABC
-from rubric.internals.notebooks import as_html, drawn, notebook
+from rubric.internals.notebooks import as_html, draw, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.plain_data import Record
@@ -240,11 +240,11 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """
         any_votes = any(not isinstance(result.judge, Judge) for result in self.results)
 
-        def rescored(result: Grade | Ungraded) -> Grade | Ungraded:
+        def rescore(result: Grade | Ungraded) -> Grade | Ungraded:
             by = None if any_votes and isinstance(result.judge, Judge) else judge  # a refused item has no votes
             return result.rescore(rubric, judge=by, **rule)
 
-        return Grades(rescored(result) for result in self.results)
+        return Grades(rescore(result) for result in self.results)
 
     def show(self, most: int = 50) -> None:
         """Show the summary and the first *most* results, with why each fell short: in a notebook a card, else text."""
@@ -271,7 +271,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             ImportError: Altair is not installed.
         """
         shown = [other.curve(self) if hasattr(other, "curve") else other for other in others]
-        chart: alt.VConcatChart = drawn("chart_of", self, shown)
+        chart: alt.VConcatChart = draw("chart_of", self, shown)
         return chart
 
     def report(self, path: str | Path, *, title: str = "", against: Grades | None = None) -> Path:
@@ -300,7 +300,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
         if against is not None and not isinstance(against, Grades):
             raise refuse("against", against, "Grades, such as another run over the same candidates")
-        page = drawn("page_of", self, title, against)
+        page = draw("page_of", self, title, against)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page, encoding="utf-8", newline="\n")
         return file

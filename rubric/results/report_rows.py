@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.secrets import clean, moved, whole
+from rubric.internals.secrets import clean, map_offsets, whole
 from rubric.internals.text import line, shorten
 from rubric.results.plain_data import KINDS, UNWRITTEN, Kind, Plain, Record
 from rubric.scoring.outcomes import TOLERANCE, Outcome, is_substantiated, outcome
@@ -24,7 +24,7 @@ from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, slug
 from rubric.values.findings import Evidence, Finding, Scored, Step, Unjudged
 from rubric.values.judges import Cascade, Jury, Panel, passes_needed
-from rubric.values.numbered import numbered
+from rubric.values.numbered import numbered_steps
 from rubric.values.places import Place
 from rubric.values.requests import Usage
 from rubric.values.rubrics import Rubric, describe
@@ -386,7 +386,7 @@ class RowBuilder:
 
     def of_candidate(self, candidate: Candidate, output: _Output | None = None) -> dict[str, Any]:
         """Return the fields of a row that show *candidate*."""
-        run = numbered(candidate.part) if candidate.part else ()
+        run = numbered_steps(candidate.part) if candidate.part else ()
         text = clean(candidate.output) if output is None else output.text
         return {"input": clean(candidate.input), "output": text, "run": tuple(clean(step.text) for step in run)}
 
@@ -439,7 +439,7 @@ class RowBuilder:
                 "score": finding.score,
                 "value": self._label(value or ""),
                 "level": self._label(finding.level),
-                "evidence": () if output is None else tuple(map(output.quoted, finding.evidence)),
+                "evidence": () if output is None else tuple(map(output.quote, finding.evidence)),
             }
         if isinstance(finding, Scored | Unjudged):
             more["path"] = self._steps(finding.path)
@@ -487,14 +487,14 @@ class _Output:
         self.text = clean(text)
 
     @cached_property
-    def _moved(self) -> Any:
-        return moved(whole(self._unmasked), self.text)
+    def _move(self) -> Any:
+        return map_offsets(whole(self._unmasked), self.text)
 
-    def quoted(self, evidence: Evidence) -> Evidence:
+    def quote(self, evidence: Evidence) -> Evidence:
         """Return *evidence* with its text and its place in the masked text."""
         if evidence.start is None or evidence.end is None or evidence.where != "output":
             return evidence
-        start, end = self._moved(evidence.start)[0], self._moved(evidence.end)[1]
+        start, end = self._move(evidence.start)[0], self._move(evidence.end)[1]
         return evolve(evidence, text=self.text[start:end], start=start, end=end)
 
 

@@ -120,12 +120,12 @@ class _Pairs:
         self._open: list[tuple[str, str]] = []
         self._count = 0
 
-    def called(self, name: str, id_: Any) -> str:
+    def add_call(self, name: str, id_: Any) -> str:
         self._count += 1
         self._open.append((name, str(id_ or f"{name} {self._count}")))
         return self._open[-1][1]
 
-    def answered(self, name: str, id_: Any) -> str:
+    def match_call(self, name: str, id_: Any) -> str:
         found = next((pair for pair in self._open if (str(id_) if id_ else name) in (pair[1], pair[0])), None)
         if found is not None:
             self._open.remove(found)
@@ -168,15 +168,17 @@ def _part(part: Mapping[str, Any], pairs: _Pairs) -> Said:
     """Return a part of Gemini's as one of a chat, or as a message if it is a call or a response."""
     if (called := either(part, "function_call")) is not None:
         return call(
-            pairs.called(str(called.get("name")), called.get("id")), called.get("name"), called.get("args") or {}
+            pairs.add_call(str(called.get("name")), called.get("id")), called.get("name"), called.get("args") or {}
         )
     if (code := either(part, "executable_code")) is not None:
-        return call(pairs.called("code", code.get("id")), "code", {k: v for k, v in code.items() if k != "id"})
+        return call(pairs.add_call("code", code.get("id")), "code", {k: v for k, v in code.items() if k != "id"})
     if (ran := either(part, "code_execution_result")) is not None:
         failed = str(ran.get("outcome")) not in ("OUTCOME_OK", "Outcome.OUTCOME_OK")
-        return result(pairs.answered("code", ran.get("id")), ran.get("output"), ran.get("outcome") if failed else None)
+        return result(
+            pairs.match_call("code", ran.get("id")), ran.get("output"), ran.get("outcome") if failed else None
+        )
     if (given := either(part, "function_response")) is not None:
-        id_, held = pairs.answered(str(given.get("name")), given.get("id")), given.get("response")
+        id_, held = pairs.match_call(str(given.get("name")), given.get("id")), given.get("response")
         shown = [_part(each, pairs) for each in given.get("parts") or ()]
         error = held.get("error") if isinstance(held, Mapping) else None
         rest = {k: v for k, v in held.items() if k != "error"} if isinstance(held, Mapping) and error else held

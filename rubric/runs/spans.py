@@ -155,7 +155,7 @@ def _messages(agent: Span | None, spans: Iterable[Span], below: Mapping[str, Seq
         if span.does in _MODELS:
             found += _new(_messages_of(span), seen)
         else:
-            _ran(span, found, ran)
+            _note_result(span, found, ran)
         inner = sorted(_nearest(below.get(span.id, ()), below), key=lambda each: each.start)
         found += [_sub_run(each, below) for each in inner if each.does in _AGENTS]
     if agent is not None and not any(_is_of(each, "user") for each in found) and (told := [*_messages_of(agent)]):
@@ -166,7 +166,7 @@ def _messages(agent: Span | None, spans: Iterable[Span], below: Mapping[str, Seq
     return [*found, *ran.values()]
 
 
-def _ran(span: Span, found: list[Any], ran: dict[str, Said]) -> None:
+def _note_result(span: Span, found: list[Any], ran: dict[str, Said]) -> None:
     """Keep what the execution of a tool has brought in *ran*, by the id of its call, which *found* has then."""
     id_ = str(span.held.get("gen_ai.tool.call.id") or span.id)
     calls = [one["id"] for each in found if isinstance(each, dict) for one in each.get("tool_calls", ())]

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.secrets import masked, redact
+from rubric.internals.secrets import mask_settings, redact
 from rubric.internals.text import cell, table
 from rubric.store.cache_key import Request, digest
 from rubric.store.database import load, unpack
@@ -190,7 +190,7 @@ def export(path: str | Path, *, newest_first: bool = False) -> Iterator[dict[str
             id_, key, model, *_, state, kind, sent_at, ended_at, result = row
             request = _mask(json.loads(_text(row)))
             if isinstance(request.get("params"), dict):  # an early version may have stored secret parameters
-                request["params"] = masked(request["params"])
+                request["params"] = mask_settings(request["params"])
             yield {
                 "call": id_,
                 "key": key.hex(),

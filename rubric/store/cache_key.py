@@ -31,7 +31,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import default_of
 from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.internals.secrets import is_secret, redact
-from rubric.models.api_keys import borrowed
+from rubric.models.api_keys import borrow_arguments
 from rubric.models.function_judge import FunctionJudge
 from rubric.values.judges import AnyJudge, Judge, Model
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
@@ -53,7 +53,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
         provider = vendor if model and judge.via == "litellm" else "openai"
         names = [f"{provider.upper()}_{last}" for last in ("BASE_URL", "API_BASE")]
         address = next((environ[name] for name in names if environ.get(name)), "")
-        address = address or borrowed(provider, judge.params, environ).get("api_base", "")
+        address = address or borrow_arguments(provider, judge.params, environ).get("api_base", "")
     if not address:
         return ""
     with suppress(ValueError):  # it is no address, and counts as it is

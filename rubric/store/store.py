@@ -500,11 +500,11 @@ class Store:
                 turn when a process dies is not in doubt, since it has not left.
         """
 
-        async def transported(ask: Ask) -> Result:
+        async def carry(ask: Ask) -> Result:
             self._follow_fork()
             return await self._file.answer(ask, inner, is_limited=limited)
 
-        return transported
+        return carry
 
     def limiter(self, inner: Limiter | None = None) -> Limiter:
         """Return a limiter for `transport(..., limited=True)` that records each request that *inner* lets through."""

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from rubric import ModelError
 from rubric.driving import Ask, Failure, Reply, Usage
 from rubric.embed import fields
-from rubric.values.readers import written
+from rubric.values.readers import write_reply
 
 
 @frozen
@@ -95,7 +95,7 @@ def reply_to(ask: Ask, *lines: Line) -> str:
     """Return the text of a good reply to *ask*: one verdict for each of its criteria."""
     verdicts = [line if isinstance(line, Says) else Says(line) for line in lines]  # type: ignore[arg-type]  # raw lines have been sent
     if ask.judge.reader is not None:
-        return written(ask.judge.reader, verdicts[0].value, verdicts[0].reason)
+        return write_reply(ask.judge.reader, verdicts[0].value, verdicts[0].reason)
     entries = [_entry(ask, index, said) for index, said in enumerate(verdicts)]
     body: dict[str, Any] = {"verdicts": entries} if ask.many else entries[0]
     return json.dumps(body, ensure_ascii=False)

@@ -22,7 +22,7 @@ from rubric.internals.fields import as_path
 from rubric.internals.frozen_map import FrozenMap, Memo
 from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import shorten
-from rubric.values.numbered import numbered
+from rubric.values.numbered import numbered_steps
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
@@ -111,14 +111,14 @@ SEGMENT = "(a part of a run, which is shown above)"
 @Memo
 def steps_of(candidate: Candidate) -> dict[str, str]:
     """Return the texts of the steps of its run, by their numbers; kept with it, since tools look many times."""
-    return {one.step: one.text for one in numbered(candidate.part)} if candidate.part else {}
+    return {one.step: one.text for one in numbered_steps(candidate.part)} if candidate.part else {}
 
 
 def material_of(candidate: Candidate, *, steps: bool) -> Material:
     """Return what of *candidate* can be read: its run by *steps*, or the results of its tools by names of their own."""
     if not steps or candidate.part is None:
         return Material(candidate.artefacts)
-    foreign = frozenset(one.step for one in numbered(candidate.part) if not one.is_own)
+    foreign = frozenset(one.step for one in numbered_steps(candidate.part) if not one.is_own)
     return Material(artefacts_of(candidate.files, candidate.file_changes, {}), steps_of(candidate), foreign)
 
 
@@ -169,7 +169,7 @@ class Material:
     def __bool__(self) -> bool:
         return bool(self.files or self.steps)
 
-    def named(self, words: str) -> tuple[str, str] | None:
+    def find_source(self, words: str) -> tuple[str, str] | None:
         """Return the text that *words* name as its source (`path: ...`, `step 12: ...`), and what they say of it."""
         if (step := NAMED_STEP.match(words)) and step[1] in self.steps:
             return f"step {step[1]}", words[step.end() :]

@@ -206,7 +206,7 @@ def _misfit(field: str, schema: Mapping[str, Any], value: Any, start: Mapping[st
     from referencing import Registry  # noqa: PLC0415 - comes with jsonschema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
-    validator = _bounded(_kind(schema))(_without_dialects(schema), registry=Registry())
+    validator = _bound_validator(_kind(schema))(_without_dialects(schema), registry=Registry())
     work = _WORK.set(SimpleNamespace(steps=0, depth=0))
     try:
         begun = validator if start is None else validator.evolve(schema=_without_dialects(start))
@@ -241,7 +241,7 @@ _WORK: ContextVar[SimpleNamespace] = ContextVar("the work of the check in progre
 
 
 @cache
-def _bounded(kind: Any) -> Any:
+def _bound_validator(kind: Any) -> Any:
     """Return the validator class *kind* with our own keywords."""
     from jsonschema.validators import extend  # noqa: PLC0415
 
@@ -252,11 +252,11 @@ def _bounded(kind: Any) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
-    counted = {name: _counted(name, own.get(name, keyword)) for name, keyword in kind.VALIDATORS.items()}
+    counted = {name: _count_steps(name, own.get(name, keyword)) for name, keyword in kind.VALIDATORS.items()}
     return extend(kind, counted)  # type: ignore[no-untyped-call]  # its types are not said
 
 
-def _counted(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
+def _count_steps(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
     steps = _STEPS_OF_A_REFERENCE if "Ref" in name or name in ("$ref", "extends") else 1
 
     def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:

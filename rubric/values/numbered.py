@@ -50,7 +50,7 @@ class NumberedStep:
     offset: int
 
 
-def numbered(part: RunPart) -> list[NumberedStep]:
+def numbered_steps(part: RunPart) -> list[NumberedStep]:
     """Return the steps of *part* as they are shown; `OUTPUT` stands for what is shown apart, except at the end."""
     steps, end = _whole(part.run, part.before), len(part.events)
     steps = steps[: bisect_left(steps, end, key=_index)]

@@ -58,7 +58,7 @@ def text_of(label: str, pattern: str) -> str:
     return next((text for text in (label, bare, label.title()) if matches(pattern, text)), label)
 
 
-def written(reader: Any, value: object, reason: str = "") -> str:
+def write_reply(reader: Any, value: object, reason: str = "") -> str:
     """Return a reply that *reader* takes for *value*, for models without an LLM."""
     said = str(value).lower() if isinstance(value, bool) else str(value)
     if reader == "rating":

@@ -170,11 +170,11 @@ class RubricTest(Shown):
                 if id_ not in known:
                     raise DefinitionError(f"{field}.{name}", f"no criterion {id_!r}{fields.suggest(id_, known)}")
         for id_, value in self.expects.items():
-            _expected(f"{field}.expects.{id_}", rubric[id_], value)
+            _as_expectation(f"{field}.expects.{id_}", rubric[id_], value)
 
     def fits(self, criterion: Criterion, finding: Scored) -> bool:
         """True if *finding* is the answer to *criterion* that the test expects."""
-        match _expected("expects", criterion, self.expects[criterion.id]), criterion.answer:
+        match _as_expectation("expects", criterion, self.expects[criterion.id]), criterion.answer:
             case bool() as said, _:
                 return (finding.score >= _EVEN) is said
             case str() as label, Choices() as choices:
@@ -202,7 +202,7 @@ def as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTes
     return fields.as_tuple("tests", value, RubricTest, "RubricTest")
 
 
-def _expected(field: str, criterion: Criterion, value: Any) -> bool | str | Range:
+def _as_expectation(field: str, criterion: Criterion, value: Any) -> bool | str | Range:
     """Return *value* as what the answer to *criterion* is compared with; refuse what it cannot be."""
     match criterion.answer:
         case YesNo() | Check():

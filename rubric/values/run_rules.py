@@ -304,17 +304,17 @@ class RunRule(Check, Shown):
 
     def after(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes after the first *event*; with an end, after each that begins a part."""
-        return self._bounded("start", event)
+        return self._bound("start", event)
 
     def until(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes before *event*, or before the end of the run where there is none."""
-        return self._bounded("end", event)
+        return self._bound("end", event)
 
     def before(self, event: Matcher | str) -> RunRule:
         """Return the rule for what comes before *event*, where there is one; else there is nothing to keep."""
-        return self._bounded("end", event, must_end=True)
+        return self._bound("end", event, must_end=True)
 
-    def _bounded(self, name: str, event: Matcher | str, **more: Any) -> RunRule:
+    def _bound(self, name: str, event: Matcher | str, **more: Any) -> RunRule:
         if (bound := getattr(self, name)) is not None:
             word = "after" if name == "start" else "before" if self.must_end else "until"
             raise DefinitionError(name, f"this rule has {word}({bound!r}) already; a part has one {name}")

@@ -169,9 +169,9 @@ class _Part:
     is_unrecorded: bool = False
 
     def __iter__(self) -> Iterator[Place]:
-        return self.events if self.ends is None else self._bounded(self.ends)
+        return self.events if self.ends is None else self._until_end(self.ends)
 
-    def _bounded(self, ends: Test) -> Iterator[Place]:
+    def _until_end(self, ends: Test) -> Iterator[Place]:
         for place in self.events:
             if ends(place[1], place[2]):
                 self.ended_by, self.is_cut = place, False
@@ -196,7 +196,7 @@ def _parts(rule: RunRule, events: Iterator[Place], known: dict[str, Any]) -> Ite
         place = next(events, None)
 
 
-def _counted(rule: RunRule, part: _Part) -> Broken:
+def _judge_counts(rule: RunRule, part: _Part) -> Broken:
     """Judge `never`, `at_most` and `at_least`."""
     is_meant, key_of, most = rule.event.fits, _key_of(rule.same), {"never": 0, "at_most": rule.count}.get(rule.kind)
     counts = defaultdict[str, dict[Hashable, int]](dict)  # all arguments are the same for calls of one tool
@@ -216,7 +216,7 @@ def _counted(rule: RunRule, part: _Part) -> Broken:
             yield _END, f"the end, with {part.seen} of at least {rule.count}"
 
 
-def _edges(rule: RunRule, part: _Part) -> Broken:
+def _judge_edges(rule: RunRule, part: _Part) -> Broken:
     """Judge `first`, `last` and `always`."""
     is_meant, is_kin, why = rule.event.fits, rule.event.is_kin, f"it is no {rule.event}"
     latest: Place | None = None
@@ -235,7 +235,7 @@ def _edges(rule: RunRule, part: _Part) -> Broken:
         yield latest[0], why
 
 
-def _unchanged(rule: RunRule, part: _Part) -> Broken:
+def _judge_unchanged(rule: RunRule, part: _Part) -> Broken:
     """Judge `unchanged`: each value is the one before it, which may have been before this part."""
     (name,), is_kin, part.is_unrecorded = rule.states[:1], rule.event.is_kin, True
     for number, event, agent in part:
@@ -247,7 +247,7 @@ def _unchanged(rule: RunRule, part: _Part) -> Broken:
                     yield number, f"{name} was {shorten(shown_result(part.known[name]), _LONGEST)}"
 
 
-def _before(rule: RunRule, part: _Part) -> Broken:
+def _judge_before(rule: RunRule, part: _Part) -> Broken:
     """Judge `needs` and `needs_one`: the latest of the others counts, which `needs_one` uses up."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
@@ -265,7 +265,7 @@ def _before(rule: RunRule, part: _Part) -> Broken:
             part.settled = not is_used_up and not rule.same and within is None
 
 
-def _after(rule: RunRule, part: _Part) -> Broken:
+def _judge_after(rule: RunRule, part: _Part) -> Broken:
     """Judge `then`: each waits for the next of the others."""
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     waiting, acts, why = dict[Hashable, list[tuple[int, int]]](), 0, f"no {rule.other} after it"
@@ -287,11 +287,11 @@ def _after(rule: RunRule, part: _Part) -> Broken:
 
 
 _KINDS: Final[dict[str, Callable[[RunRule, _Part], Broken]]] = {
-    **dict.fromkeys(("never", "at_most", "at_least"), _counted),
-    **dict.fromkeys(("first", "last", "always"), _edges),
-    **dict.fromkeys(("needs", "needs_one"), _before),
-    "then": _after,
-    "unchanged": _unchanged,
+    **dict.fromkeys(("never", "at_most", "at_least"), _judge_counts),
+    **dict.fromkeys(("first", "last", "always"), _judge_edges),
+    **dict.fromkeys(("needs", "needs_one"), _judge_before),
+    "then": _judge_after,
+    "unchanged": _judge_unchanged,
 }
 
 

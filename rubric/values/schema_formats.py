@@ -54,7 +54,7 @@ def fits(name: str, value: object) -> bool:
         return float(value).is_integer() and -(2 ** _BITS[name]) <= value < 2 ** _BITS[name]
     if name not in _TEXTS or not isinstance(value, str):
         return True
-    found = _compiled(name).fullmatch(value)
+    found = _pattern_of(name).fullmatch(value)
     try:
         if found and name == "regex":
             re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", value))
@@ -66,5 +66,5 @@ def fits(name: str, value: object) -> bool:
 
 
 @cache  # `re` keeps 512 patterns, which a suite with other ones pushes out
-def _compiled(name: str) -> re.Pattern[str]:
+def _pattern_of(name: str) -> re.Pattern[str]:
     return re.compile(_TEXTS[name], re.ASCII | (re.NOFLAG if name == "duration" else re.IGNORECASE))

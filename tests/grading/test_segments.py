@@ -14,7 +14,7 @@ from rubric.errors import DefinitionError
 from rubric.grading.segments import segments_of
 from rubric.grading.turns import over_parts
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
-from rubric.values.numbered import numbered
+from rubric.values.numbered import numbered_steps
 from rubric.values.requests import Failure
 from rubric.values.run_parts import RunPart
 from rubric.values.runs import Message, Run, State, SubRun, ToolCall
@@ -38,7 +38,7 @@ events = st.recursive(
 
 def shown(run: Run) -> dict[str, str]:
     """Return the texts of the steps."""
-    return {one.step: one.text for one in numbered(RunPart(run, None, None))}
+    return {one.step: one.text for one in numbered_steps(RunPart(run, None, None))}
 
 
 def size_of(run: Run) -> int:

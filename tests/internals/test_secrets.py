@@ -15,7 +15,7 @@ from rubric import Candidate, Judge, Jury, Panel, Rubric
 from rubric.errors import DefinitionError
 from rubric.grading.prompting import compose, shared_prompt
 from rubric.internals import secrets
-from rubric.internals.secrets import HIDDEN, MASK, is_secret, masked, redact, values_of
+from rubric.internals.secrets import HIDDEN, MASK, is_secret, mask_settings, redact, values_of
 from rubric.models.failure_kinds import failure_of
 from rubric.models.openai_http import endpoint_of
 from rubric.store.cache_key import request_of
@@ -121,8 +121,8 @@ def test_a_value_of_the_environment_is_masked_where_its_variable_is_secret(monke
 def test_masking_keeps_what_is_no_secret() -> None:
     """Numbers, flags and names stand as they are."""
     plain = {"max_tokens": 5, "logit_bias": {"50256": -100}, "stop": ["a", "b"], "api_key": None, "user": "me"}
-    assert masked(plain) == plain
-    assert masked({"api_key": "x", "n": [{"token": "y"}]}) == {"api_key": HIDDEN, "n": [{"token": HIDDEN}]}
+    assert mask_settings(plain) == plain
+    assert mask_settings({"api_key": "x", "n": [{"token": "y"}]}) == {"api_key": HIDDEN, "n": [{"token": HIDDEN}]}
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,8 @@ def test_a_path_among_many_candidates_costs_its_own_place_alone(folder: Path) ->
 
 def test_a_file_of_another_machine_is_read_before_it_is_sent_there(folder: Path) -> None:
     """A path becomes its text before it leaves; a missing file becomes a failure of its row."""
-    assert Placed(0, folder / "reply.txt").fetched().item == Candidate("A polite reply.\n")
-    assert list(grade_many([Placed(0, folder / "none.txt").fetched()], POLITE, "offline"))[0].failures  # noqa: RUF015
+    assert Placed(0, folder / "reply.txt").fetch().item == Candidate("A polite reply.\n")
+    assert list(grade_many([Placed(0, folder / "none.txt").fetch()], POLITE, "offline"))[0].failures  # noqa: RUF015
 
 
 def test_a_file_that_cannot_be_a_candidate_says_why(folder: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import NoJudgeError
-from rubric.models.api_keys import _OWN_NAMES, VENDORS, borrowed, default_judge, missing_key
+from rubric.models.api_keys import _OWN_NAMES, VENDORS, borrow_arguments, default_judge, missing_key
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.pricing import price
@@ -94,13 +94,13 @@ def test_the_models_are_known(vendor: object) -> None:
 )
 def test_what_is_borrowed(provider: str, environ: dict[str, str], expected: dict[str, str]) -> None:
     """Only what LiteLLM would not find by itself is handed to it."""
-    assert borrowed(provider, {}, environ) == expected
+    assert borrow_arguments(provider, {}, environ) == expected
 
 
 @pytest.mark.parametrize("given", ["api_key", "api_base", "base_url"])
 def test_nothing_is_borrowed_for_a_strangers_address(given: str) -> None:
     """A judge with a key or an address of its own gets no ambient key."""
-    assert borrowed("github", {given: "x"}, {"GITHUB_TOKEN": "k"}) == {}
+    assert borrow_arguments("github", {given: "x"}, {"GITHUB_TOKEN": "k"}) == {}
 
 
 def test_a_borrowed_key_reaches_the_vendor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,7 +243,7 @@ def test_a_turn_in_plain_data_is_read_as_litellms_objects_are() -> None:
     """A request for tools is found in plain data, too."""
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
     turn = turn_from(completion({"content": None, "tool_calls": [call]}, {"finish_reason": "tool_use"}))
-    assert (turn.finish, turn.tool_calls[0].name, turn.tool_calls[0].parsed()) == ("tool_calls", "look", {"x": 1})
+    assert (turn.finish, turn.tool_calls[0].name, turn.tool_calls[0].parse()) == ("tool_calls", "look", {"x": 1})
     assert turn.message["tool_calls"] == [call]
 
 

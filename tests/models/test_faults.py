@@ -20,7 +20,7 @@ import pytest
 from rubric import Rubric, grade
 from rubric.batches.openai import create, find, line_of, replies, state
 from rubric.errors import ModelError
-from rubric.models.http_bodies import DEEPEST, MOST_BYTES, parsed
+from rubric.models.http_bodies import DEEPEST, MOST_BYTES, parse
 from rubric.models.http_client import proxy_for
 from rubric.models.openai_http import endpoint_of, exposure_of
 from rubric.models.registry import model_of
@@ -129,7 +129,7 @@ MONSTERS = {
 def test_what_would_hold_up_the_loop_is_not_parsed(body: bytes) -> None:
     """A body that is nested deeply, or that has more values than any reply, is refused before it is parsed."""
     with pytest.raises(ModelError) as caught:
-        parsed(body)
+        parse(body)
     assert caught.value.failure.kind == "bad_response"
 
 
@@ -137,14 +137,14 @@ def test_what_would_hold_up_the_loop_is_not_parsed(body: bytes) -> None:
 def test_a_text_may_hold_what_a_body_may_not(text: str) -> None:
     """What stands in a text does not count: a judge may quote code, and some servers send the prompt back."""
 
-    assert parsed(json.dumps({"text": text}).encode()) == {"text": text}
+    assert parse(json.dumps({"text": text}).encode()) == {"text": text}
 
 
 def test_as_deep_as_it_may_be() -> None:
     """The bound on the depth is kept to the level."""
-    assert parsed(b"[" * DEEPEST + b"]" * DEEPEST)
+    assert parse(b"[" * DEEPEST + b"]" * DEEPEST)
     with pytest.raises(ModelError):
-        parsed(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1))
+        parse(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1))
 
 
 def test_no_answer_may_be_longer_than_the_bound(server: Server) -> None:

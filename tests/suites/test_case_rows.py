@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, Criterion, Grade, Judge, Jury, Panel, Rubric, ToolCall, Ungraded, ask, grade
 from rubric.driving import Failure
 from rubric.errors import UngradedError
-from rubric.internals.secrets import MASK, clean, moved, whole
+from rubric.internals.secrets import MASK, clean, map_offsets, whole
 from rubric.results.report_rows import Row
 from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.cases import Case
@@ -222,7 +222,7 @@ def test_an_offset_moves_to_the_same_character(pieces: list[str], data: st.DataO
     """What is kept keeps its characters; what is masked moves to the ends of the mask."""
     before = whole(" ".join(pieces))
     after = clean(before)
-    move = moved(before, after)
+    move = map_offsets(before, after)
     start = data.draw(st.integers(0, len(before)))
     end = data.draw(st.integers(start, len(before)))
     span = after[move(start)[0] : move(end)[1]]

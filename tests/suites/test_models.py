@@ -207,12 +207,12 @@ def test_a_request_for_tools_that_was_cut_is_a_failure() -> None:
 def test_arguments_that_are_no_sendable_object_are_refused(arguments: str, problem: str) -> None:
     """Whatever a model writes ends as a ValueError at the worst."""
     with pytest.raises(ValueError, match=problem):
-        ToolRequest("1", "look", arguments).parsed()
+        ToolRequest("1", "look", arguments).parse()
 
 
 def test_no_arguments_are_an_empty_object() -> None:
     """Some vendors send an empty text for a function without parameters."""
-    assert ToolRequest("1", "look", " ").parsed() == {}
+    assert ToolRequest("1", "look", " ").parse() == {}
 
 
 @pytest.mark.parametrize("model", ["offline", "", 7])

@@ -198,7 +198,7 @@ class Run:
         name = known.tool.name if known else request.name.strip() or "(no name)"
         arguments: dict[str, Any] = {}
         try:
-            arguments = request.parsed()
+            arguments = request.parse()
         except ValueError as problem:
             text = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
         else:
@@ -211,7 +211,7 @@ class Run:
         if len(text) > most:
             self.warnings[f"a result of {name!r} was cut to {most} characters"] = None
             text = f"{text[:most]} [cut: {len(text) - most} more characters]"
-        message = request.answered(text)
+        message = request.answer_with(text)
         self.said.append(ToolCall(name, arguments=arguments, result=message["content"]))
         return message
 
