@@ -27,13 +27,13 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, ProtocolError
 from rubric.grading import prompting
+from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments, locate_evidence, over_parts
 from rubric.grading.code_checks import decide, inapplicable, settle
-from rubric.grading.looking import NO_ROOM, answer_now, continue_with_results, offering
 from rubric.grading.prompting import STEPS, SharedPrompt
 from rubric.grading.reply_parser import read
 from rubric.grading.similarity import embedding_ask
 from rubric.grading.steps import Batch, Got, Steps, answering, as_one, programs_first, together
-from rubric.grading.turns import SEGMENTS, asked_parts, in_segments, locate_evidence, over_parts
+from rubric.grading.tool_use import NO_ROOM, answer_now, continue_with_results, offer_tools
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
@@ -561,7 +561,7 @@ class _Session:
         self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
             steps = STEPS in self.about.sections
-            asks = tuple([offering(ask, self.rubric, steps=steps) for ask in asks])
+            asks = tuple([offer_tools(ask, self.rubric, steps=steps) for ask in asks])
             if asks[0].tools:
                 return (yield from together([self._ask_with_tools(ask) for ask in asks]))
             self.log.notes.append(NOTHING_TO_READ)

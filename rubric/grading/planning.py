@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric.grading.looking import most_of_a_turn, offering
+from rubric.grading.candidate_parts import SEGMENTS, asked_parts, in_segments
 from rubric.grading.prompting import STEPS, SharedPrompt, as_question, compose, group_criteria, shared_prompt
 from rubric.grading.similarity import embedding_ask
-from rubric.grading.turns import SEGMENTS, asked_parts, in_segments
+from rubric.grading.tool_use import most_of_a_turn, offer_tools
 from rubric.internals.guided import Guided
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, table
@@ -240,7 +240,7 @@ class _Planner:
 
     def _ask(self, rubric: Rubric, criteria: Sequence[Criterion], guidelines: str) -> Ask:
         ask = compose(self.about, rubric, self.judge, criteria, guidelines=guidelines)
-        return offering(ask, rubric, steps=STEPS in self.about.sections)
+        return offer_tools(ask, rubric, steps=STEPS in self.about.sections)
 
     def _of_tree(self, rubric: Rubric, criterion: Criterion, tree: DecisionTree, guidelines: str) -> Plan:
         """A walk takes from the shortest to the longest branch; asked ahead, it takes all questions."""

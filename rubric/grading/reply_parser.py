@@ -40,9 +40,9 @@ from attrs import evolve
 
 from rubric.grading.evidence import occurs_in, quote, quote_step
 from rubric.grading.json_extraction import Ambiguous, find_object, find_objects, object_spans
-from rubric.grading.looking import read_by
-from rubric.grading.sealing import LISTS, after_first_thought, sealed_list, sealed_object
+from rubric.grading.sealed_replies import LISTS, after_first_thought, sealed_list, sealed_object
 from rubric.grading.similarity import compare
+from rubric.grading.tool_use import material_for
 from rubric.internals.secrets import MASK, redact
 from rubric.internals.text import as_json, shorten
 from rubric.values.answers import Answer, Choice, Choices, JudgeAnswer, Levels, Unit, YesNo, fold
@@ -202,7 +202,7 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
     Return the finding of a reply in exactly the form that was asked for, as most are; None: it must be read strictly.
 
     It accepts nothing that the strict reader refuses. The pattern takes the whole reply, so there is one flat object
-    with each key once, the nonce last, and nothing around it: the rules of `rubric.grading.sealing` hold by shape.
+    with each key once, the nonce last, and nothing around it: the rules of `grading.sealed_replies` hold by shape.
     """
     text = reply.text
     if (
@@ -411,7 +411,7 @@ def _span(ask: Ask, words: str) -> Evidence:
     if part is not None and part.chosen:  # the steps that are judged, and no others
         found = quote_step(words, ask.candidate, chosen_places(part))
         return Evidence(shorten(words)) if found is None else found
-    material = read_by(ask)
+    material = material_for(ask)
     found = None if ask.candidate == SEGMENT else quote(words, ask.candidate)
     if found is None and ask.run:
         found = quote_step(words, ask.run, ask.places)

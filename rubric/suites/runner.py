@@ -18,7 +18,7 @@ from rubric.driving import Failure, Pipeline, Usage, pipeline
 from rubric.embed import CONCURRENCY, NOTHING, Finding, Limiter, StoreLike, Transport, clean, fields, side_by_side
 from rubric.engine.grade import in_span
 from rubric.errors import UnreviewedWarning
-from rubric.grading.turns import asked_parts
+from rubric.grading.candidate_parts import asked_parts
 from rubric.programs import allowing, programs_in
 from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from rubric import Candidate, Criterion, Judge, Rubric, Store, evaluate, grade, plan
 from rubric.driving import Failure, Reply, drive, flow
-from rubric.grading.looking import NO_ROOM
+from rubric.grading.tool_use import NO_ROOM
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, Material
 from rubric.values.requests import Ask, Usage

@@ -21,8 +21,8 @@ from rubric import (
     call,
     evaluate,
 )
+from rubric.grading.candidate_parts import asked_parts
 from rubric.grading.prompting import compose, shared_prompt
-from rubric.grading.turns import asked_parts
 from rubric.results import Record
 from rubric.values import Media, State, SubRun
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, Rubric
 from rubric.errors import DefinitionError
+from rubric.grading.candidate_parts import over_parts
 from rubric.grading.segments import segments_of
-from rubric.grading.turns import over_parts
 from rubric.values.findings import Abstained, Evidence, Finding, Scored, Unjudged
 from rubric.values.numbered import numbered_steps
 from rubric.values.requests import Failure

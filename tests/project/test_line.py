@@ -73,7 +73,7 @@ KEPT = {
     ("rubric.models.services", "Service"): "batches go to the server that answers for a judge",
     ("rubric.store.cache_key", "check_identity"): "a judge is refused before it is sent to the workers, not there",
     ("rubric.engine.grade", "in_span"): "a case has a span of its own, as a candidate that is graded has",
-    ("rubric.grading.turns", "asked_parts"): "outputs are compared as a judge of each would be shown it",
+    ("rubric.grading.candidate_parts", "asked_parts"): "outputs are compared as a judge of each would be shown it",
     ("rubric.internals.secrets", "masked_command"): "how an MCP server is started is shown, and may hold keys",
     ("rubric.models.api_keys", "why_keyless"): "a case whose judge lacks a key is deferred, before its target is paid",
     (
@@ -87,7 +87,7 @@ KEPT = {
     ("rubric.values", "candidates"): "the fields of a case are converted as those of its candidate",
     ("rubric.values.chats", "candidate_of_chat"): "a report may hold an answer within its chat, or beside it",
     ("rubric.values.chats", "text_of"): "harnesses give any data where a text is wanted",
-    ("rubric.values.readers", "written"): "a scripted reply is one that the judge's reader takes",
+    ("rubric.values.readers", "write_reply"): "a scripted reply is one that the judge's reader takes",
 }
 """The names that are taken though they are neither public nor on the surface, and why."""
 

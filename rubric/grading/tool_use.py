@@ -26,7 +26,7 @@ NO_ROOM = "error: the context has no room for the result; answer from what you h
 _FULL = f"error: the results of one turn have at most {MOST_SHOWN:,} bytes; call it again in the next turn".encode()
 
 
-def offering(ask: Ask, rubric: Rubric, *, steps: bool = False) -> Ask:
+def offer_tools(ask: Ask, rubric: Rubric, *, steps: bool = False) -> Ask:
     """Return *ask* with the tools and turns that *rubric* allows; *steps*: the run is read by its steps."""
     if not rubric.max_steps or ask.about is None:
         return ask
@@ -38,7 +38,7 @@ def offering(ask: Ask, rubric: Rubric, *, steps: bool = False) -> Ask:
     return evolve(ask, tools=tools, steps=rubric.max_steps, max_tokens=most)
 
 
-def read_by(ask: Ask) -> Material:
+def material_for(ask: Ask) -> Material:
     """Return what the judge of *ask* may read with its tools."""
     if ask.about is None or not ask.tools:
         return Material({})
@@ -57,7 +57,7 @@ def continue_with_results(ask: Ask, wanted: str) -> Ask | None:
     if not calls or not all(isinstance(part, str) for call in calls for part in call):
         return None
     message["tool_calls"] = message["tool_calls"][:MOST_CALLS]
-    turns, left, material = [json.dumps(message)], MOST_SHOWN, read_by(ask)
+    turns, left, material = [json.dumps(message)], MOST_SHOWN, material_for(ask)
     for id_, name, arguments in calls[:MOST_CALLS]:
         shown = visible(material.look(name, arguments))[0].encode("utf-8", "surrogatepass")
         if len(shown) > left:
@@ -79,7 +79,7 @@ def answer_now(ask: Ask) -> Ask:
 
 def most_of_a_turn(ask: Ask) -> int:
     """Return how many tokens one turn can add to the prompt of *ask*: the model's own words, its calls, the results."""
-    material = read_by(ask)
+    material = material_for(ask)
     texts = material.files
     found = MOST_SHOWN if material.steps else 0  # steps are read where there is much
     if not found:

@@ -30,7 +30,7 @@ from rubric import (
 )
 from rubric.driving import Failure, Usage
 from rubric.formats import dumps_suite, schema
-from rubric.grading.turns import over_parts
+from rubric.grading.candidate_parts import over_parts
 from rubric.scoring.outcomes import outcome
 from rubric.suites.targets.base import DeferError, Response
 from rubric.testing.scripted_model import ScriptedModel

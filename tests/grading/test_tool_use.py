@@ -12,7 +12,7 @@ from attrs import evolve
 from rubric import Budget, Candidate, Criterion, Judge, Rubric, Store, ask, evaluate, grade, plan
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.suites import dumps_suite, loads_suite
-from rubric.grading.looking import MOST_SHOWN
+from rubric.grading.tool_use import MOST_SHOWN
 from rubric.models.pricing import count_tokens, worst_cost
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, Material, files_in, tools_for

@@ -21,7 +21,7 @@ the judge must have copied the nonce from the prompt. Nobody can tell the two ap
    text could be the candidate's; then no other object of the whole reply may have an asked key either.
 5. No asked key is written in another way (`Verdict`): it may be the judge's own, beside the candidate's `verdict`.
 
-Each rule is needed: `tests/grading/test_sealing.py` has the reply that passes without it.
+Each rule is needed: `tests/grading/test_sealed_replies.py` has the reply that passes without it.
 """
 
 from __future__ import annotations
