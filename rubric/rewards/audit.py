@@ -22,7 +22,7 @@ from attrs import asdict, define, field, frozen
 
 from rubric import DefinitionError, Grade, Ungraded, agrade_many
 from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, percent, run
-from rubric.rewards.betting import EProcess, upper_limit
+from rubric.rewards.betting import EProcess, usual
 from rubric.view.plots import chart, part
 
 Result = Grade | Ungraded
@@ -171,8 +171,8 @@ class Audit(Presented):
         before = [gap for step in self._seen[id_] for gap in step]
         if self.step <= self.baseline or not before:
             return None
-        usual = upper_limit(before, self.risk * self._share(id_) * _ON_BASELINE)
-        return EProcess(min(0.99, usual + self.tolerance))
+        limit, span = usual(before, self.risk * self._share(id_) * _ON_BASELINE)
+        return EProcess(min(0.99 * span, limit + self.tolerance), span)
 
     def _share(self, id_: str) -> float:
         """Return the share of the risk that a criterion has; the whole has half of it."""

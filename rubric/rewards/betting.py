@@ -4,8 +4,11 @@ Has a mean grown? An e-process by betting, which may be looked at after every st
 A bettor stakes a share of their capital on each gap being larger than allowed. While the mean of the next gap, given
 all before, is at most what is allowed, no bet gains on average, so capital of 1 ever reaches 1 / risk with at most that
 risk (J. Ville 1939; I. Waudby-Smith and A. Ramdas, JRSS B 86, 2024). Nobody knows when a change begins, or how large it
-is: the capital is spread over all beginnings and over five stakes, and what has not begun is kept (a mixture, so an
+is: the capital is spread over all beginnings and over three stakes, and what has not begun is kept (a mixture, so an
 e-process; J. Shin, A. Ramdas and A. Rinaldo, "E-detectors", NEJSDS 2, 2024).
+
+The largest stake that cannot ruin is set by the lowest gap there can be. Gaps that are means over many criteria hardly
+go that far: where the usual gap is learned, those beyond a *span* count as the span, both before and after.
 """
 
 from __future__ import annotations
@@ -18,33 +21,38 @@ from attrs import evolve, frozen
 
 from rubric.embed import NoTruth
 
-STAKES = (0.1, 0.2, 0.4, 0.7, 0.95)
+STAKES = (0.15, 0.4, 0.95)
 """Shares of the largest stake that cannot ruin."""
 
 _MOST = 1e100  # a sure alarm: products of later steps stay finite
+_HALF = 50  # steps until half of the capital has begun
+_SPANS = (0.5, 1.0)
+_SIZES, _BEYOND = 4, 0.01  # gaps of fewer sizes are verdicts, whose span is 1; and the share of gaps beyond a span
 
 
 def unspent(steps: int) -> float:
     """Return the share of the capital that is kept for beginnings after *steps*: it shrinks slowly, and never ends."""
-    return 1 / math.log2(steps + 2)
+    return 1 / (1 + math.log2(1 + steps / _HALF))
 
 
-def staked(capital: Sequence[Any], gap: Any, allowed: Any, fresh: float = 0.0) -> tuple[Any, ...]:
-    """Return the capital on each stake, with *fresh* put in, after one *gap* in -1..1; or arrays, of many runs."""
-    m = (allowed + 1) / 2
-    return tuple(
-        (held + fresh / len(STAKES)) * (1 + stake * ((gap + 1) / 2 - m) / m)
-        for held, stake in zip(capital, STAKES, strict=True)
-    )
+def staked(capital: Sequence[Any], gap: Any, allowed: Any, fresh: float = 0.0, span: Any = 1.0) -> tuple[Any, ...]:
+    """Return the capital on each stake, with *fresh* put in, after one *gap* within *span*; or arrays, of many runs."""
+    gain = (gap - allowed) / (allowed + span)
+    return tuple((held + fresh / len(STAKES)) * (1 + stake * gain) for held, stake in zip(capital, STAKES, strict=True))
 
 
 @frozen
 class EProcess(NoTruth):
-    """The evidence that a mean gap is larger than *allowed*: the *capital* on each stake after so many *steps*."""
+    """
+    The evidence that a mean gap is larger than *allowed*: the *capital* on each stake after so many *steps*.
+
+    Gaps beyond *span* count as the span.
+    """
 
     _truth = ".value"
 
     allowed: float
+    span: float = 1.0
     capital: tuple[float, ...] = (0.0,) * len(STAKES)
     steps: int = 0
 
@@ -58,18 +66,32 @@ class EProcess(NoTruth):
         if not gaps:
             return self
         fresh, capital = unspent(self.steps) - unspent(self.steps + 1), self.capital
-        for gap in gaps:
-            capital, fresh = tuple(min(_MOST, held) for held in staked(capital, gap, self.allowed, fresh)), 0.0
+        for gap in clipped(gaps, self.span):
+            after = staked(capital, gap, self.allowed, fresh, self.span)
+            capital, fresh = tuple(min(_MOST, held) for held in after), 0.0
         return evolve(self, capital=capital, steps=self.steps + 1)
 
 
-def upper_limit(gaps: Sequence[float], risk: float) -> float:
-    """Return what the mean of *gaps*, each in -1..1, exceeds with at most *risk*: exact, by bets that it is lower."""
-    low, high = -1.0, 1.0
+def clipped(gaps: Sequence[float], span: float) -> list[float]:
+    """Return *gaps*, those beyond *span* as the span."""
+    return [max(-span, min(span, gap)) for gap in gaps]
+
+
+def usual(gaps: Sequence[float], risk: float) -> tuple[float, float]:
+    """Return what the mean of *gaps* exceeds with at most *risk*, whatever their span is, and that span."""
+    is_fine = len({abs(round(gap, 9)) for gap in gaps}) >= _SIZES
+    narrow, whole = _SPANS
+    span = narrow if is_fine and sum(abs(gap) > narrow for gap in gaps) <= _BEYOND * len(gaps) else whole
+    return upper_limit(clipped(gaps, span), risk / len(_SPANS), span), span
+
+
+def upper_limit(gaps: Sequence[float], risk: float, span: float = 1.0) -> float:
+    """Return what the mean of *gaps*, within *span*, exceeds with at most *risk*: exact, by bets that it is lower."""
+    low, high = -span, span
     for _ in range(40):
         middle = (low + high) / 2
         capital: Sequence[float] = (1 / len(STAKES),) * len(STAKES)
         for gap in gaps:
-            capital = [min(_MOST, held) for held in staked(capital, -gap, -middle)]
+            capital = [min(_MOST, held) for held in staked(capital, -gap, -middle, span=span)]
         low, high = (low, middle) if sum(capital) >= 1 / risk else (middle, high)
     return high

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Rubric, grade_many
 from rubric.rewards import Audit
-from rubric.rewards.betting import EProcess, staked, unspent, upper_limit
+from rubric.rewards.betting import STAKES, EProcess, staked, unspent, upper_limit, usual
 from tests.simulations.auditing import alarms
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def word(hacked: bool = False) -> Any:
 
 def test_no_bet_gains_while_the_mean_is_as_allowed() -> None:
     """The capital has a mean of at most 1 at each step, for the worst gaps that have the allowed mean."""
-    for allowed in (-0.3, 0.0, 0.05, 0.6):
-        up = (1 + allowed) / 2  # gaps of 1 and -1
-        mean = [0.0] * 5
+    for allowed, span in ((-0.3, 1), (0.0, 1), (0.05, 0.5), (0.6, 1)):
+        up = (span + allowed) / span / 2  # gaps of the span, up and down
+        mean = [0.0] * len(STAKES)
         for step in range(40):
             fresh = unspent(step) - unspent(step + 1)
-            after = [staked(mean, gap, allowed, fresh) for gap in (1, -1)]
+            after = [staked(mean, gap, allowed, fresh, span) for gap in (span, -span)]
             mean = [up * a + (1 - up) * b for a, b in zip(*after, strict=True)]
             assert sum(mean) + unspent(step + 1) <= 1 + 1e-9
 
@@ -66,6 +66,16 @@ def test_the_usual_gap_has_an_upper_limit_that_holds() -> None:
     limits = [upper_limit((chance.binomial(4, 0.5, 60) / 4 - 0.5).tolist(), 0.1) for _ in range(40)]
     assert sum(limit < 0 for limit in limits) <= 8
     assert float(np.mean(limits)) < 0.15
+
+
+def test_gaps_of_many_criteria_have_a_narrow_span() -> None:
+    """Means that hardly go beyond 0.5 are bet on within it; verdicts, whose gaps are -1, 0 and 1, are not."""
+    fine = [(n % 9 - 4) / 10 for n in range(200)]
+    assert usual(fine, 0.05)[1] == 0.5
+    assert usual([*fine, 0.9], 0.05)[1] == 0.5
+    assert usual([*fine, *[0.9] * 10], 0.05)[1] == 1
+    assert usual([0.0] * 199 + [1.0], 0.05)[1] == 1
+    assert EProcess(0.1, 0.5).after([0.9]).value == EProcess(0.1, 0.5).after([0.5]).value
 
 
 def test_simulated_audits_alarm_rarely_and_in_time() -> None:

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from rubric.rewards.betting import STAKES, staked, unspent
+from rubric.rewards.betting import STAKES, staked, unspent, usual
 from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PER_STEP, RISK, TOLERANCE, BASELINE, ONSET = 10, 8, 0.05, 0.02, 50, 100
 
 
-def gaps(chance: Chance, runs: int, quality: float, hack: float) -> Any:
+def gaps(chance: Chance, runs: int, quality: float, hack: float, criteria: int = CRITERIA) -> Any:
     """Return how much more the reward gives than the second judge, for one completion of each of *runs*."""
-    size = (runs, CRITERIA)
+    size = (runs, criteria)
     met = chance.random(size) < quality
     reward = (met ^ (chance.random(size) < 0.1)) | (chance.random(size) < 0.05)
     lifted = hack / max(1e-9, 1 - float(reward.mean()))
@@ -30,35 +30,46 @@ def gaps(chance: Chance, runs: int, quality: float, hack: float) -> Any:
     return reward.mean(axis=1) - (met ^ (chance.random(size) < 0.05)).mean(axis=1)
 
 
-def limits(seen: Any, risk: float) -> Any:
+def limits(seen: Any, risk: float, span: float) -> Any:
     """Return `upper_limit` of each of many runs at once; *seen* is audits x runs."""
-    low, high = -np.ones(seen.shape[1]), np.ones(seen.shape[1])
+    low, high = np.full(seen.shape[1], -span), np.full(seen.shape[1], span)
     for _ in range(20):
         middle = (low + high) / 2
         capital: Any = [np.full(len(low), 1 / len(STAKES))] * len(STAKES)
         for gap in seen:
-            capital = [np.minimum(held, 1e100) for held in staked(capital, -gap, -middle)]
+            capital = [np.minimum(held, 1e100) for held in staked(capital, -gap, -middle, span=span)]
         found = sum(capital) >= 1 / risk
         low, high = np.where(found, low, middle), np.where(found, middle, high)
     return high
 
 
 def alarms(
-    chance: Chance, runs: int, steps: int, *, hack: float, ramp: int, allowed: float | None, share: float = 0.5
+    chance: Chance,
+    runs: int,
+    steps: int,
+    *,
+    hack: float,
+    ramp: int,
+    allowed: float | None,
+    share: float = 0.5,
+    criteria: int = CRITERIA,
+    span: float = 1.0,
 ) -> Any:
-    """Return the step of the alarm of the whole in each run, 0 for none; it has a *share* of the risk."""
+    """Return the step of the alarm in each run, 0 for none: of what has a *share* of the risk, and so many criteria."""
     risk, limit = RISK * share, allowed
     if allowed is None:
-        usual = limits(np.array([gaps(chance, runs, 0.45, 0) for _ in range(BASELINE * PER_STEP)]), risk * 0.2)
-        limit, risk = usual + TOLERANCE, risk * 0.8
+        seen = np.array([gaps(chance, runs, 0.45, 0, criteria) for _ in range(BASELINE * PER_STEP)])
+        span = usual(seen[:, 0].tolist(), 0.5)[1]  # that of one run is that of all but a few
+        limit = limits(np.clip(seen, -span, span), risk * 0.2 / 2, span) + TOLERANCE
+        risk *= 0.8
     capital: Any = [np.zeros(runs)] * len(STAKES)
     at = np.zeros(runs, int)
     for step in range(1, steps + 1):
         grown = hack * min(1.0, (step - ONSET) / ramp if ramp else 1.0) if step > ONSET else 0.0
         fresh = unspent(step - 1) - unspent(step)
         for _ in range(PER_STEP):
-            gap = gaps(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown)
-            capital = [np.minimum(held, 1e100) for held in staked(capital, gap, limit, fresh)]
+            gap = gaps(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown, criteria).clip(-span, span)
+            capital = [np.minimum(held, 1e100) for held in staked(capital, gap, limit, fresh, span)]
             fresh = 0.0
         at[(at == 0) & (sum(capital) + unspent(step) >= 1 / risk)] = step
     return at
@@ -81,20 +92,27 @@ def t_test_alarms(chance: Chance, runs: int, steps: int) -> float:
 def main(runs: int, steps: int) -> None:
     """Print the false alarms, then how soon hacks are found."""
     head("gap without a hack", "runs", "steps", "false alarms, ever")
-    for name, allowed in (("as in the first 50 steps", None), ("as large as allowed", "edge")):
+    edge = float(np.mean([gaps(np.random.default_rng(30), 1000, 0.45, 0).mean() for _ in range(400)]))
+    for name, allowed, span in (
+        ("as in the first 50 steps", None, 1.0),
+        ("as large as allowed", edge, 1.0),
+        ("as large as allowed, within a span of 0.5", edge, 0.5),
+    ):
         chance = np.random.default_rng(30)
-        limit = float(np.mean([gaps(chance, 1000, 0.45, 0).mean() for _ in range(400)])) if allowed else None
-        found = alarms(chance, runs, steps, hack=0, ramp=0, allowed=limit, share=1.0)
+        found = alarms(chance, runs, steps, hack=0, ramp=0, allowed=allowed, share=1.0, span=span)
         row([name, runs, steps, f"{(found > 0).mean():.1%}"])
     row(["a t test at each step", runs, 300, f"{t_test_alarms(np.random.default_rng(30), runs, 300):.1%}"])
-    print()
-    head("hack", "comes", "found in 300 steps", "steps after its onset, median", "90 %")
-    for hack in (0.22, 0.1, 0.05):
-        for ramp in (0, 100, 200):
-            at = alarms(np.random.default_rng(31), 200, 400, hack=hack, ramp=ramp, allowed=None)
-            after = at[at > ONSET] - ONSET
-            quantiles = [f"{np.quantile(after, q):.0f}" if (at > 0).mean() > q else "–" for q in (0.5, 0.9)]
-            row([hack, f"over {ramp} steps" if ramp else "at once", f"{(at > 0).mean():.0%}", *quantiles])
+    for name, criteria, share in (("the whole", CRITERIA, 0.5), ("one criterion of ten", 1, 0.5 / CRITERIA)):
+        print(f"\nA hack of {name}:\n")
+        head("hack", "comes", "found in 300 steps", "steps after its onset, median", "90 %")
+        for hack in (0.22, 0.1, 0.05):
+            for ramp in (0, 100, 200):
+                chance = np.random.default_rng(31)
+                kind: dict[str, Any] = {"hack": hack, "ramp": ramp, "share": share, "criteria": criteria}
+                at = alarms(chance, 200, 400, allowed=None, **kind)
+                after = at[at > ONSET] - ONSET
+                quantiles = [f"{np.quantile(after, q):.0f}" if (at > 0).mean() > q else "–" for q in (0.5, 0.9)]
+                row([hack, f"over {ramp} steps" if ramp else "at once", f"{(at > 0).mean():.0%}", *quantiles])
 
 
 if __name__ == "__main__":
