@@ -282,6 +282,10 @@ _SLOW, _SLOW_CALL = 0.5, 0.01
 """Seconds in all, and for a call, above which a function that holds up others is remarked on: no script is so slow."""
 
 
+_FAST, _AHEAD = 0.001, 31
+"""A function that takes fewer seconds has so many calls wait in its thread: to wake it costs more than such a call."""
+
+
 @define(eq=False)
 class _Turns:
     """
@@ -293,6 +297,7 @@ class _Turns:
         waiting: How many requests wait.
         calls: How many calls there were while others waited.
         seconds: How long these calls took.
+        width: How many turns there are.
     """
 
     model: Any
@@ -301,10 +306,12 @@ class _Turns:
     calls: int = 0
     seconds: float = 0.0
     is_told: bool = False
+    width: int = field(init=False)
     _places: asyncio.Semaphore = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._places = asyncio.Semaphore(getattr(self.model, "threads", 1))
+        self.width = getattr(self.model, "threads", 1)
+        self._places = asyncio.Semaphore(self.width)
 
     async def begin(self) -> float:
         """Wait for a turn; return how long the model has been busy by then, for `end`."""
@@ -316,11 +323,16 @@ class _Turns:
         return float(getattr(self.model, "busy", 0.0))
 
     def end(self, began: float) -> None:
-        """Let the next request have its turn."""
-        self._places.release()
+        """Let the next request have its turn, or two or none of them if there are to be more turns, or fewer."""
+        is_fast = getattr(self.model, "pace", _FAST) < _FAST
+        wanted = getattr(self.model, "threads", 1) + (_AHEAD if is_fast else 0)
+        change = (wanted > self.width) - (wanted < self.width)
+        self.width += change
+        for _ in range(1 + change):
+            self._places.release()
         if self.waiting:
             self.calls += 1
-            self.seconds += getattr(self.model, "busy", 0.0) - began
+            self.seconds += (getattr(self.model, "busy", 0.0) - began) / self.width
 
     def remark(self) -> str:
         """Return once that calls have waited for slow ones of a sync function; '' where the user has chosen so."""

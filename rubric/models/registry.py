@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from threading import Lock
 from time import perf_counter
@@ -20,7 +20,8 @@ from attrs import evolve, frozen
 from rubric.errors import ModelError, NoJudgeError
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.offline import OFFLINE, OfflineModel
-from rubric.models.threads import Outcome, outcome_in_thread
+from rubric.models.retry import Deadline
+from rubric.models.threads import Outcome, outcome_of, submit
 from rubric.values.clients import DECIDES
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
@@ -49,15 +50,20 @@ class FunctionModel:
         self.threads = threads
         self.busy = 0.0
         """Seconds that calls of a sync function have taken so far."""
+        self.pace = 1.0
+        """Seconds that a call of it takes of late; at first it counts as slow."""
 
     @property
     def is_serial(self) -> bool:
         """Whether calls wait for a thread; that is not part of an attempt."""
         return not self._is_async
 
+    is_punctual = is_serial
+    """The deadline of a call in a thread begins with the call: it may wait behind short ones."""
+
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
-        said, error = await self._outcome([message.text for message in ask.messages] if ask.embeds else ask.chat())
+        said, error = await self._outcome(ask)
         if isinstance(error, Exception):
             raise ModelError(Failure.of(error)) from error
         if error is not None:
@@ -74,22 +80,23 @@ class FunctionModel:
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)
 
-    async def _outcome(self, arguments: Any) -> Outcome:
-        function: Any = self._function
-        try:
-            if self._is_async:
-                return await function(arguments), None
-            said, error = await outcome_in_thread(self._owner, partial(self._call, arguments), self.threads)
-            return (await said if isinstance(said, Awaitable) else said), error
-        except Exception as error:  # noqa: BLE001 - it becomes a failure
-            return None, error
+    async def _outcome(self, ask: Ask) -> Outcome:
+        arguments = [message.text for message in ask.messages] if ask.embeds else ask.chat()
+        if self._is_async:
+            return await _await(partial(self._function, arguments))
+        job = submit(self._owner, partial(self._call, arguments), self.threads)
+        with Deadline(ask.judge.timeout, job):
+            said, error = await outcome_of(self._owner, job)
+            return await _await(lambda: said) if isinstance(said, Awaitable) else (said, error)
 
     def _call(self, arguments: Any) -> Any:
         began = perf_counter()
         try:
             return self._function(arguments)
         finally:
-            self.busy += perf_counter() - began
+            seconds = perf_counter() - began
+            self.busy += seconds
+            self.pace += (seconds - self.pace) / 8
 
 
 def _as_vectors(said: Any) -> str:
@@ -98,6 +105,13 @@ def _as_vectors(said: Any) -> str:
     except (TypeError, ValueError):
         message = f"the function returned {type(said).__name__}; expected a vector of numbers for each text"
         raise ModelError(Failure("bad_response", message, usage=_USED)) from None
+
+
+async def _await(call: Callable[[], Any]) -> Outcome:
+    try:
+        return await call(), None
+    except Exception as error:  # noqa: BLE001 - it becomes a failure
+        return None, error
 
 
 def identity(function: Any) -> tuple[int, ...]:

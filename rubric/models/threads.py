@@ -10,19 +10,62 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
-from functools import partial
+from contextvars import Context, copy_context
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from attrs import define, field
 
 _MOST_IDLE = 4
-_Job = tuple["Future[Any]", Callable[[], Any]]
+Outcome = tuple[Any, BaseException | None]
+"""What a call returned, or what it raised: a StopIteration, which a script raises at its end, passes no future."""
+
+
+@define(eq=False)
+class _Mailbox:
+    """The outcomes for one event loop that it has not seen; to wake a loop costs more than a short call."""
+
+    outcomes: deque[tuple[asyncio.Future[Outcome], Outcome]] = field(factory=deque)
+    is_told: bool = False
+
+    def open(self) -> None:
+        # In this order: an outcome that comes meanwhile is taken by the loop below, or wakes the event loop again.
+        self.is_told = False
+        while self.outcomes:
+            future, outcome = self.outcomes.popleft()
+            if not future.done():
+                future.set_result(outcome)
+
+
+@define(eq=False)
+class Job:
+    """A call for a thread; *began* is the time of its event loop when a thread took it."""
+
+    call: Callable[[], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Outcome]
+    mailbox: _Mailbox
+    context: Context = field(factory=copy_context)
+    began: float | None = None
+
+    def run(self) -> None:
+        if self.future.cancelled():
+            return
+        self.began = self.loop.time()
+        try:
+            outcome: Outcome = self.context.run(self.call), None
+        except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is awaited
+            outcome = None, error
+        self.mailbox.outcomes.append((self.future, outcome))
+        if not self.mailbox.is_told:
+            self.mailbox.is_told = True
+            with suppress(RuntimeError):  # the event loop is closed
+                self.loop.call_soon_threadsafe(self.mailbox.open)
 
 
 @define(eq=False)
@@ -36,8 +79,8 @@ class _Pool:
         pending: The number of unfinished calls, waiting ones included.
     """
 
-    jobs: SimpleQueue[_Job | None] = field(factory=SimpleQueue)
-    workers: dict[Thread, Future[Any] | None] = field(factory=dict)
+    jobs: SimpleQueue[Job | None] = field(factory=SimpleQueue)
+    workers: dict[Thread, Job | None] = field(factory=dict)
     pending: int = 0
 
     def start(self) -> None:
@@ -56,44 +99,36 @@ _pools: dict[Hashable, _Pool] = {}  # the one that was used last comes last
 # The lock is held for all changes of pools: otherwise a pool could get a call just after the None that ends its thread.
 
 
-def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Future[Any]:
-    """Have one of the *threads* of *owner*, a function, call *call*, which must not raise; calls start in order."""
-    future: Future[Any] = Future()
+_mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Mailbox] = WeakKeyDictionary()
+
+
+def submit(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Job:
+    """Have one of the *threads* of *owner*, a function, call *call*; calls start in order."""
+    loop = asyncio.get_running_loop()
+    mailbox = _mailboxes.get(loop) or _mailboxes.setdefault(loop, _Mailbox())
+    job = Job(call, loop, loop.create_future(), mailbox)
     with _lock:
         pool = _pools.pop(owner, None) or _Pool()
         _pools[owner] = pool
         if len(pool.workers) < min(threads, pool.pending + 1):
             pool.start()
         pool.pending += 1
-        pool.jobs.put((future, call))
-    return future
+        pool.jobs.put(job)
+    return job
 
 
-Outcome = tuple[Any, BaseException | None]
-"""What a function has returned, or the error that it has raised."""
+async def outcome_of(owner: Hashable, job: Job) -> Outcome:
+    """Return the outcome of *job*, a call of *owner*; cancelled, it gives the call up."""
+    try:
+        return await job.future
+    except asyncio.CancelledError:
+        abandon(owner, job)
+        raise
 
 
 async def outcome_in_thread(owner: Hashable, call: Callable[[], Any], threads: int = 1) -> Outcome:
-    """
-    Return the outcome of *call* in one of the *threads* of *owner*; cancelled, it gives the call up.
-
-    An error is a value, since a StopIteration, which a script raises at its end, can pass neither through a future nor
-    out of a coroutine.
-    """
-
-    def caught() -> Outcome:
-        try:
-            return call(), None
-        except BaseException as error:  # noqa: BLE001
-            return None, error
-
-    future = submit(owner, partial(copy_context().run, caught), threads)
-    try:
-        outcome: Outcome = await asyncio.wrap_future(future)
-    except asyncio.CancelledError:
-        abandon(owner, future)
-        raise
-    return outcome
+    """Return the outcome of *call* in one of the *threads* of *owner*; cancelled, it gives the call up."""
+    return await outcome_of(owner, submit(owner, call, threads))
 
 
 async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: int) -> Any:
@@ -104,11 +139,11 @@ async def in_thread(owner: tuple[int, ...], call: Callable[[], Any], threads: in
     return said
 
 
-def abandon(owner: Hashable, future: Future[Any]) -> None:
-    """Give up the call of *future*: a thread that hangs in it is left behind, and another takes its place."""
+def abandon(owner: Hashable, job: Job) -> None:
+    """Give up *job*: a thread that hangs in it is left behind, and another takes its place."""
     with _lock:
         pool = _pools.get(owner)
-        hung = [] if pool is None else [worker for worker, at in pool.workers.items() if at is future]
+        hung = [] if pool is None else [worker for worker, at in pool.workers.items() if at is job]
         if pool is None or not hung:
             return
         del pool.workers[hung[0]]
@@ -123,13 +158,10 @@ def abandon(owner: Hashable, future: Future[Any]) -> None:
 def _work(pool: _Pool) -> None:
     me = current_thread()
     while (job := pool.jobs.get()) is not None:
-        future, call = job
-        del job
         with _lock:
-            pool.workers[me] = future
-        if future.set_running_or_notify_cancel():
-            future.set_result(call())
-        del future, call  # nothing is kept alive while waiting for the next one
+            pool.workers[me] = job
+        job.run()
+        del job  # nothing is kept alive while waiting for the next one
         with _lock:
             if me not in pool.workers:  # the call was abandoned
                 return

@@ -117,6 +117,38 @@ def suite() -> Figures:
     return {"seconds": seconds}
 
 
+def pairs_of(judge: Any) -> Figures:
+    """A rubric of eight criteria for each candidate, as in a step of training; CPU seconds for 2,000, the least of five."""
+    from rubric import Candidate, Judge, Rubric, agrade_many
+
+    def seconds(count: int) -> float:
+        facts = [[f"Names {FACTS[n % 5]} ({at}.{n})" for n in range(8)] for at in range(count)]
+        rubrics = [Rubric(f"own {at}", criteria=texts) for at, texts in enumerate(facts)]
+        given = [Candidate(text, input=f"Question {at}") for at, text in enumerate(texts(count, 300))]
+
+        async def run() -> list[Any]:
+            return [result async for result in agrade_many(given, rubrics, Judge(judge), progress=False)]
+
+        gc.collect()
+        begun = time.process_time()
+        assert all(result.score == 1 for result in asyncio.run(run()))
+        return (time.process_time() - begun) / count
+
+    seconds(20)
+    return {"seconds": 2_000 * min(seconds(200) for _ in range(5))}
+
+
+def pairs() -> Figures:
+    async def judge(messages: list[dict[str, Any]]) -> str:
+        return '{"reason": "read", "verdict": true}'
+
+    return pairs_of(judge)
+
+
+def pairs_in_thread() -> Figures:
+    return pairs_of(lambda messages: '{"reason": "read", "verdict": true}')
+
+
 def timed(work: Callable[[], Any]) -> Figures:
     """Return the seconds of CPU of *work*, done once before."""
     work()
@@ -250,6 +282,8 @@ SCENARIOS: dict[str, Callable[[], Figures]] = {
     "free-form": free_form,
     "tree": tree,
     "suite": suite,
+    "pairs": pairs,
+    "pairs, sync function": pairs_in_thread,
     "load-rubric": load_rubric,
     "load-promptfoo": load_promptfoo,
     "dumps": dump,
@@ -263,6 +297,8 @@ BARS = {
     "free-form": "≥ 3",
     "tree": "≥ 3",
     "suite": "≥ 4",
+    "pairs": "this ≤ 1.0",
+    "pairs, sync function": "this ≤ 2.0",
     "load-rubric": "≥ 4",
     "load-promptfoo": "≥ 2",
     "dumps": "≥ 3",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Candidate, DefinitionError, Panel, Rubric, grade, grade_many
-from rubric.engine.pipeline import Dispatcher
+from rubric.engine.pipeline import Dispatcher, _Turns
 from rubric.errors import ModelError
 from rubric.models.registry import FunctionModel
 from rubric.values.judges import Judge
@@ -273,6 +273,42 @@ def test_a_function_keeps_its_thread() -> None:
     for _ in range(20):
         grade("Thank you.", "Says thank you", judge)
     assert len(seen) == 1
+
+
+def test_a_call_that_hangs_takes_no_time_from_those_behind_it() -> None:
+    """Short calls wait in the thread of a function; the deadline of each begins when the thread takes it."""
+    let_go = threading.Event()
+
+    def judge(messages: Messages) -> str:
+        if "Names 250." in messages[-1]["content"]:
+            let_go.wait()
+        return '{"reason": "read", "verdict": true}'
+
+    by = Judge(judge, timeout=0.5, retries=0, repairs=0)
+    try:
+        results = grade_many(["text"] * 300, [Rubric(criteria=[f"Names {n}."]) for n in range(300)], by).collect()
+        assert [result.index for result in results if result.score is None] == [250]
+        assert results[250].failures[0].kind == "timeout"
+    finally:
+        let_go.set()
+
+
+def test_turns_grow_while_calls_are_short() -> None:
+    """A function that is fast has calls wait in its thread, up to a bound; a slow one has as many as threads."""
+
+    class Model:
+        threads, pace, busy = 1, 0.0, 0.0
+
+    async def main() -> list[int]:
+        turns, widths = _Turns(Model(), ASK.judge), list[int]()
+        for pace in (0.0, 1.0):
+            turns.model.pace = pace
+            for _ in range(40):
+                turns.end(await turns.begin())
+            widths.append(turns.width)
+        return widths
+
+    assert asyncio.run(main()) == [32, 1]
 
 
 def test_calls_that_hang_are_replaced_one_by_one() -> None:
