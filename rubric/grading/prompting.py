@@ -416,9 +416,6 @@ def compose_all(
     return tuple(asks)
 
 
-_NONCE_HERE = "\0"
-
-
 @frozen(eq=False)
 class CriterionPrompt:
     """
@@ -448,13 +445,6 @@ class CriterionPrompt:
     quoted: frozenset[str]
 
 
-@lru_cache(maxsize=256)  # as many as there are kinds of criteria, whatever their texts
-def _words_of(form: Form) -> tuple[str, str, str]:
-    """Return the words for *form* without a nonce, and those before and after a nonce."""
-    before, _, after = form.words(_NONCE_HERE).rpartition(_NONCE_HERE)
-    return form.words(""), before, after
-
-
 def _criterion_prompt(
     rubric: Rubric,
     judge: Judge,
@@ -470,9 +460,9 @@ def _criterion_prompt(
     def compose_criteria() -> CriterionPrompt:
         form = Form.of(rubric, judge, criteria, sealed=sealed)
         tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
-        words, before, after = _words_of(form)
+        words, before, after = form.words_around_nonce
         unsealed = f"{tail}\n\n{words}"
-        named = [f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria]
+        named = [f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria if form.many]
         return CriterionPrompt(
             form=form,
             criteria=tuple(criteria),
@@ -483,11 +473,11 @@ def _criterion_prompt(
             before_nonce=f"{tail}\n\n{before}",
             after_nonce=after,
             digested=_frame(unsealed),
-            schema=form.schema(),
+            schema=form.schema,
             exact=form.exact(rubric, criteria),
             max_tokens=form.most_tokens(criteria),
-            abstainable=frozenset(c.id for c in criteria if rubric.policy(c) != "forbid"),
-            quoted=frozenset(c.id for c in criteria if asks_evidence(rubric, c)),
+            abstainable=frozenset([c.id for c in criteria if rubric.policy(c) != "forbid"]),
+            quoted=frozenset([c.id for c in criteria if asks_evidence(rubric, c)]),
         )
 
     if complaint or [criterion for criterion in criteria if criterion.anchors]:
@@ -509,7 +499,7 @@ def _tail(
     for criterion in criteria:
         title = f'Criterion "{criterion.id}":' if form.many else "Criterion:"
         lines = [title, criterion.text.strip(), *_advice(rubric, criterion, output, form)]
-        parts.append("\n".join(line for line in lines if line))
+        parts.append("\n".join([line for line in lines if line]))
     if complaint:
         ours = complaint.partition(", got ")[0]  # what follows is a judge's, and may be the candidate's words
         parts.append(render.fill(render.text("repair"), {"complaint": ours}))

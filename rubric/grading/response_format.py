@@ -11,16 +11,16 @@ labels, the range, the ids and the nonce of one ask, and ends texts and lists th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from json import dumps
 from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric.grading.reply_parser import Shape, shape_of
+from rubric.grading.reply_parser import shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
 from rubric.scoring.outcomes import asks_evidence
-from rubric.values.answers import Choices, Unit
+from rubric.values.answers import Answer, Choices, Unit
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import MOST_TOKENS
@@ -41,11 +41,11 @@ such as `jxjxjx` are 400 tokens; a bound on the word ends that. A pattern and a 
 llama.cpp drops the length, and vLLM's xgrammar refuses the schema.
 """
 
-_MOST_VALUES = 101
+_MOST_VALUES, _NONCE_HERE = 101, "\0"
 _FRAME, _EACH = 256, 64  # tokens of prose or white space around a verdict, and of its keys, its id and its nonce
 
 
-@frozen
+@frozen(cache_hash=True)  # its schemas are kept by it
 class Form:
     """The form of a reply: its keys, in order. It depends on types alone, so its schema stays the same."""
 
@@ -64,17 +64,16 @@ class Form:
     @classmethod
     def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
         """Return the form of the reply that *judge* is to give to *criteria*."""
-        many = len(criteria) > 1
-        shape = Shape("verdict", "any", "as each criterion says") if many else shape_of(criteria[0].answer)
-        form = cls(
-            *shape[:3],
-            sealed=sealed,
-            quoted=any(asks_evidence(rubric, c) for c in criteria),
-            nullable=any(rubric.policy(c) != "forbid" for c in criteria),
-            flagged=any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria),
-            many=many,
-            reasoning=judge.reasoning,
-        )
+        kind: dict[str, Any] = {
+            "sealed": sealed,
+            "quoted": any(asks_evidence(rubric, c) for c in criteria),
+            "nullable": any(rubric.policy(c) != "forbid" for c in criteria),
+            "reasoning": judge.reasoning,
+        }
+        if len(criteria) > 1:
+            flagged = any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria)
+            return cls("verdict", "any", "as each criterion says", flagged=flagged, many=True, **kind)
+        form = _form_of_one(criteria[0].answer, **kind)
         return form if judge.reader is None else form.as_text(judge, criteria[0])
 
     def as_text(self, judge: Judge, criterion: Criterion) -> Form:
@@ -110,8 +109,15 @@ class Form:
         each = " One verdict for each criterion." if self.many else ""
         return f"Answer with one JSON object: {{{inner}}}{each}"
 
+    @cached_property
+    def words_around_nonce(self) -> tuple[str, str, str]:
+        """The words for it without a nonce, and those before and after a nonce."""
+        before, _, after = self.words(_NONCE_HERE).rpartition(_NONCE_HERE)
+        return self.words(""), before, after
+
+    @cached_property
     def schema(self) -> FrozenMap:
-        """Return the JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
+        """The JSON Schema of the reply, in the form that vendors call strict: every key required, no other."""
         if self.text:
             return NO_SCHEMA
         return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
@@ -121,9 +127,7 @@ class Form:
         if self.text:
             return ""
         if not self.many:
-            criterion = criteria[0]
-            quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
-            return _exact_of_one(self, criterion.answer, quoted=quoted, nullable=policy != "forbid")
+            return _exact_of_one(self, criteria[0].answer)
         verdicts = []
         for criterion in criteria:
             quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
@@ -161,9 +165,19 @@ class Form:
         return min(MOST_TOKENS, _FRAME + len(criteria) * (_EACH + texts // 2 + max(labels, default=0)))
 
 
-@lru_cache(maxsize=256)  # a rubric for each prompt has thousands of criteria, and few kinds of answers
-def _exact_of_one(form: Form, answer: Any, *, quoted: bool, nullable: bool) -> str:
-    return dumps(form.exact_verdict(answer, quoted=quoted, nullable=nullable), separators=(",", ":"))
+# A rubric for each prompt has thousands of criteria, and few kinds of answers.
+
+
+@lru_cache(maxsize=256)
+def _form_of_one(answer: Answer, **kind: Any) -> Form:
+    flagged = isinstance(answer, Unit) and answer.flag
+    return Form(*shape_of(answer)[:3], flagged=flagged, many=False, **kind)
+
+
+@lru_cache(maxsize=256)
+def _exact_of_one(form: Form, answer: Answer) -> str:
+    verdict = form.exact_verdict(answer, quoted=form.quoted, nullable=form.nullable)
+    return dumps(verdict, separators=(",", ":"))
 
 
 @lru_cache(maxsize=256)

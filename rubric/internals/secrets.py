@@ -208,8 +208,10 @@ def redact_reply(text: str, secrets: Iterable[str] = ()) -> str:
 
 def redact_value(said: Any) -> Any:
     """Return *said*, a text of a reply or a tuple of such, redacted; all else as it is: a user's model may give it."""
+    if not said:
+        return said
     if isinstance(said, str):
-        return redact_reply(said) if said else said
+        return redact_reply(said)
     return tuple(map(redact_value, said)) if isinstance(said, tuple) else said
 
 

@@ -207,14 +207,15 @@ class _Rule:
     @classmethod
     def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
         guard, plain = criterion.polarity == "guard", isinstance(criterion.answer, YesNo | Check)
+        policy = rubric.policy(criterion)
         return cls(
             criterion,
             criterion.weight,
             unwanted=criterion.is_unwanted,
             penalty=criterion.polarity == "penalty",
             quoted=asks_evidence(rubric, criterion),
-            policy=rubric.policy(criterion),
-            abstainable=abstainable(rubric, criterion),
+            policy=policy,
+            abstainable=policy != "forbid" and abstainable(rubric, criterion),
             gate=rubric.gate_of(criterion),
             zero_gates=guard or plain,
             plain=plain,

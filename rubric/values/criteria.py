@@ -407,8 +407,8 @@ class Criterion(Shown):
     @property
     def programs(self) -> tuple[str, ...]:
         """The names of the programs that it starts by itself, where they are allowed; not those of a nested rubric."""
-        started = filter(None, map(launcher_of, (self.on, self.answer)))
-        return tuple(name for launcher in started for name in launcher.scripts)
+        started = [launcher for given in (self.on, self.answer) if (launcher := launcher_of(given)) is not None]
+        return tuple([name for launcher in started for name in launcher.scripts])
 
     def applies_to(self, candidate: Candidate) -> bool:
         """True if its condition holds for *candidate*, or it has none; a function of the user's may raise anything."""
