@@ -81,7 +81,7 @@ class FunctionModel:
         return Reply(said, usage=_USED)
 
     async def _outcome(self, ask: Ask) -> Outcome:
-        arguments = [message.text for message in ask.messages] if ask.embeds else ask.chat()
+        arguments: Any = [message.text for message in ask.messages] if ask.embeds else ask.chat()
         if self._is_async:
             return await _await(partial(self._function, arguments))
         job = submit(self._owner, partial(self._call, arguments), self.threads)
