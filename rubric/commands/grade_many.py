@@ -90,7 +90,8 @@ class Inputs:
             print_line(head + self._head(rubric, judge, columns), problem=True)
         counts = Counts()
         kept: list[Grade | Ungraded] = []
-        keeper, builder = Keeper.of(rubric.name or "grades", [name, self.candidates], keep=self.keep), RowBuilder()
+        files, builder = [name, self.candidates], RowBuilder()
+        keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
         try:
             with (
                 nullcontext() if self.store is None else Store(self.store, in_doubt=self.in_doubt) as store,

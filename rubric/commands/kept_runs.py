@@ -68,10 +68,11 @@ class Keeper:
     _next: float = 0.0
 
     @classmethod
-    def of(cls, name: str, files: Sequence[str | Path], *, keep: bool = True) -> Keeper:
-        """Return the keeper of a run of *files*; it keeps nothing unless *keep*."""
+    def of(cls, name: str, files: Sequence[str | Path], *, keep: bool = True, store: Path | None = None) -> Keeper:
+        """Return the keeper of a run of *files* with a *store* of replies; it keeps nothing unless *keep*."""
         where, now = folder_of_runs() if keep else None, datetime.now().astimezone()
         about = {"name": clean(name), "files": [*map(str, files)], "command": clean(" ".join(sys.argv[1:]))}
+        about |= {"store": str(store.resolve())} if store is not None else {}
         keeper = cls(where and where / f"{now:%Y-%m-%d_%H-%M-%S-%f}-{os.getpid()}", about)
         with keeper._writing() as folder:
             if folder is not None and where is not None:

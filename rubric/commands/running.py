@@ -147,7 +147,9 @@ class RunOptions:
         targets = [target_of(suite) for suite in suites]
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
         earlier, asked = self._asked_again(expanded, files)
-        keeper = Keeper.of(", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep)
+        keeper = Keeper.of(
+            ", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep, store=self.store
+        )
         if earlier is not None:
             keeper.carry(last_runs(1, files)[0], (case.id for suite in asked for case in suite))
         if not self.quiet:
@@ -190,7 +192,7 @@ class RunOptions:
 
     def keep_one(self, result: Grade | Ungraded, candidate: Candidate, files: Sequence[str]) -> None:
         """Keep the *result* of one candidate as a run."""
-        keeper = Keeper.of(result.rubric.name or Path(files[0]).stem, files, keep=self.keep)
+        keeper = Keeper.of(result.rubric.name or Path(files[0]).stem, files, keep=self.keep, store=self.store)
         keeper.add(RowBuilder().of(result, candidate.key or Path(files[1]).name, candidate))
         keeper.end()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -90,7 +90,7 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
         lines: list[tuple[str, str, str, dict[str, Any], bool]] = []
         for path, about in kept_runs(folder):
             if path.name == fields.get("run"):
-                return _page_with_labels(path, is_live="ended" not in about)
+                return _page_of_a_run(path, about, fields.get("calls", ""))
             lines.append((path.name, about["name"], about.get("started", ""), about.get("summary", {}), True))
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             with suppress(RubricError, Refusal):
@@ -116,15 +116,19 @@ def listing(folder: Path) -> tuple[Page, Callable[[Any], None]]:
     return page, save
 
 
-def _page_with_labels(path: Path, *, is_live: bool) -> str:
-    """Return the page of a kept run, which takes labels; while the run goes on, it loads itself again."""
+def _page_of_a_run(path: Path, about: Mapping[str, Any], asked: str) -> str:
+    """Return the page of a kept run, which takes labels, or the data of the calls about the row that is *asked* for."""
     report = Report.load(path / "report.json")
+    store = Path(about.get("store", ""))
+    for row in report if store.is_file() else ():
+        if row.id == asked:
+            return store_page.calls_page(store, row)
     sheet, user = _sheet(path, report), getpass.getuser()
     mine = (each for each in sheet.read() if not each.criterion and each.rater == user)
     labels = {each.name: [each.value, each.reason, each.judge_seen] for each in mine}
     draw = [[item.place, item.name] for item in sheet.draw.items]
-    said = written([path.name, labels, draw, is_live]).replace("<", "\\u003c")
-    script = f"const [RUN, LABELS, DRAW, IS_LIVE] = {said};\n{html.file('label_run.js')}"
+    said = written([path.name, labels, draw, "ended" not in about, store.is_file()]).replace("<", "\\u003c")
+    script = f"const [RUN, LABELS, DRAW, IS_LIVE, HAS_CALLS] = {said};\n{html.file('label_run.js')}"
     return render(report, more_script=script, sources="connect-src 'self'")
 
 

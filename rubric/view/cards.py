@@ -65,10 +65,10 @@ def reply_of(outcome: Reply | Failure) -> tuple[str, str]:
 
 def exchange(judge: str, about: str, messages: Sequence[Mapping[str, Any]], reply: tuple[str, str]) -> Html:
     """Return one request as a line that unfolds its messages and the raw *reply*, a text and how it ended."""
-    return _draw("exchange", judge, about, [(str(m["role"]), _content(m)) for m in messages], *map(clean, reply))
+    return _draw("exchange", judge, about, [(str(m["role"]), content_of(m)) for m in messages], *map(clean, reply))
 
 
-def _content(message: Mapping[str, Any]) -> str:
+def content_of(message: Mapping[str, Any]) -> str:
     """Return the text of *message*; of blocks, those of text."""
     content = message.get("content", "")
     if isinstance(content, str):

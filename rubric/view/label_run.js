@@ -5,7 +5,7 @@
  * that count are given blind: the candidate alone is shown, in the random order of `DRAW`, and the verdict after the label.
  *
  * `RUN` is the run, `LABELS` what this person said before, by name: value, reason, judge_seen. `DRAW` has the place of
- * each row in the order of labelling, and its name there. `IS_LIVE`: the run goes on.
+ * each row in the order of labelling, and its name there. `IS_LIVE`: the run goes on; `HAS_CALLS`: there is a store.
  */
 
 const passes = (/** @type {Row} */ row) => row.status === "passed";
@@ -82,6 +82,7 @@ class Blind {
     document.body.classList.toggle("is-blind", isOn);
     this.box.hidden = !isOn;
     if (isOn) {
+      isCalls = false;
       page.close();
       this.next();
     } else {
@@ -178,6 +179,19 @@ addEventListener("keydown", (event) => {
   event.stopImmediatePropagation(); // the keys of the table have to wait
 }, true);
 KEYS.push(["a", "agree with the verdict"], ["d", "disagree"], ["b", "label blind: p passes, f fails, s cannot tell, n next"]);
+
+// -- calls --------------------------------------------------------------------------------------------------
+
+/** The calls of a row are in a page of their own, as data; what is fetched is parsed, and neither shown nor run. */
+if (HAS_CALLS)
+  callsFrom = async (/** @type {Row} */ row) => {
+    if (row.calls) return row.calls;
+    const answer = await fetch(`${location.pathname}?${new URLSearchParams({ run: RUN, calls: row.id })}`);
+    if (!answer.ok) throw new Error("is the command still running?");
+    const block = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("data");
+    row.calls = (await unpacked(block)).calls;
+    return row.calls;
+  };
 
 // -- live ---------------------------------------------------------------------------------------------------
 

@@ -16,13 +16,14 @@ from attrs import define, field, fields, has
 
 from rubric.embed import TOLERANCE, cut, shown
 from rubric.view import html
-from rubric.view.cards import Shown
+from rubric.view.cards import Shown, content_of, reply_of
 from rubric.view.html import Html, tag
 from rubric.view.quotes import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rubric.driving import Exchange
     from rubric.results import Entry, Evidence, Row
 
 PACKED = 2_000_000
@@ -59,6 +60,7 @@ class RunData:
             "path": _plain(at.path),
             "entries": [self._entry(at, entry) for entry in row.entries],
             "costs": [self._number(row.entries[n]) for n in alone(row)],
+            "calls": [call_of(one) for one in getattr(row.result, "exchanges", ())],
         }
         return _without_defaults(data | more)
 
@@ -117,6 +119,16 @@ def _is_undecided(row: Row) -> bool:
         return row.result.passed is None
     low, high = row.bounds
     return not row.gates and (row.threshold is None or low < row.threshold <= high + TOLERANCE)
+
+
+def call_of(one: Exchange) -> dict[str, Any]:
+    """Return a request and its reply as plain data: the second tab of a candidate."""
+    messages = [[str(message["role"]), _text(content_of(message), None)] for message in one.messages]
+    reply, end = map(_text, reply_of(one.outcome))
+    about = _text(", ".join(one.criteria))
+    return _without_defaults(
+        {"judge": _text(one.judge), "about": about, "messages": messages, "reply": reply, "end": end}
+    )
 
 
 def _quote(evidence: Evidence, marks: Mapping[Evidence, int]) -> dict[str, Any]:

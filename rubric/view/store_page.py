@@ -12,10 +12,13 @@ from rubric.embed import clean, shorten
 from rubric.store import export, stats
 from rubric.view import html
 from rubric.view.cards import exchange
+from rubric.view.run_data import block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from rubric.results import Row
 
 SIZE = 50
 """Calls on a page."""
@@ -85,7 +88,24 @@ def page(path: Path, query: Query) -> str:
     return html.page(f"{path.name}: {sum(counts.states.values()):,} calls", body, has_form=True)
 
 
-def _row_of(call: dict[str, Any]) -> tuple[object, ...]:
+def calls_page(path: Path, row: Row) -> str:
+    """Return the calls in the store at *path* about the candidate of *row* as data, for the script of another page."""
+    said = [words for each in (row.output, row.input) if (words := each.strip())]
+    lines = [re.compile(rf"(?:^|\n)\s*{re.escape(words)}\s*(?:\n|$)") for words in said]
+    found = []
+    for call in export(path):
+        messages = [(str(role), str(content)) for role, content, *_ in _messages(call)]
+        text = "\n".join(content for _, content in messages)
+        if said and all(words in text and line.search(text) for words, line in zip(said, lines, strict=True)):
+            about, reply, end, when, usage, _ = _row_of(call)
+            cost = "" if usage["cost"] is None else f", ${usage['cost']:.6f}"
+            more = f"{when}, {usage['prompt_tokens']:,} tokens in, {usage['completion_tokens']:,} out{cost}"
+            told = {"judge": call["model"], "about": about, "reply": reply, "end": end or call["state"], "more": more}
+            found.append({**told, "messages": messages})
+    return html.page(row.id, block({"calls": found}))
+
+
+def _row_of(call: dict[str, Any]) -> tuple[Any, ...]:
     """Return what a page shows of *call*: its criterion, reply and end, time, usage, and its messages folded."""
     messages = [{"role": str(pair[0]), "content": str(pair[1])} for pair in _messages(call)]
     last = messages[-1]["content"] if messages else ""

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, Grades, evaluate, load
+from rubric import Candidate, DefinitionError, Grades, Judge, evaluate, load
 from rubric.commands import kept_runs, view
 from rubric.commands.kept_runs import Keeper
 from rubric.commands.local_server import LocalServer
 from rubric.embed import RowBuilder
 from rubric.suites import Report
+from rubric.testing import ScriptedModel
 from rubric.trust import Labels, agreement
 from tests.browsers import Browser, Tab, browsing
 from tests.command_line import REPLY, RUBRIC, run
@@ -226,7 +227,7 @@ def test_the_reports_of_a_folder_are_listed_and_what_is_none_is_left_out() -> No
 
 def is_live(page: str) -> bool:
     """Return what the script of a page of a run is told."""
-    (told,) = re.findall(r"const \[RUN, LABELS, DRAW, IS_LIVE\] = (.*);", page)
+    (told,) = re.findall(r"const \[RUN, LABELS, DRAW, IS_LIVE, HAS_CALLS\] = (.*);", page)
     return bool(json.loads(told)[3])
 
 
@@ -356,6 +357,34 @@ def test_a_blind_label_that_is_changed_beside_the_verdict_no_longer_counts(brows
         tab.run("document.querySelector('[data-label=pass]').click()")
         tab.until("document.getElementById('label-state')?.textContent === 'saved'")
     assert [(each.value, each.judge_seen) for each in Labels.read(folder / "labels.csv")] == [("pass", True)]
+
+
+def test_the_calls_of_a_candidate_are_its_second_tab(browser: Browser) -> None:
+    """Of a run with a store: `t` shows messages, reply and cost of this candidate's calls alone, and stays open at `j`."""
+    keeper, rubric = Keeper.of("replies", ["f"], store=Path("replies.store")), load("rubric.yaml")
+    for text in ("Thank you for waiting", "No"):
+        judge = Judge(ScriptedModel({rubric.ids[0]: text != "No"}), identity="scripted")
+        keeper.add(RowBuilder().of(evaluate(text, rubric, judge, store="replies.store"), text, Candidate(text)))
+    keeper.end()
+    (folder,) = kept()
+    with page_of_a_run(browser, folder) as tab:
+        tab.press("n", "t")
+        calls = "document.querySelectorAll('.calls details').length"
+        tab.until(calls)
+        assert tab.run(calls) == 1
+        shown = tab.run("document.querySelector('.calls').innerText")
+        assert "candidate, " in shown
+        assert "\nNo\n" in shown
+        assert '"verdict": false' in shown
+        assert "tokens in" in shown
+        tab.press("j")
+        tab.until("document.querySelector('.calls')?.innerText.includes('Thank you for waiting')")
+        tab.press("t")
+        assert tab.run("document.querySelector('.both') !== null")
+    run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
+    with page_of_a_run(browser, kept()[0]) as tab:
+        tab.press("n", "t")
+        assert tab.run("document.querySelector('.tabs') === null")
 
 
 def test_a_folder_of_the_users_own_keeps_its_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,9 @@
  *   run?: string[], gates?: string[], warnings?: string[], tags?: string[], cell?: Object<string, string>, group?: string,
  *   rubric?: string, judge?: string, place?: string, cost?: number, usage?: string, vacuous?: boolean,
  *   votes?: {judge: string, score?: number, verdict?: string}[], path?: Step[], entries?: Entry[], costs?: number[],
- *   change?: string, before?: Row, people?: Object<string, string>,
+ *   calls?: Call[], change?: string, before?: Row, people?: Object<string, string>,
  *   number: number, cells: Map<number, Entry>, disagrees: boolean, words?: {id: string, text: string, reason: string}}} Row
+ * @typedef {{judge?: string, about?: string, messages?: [string, string][], reply?: string, end?: string, more?: string}} Call
  * @typedef {{id: string, text: string, answer?: string, weight: number}} Criterion
  * @typedef {{criteria: Criterion[], rows: Row[], names?: string[], judges?: boolean}} Data
  */
@@ -72,9 +73,8 @@ function disagrees(/** @type {Entry} */ entry) {
   return known.length > 1 && Math.min(...known) < 0.5 && Math.max(...known) >= 0.5;
 }
 
-/** @returns {Promise<Data>} */
-async function load() {
-  const block = $("data");
+/** Return what an element holds as JSON, which may be compressed. @returns {Promise<any>} */
+async function unpacked(/** @type {HTMLElement} */ block) {
   if (!block.dataset.packed) return JSON.parse(block.textContent);
   const packed = atob(block.textContent);
   const bytes = new Uint8Array(packed.length);

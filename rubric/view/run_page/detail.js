@@ -128,6 +128,27 @@ function twoTexts(/** @type {Row} */ row) {
   return [h("p.soft", {}, h("del", {}, page.names[0]), " ", h("ins", {}, page.names[1])), h("pre.text.as-written", { dir: "auto" }, parts)];
 }
 
+// -- the calls ------------------------------------------------------------------------------------------
+
+/** Gets the calls of a row from a server that knows the store; a page without one has those of its data alone. */
+let callsFrom = undefined;
+const hasCalls = (/** @type {Row} */ row) => Boolean(row.calls || callsFrom);
+
+/** Whether the second tab is open: the calls of the candidate instead of what was judged; `t` changes it. */
+let isCalls = false;
+
+/** The requests about a candidate, each with its messages and its raw reply. */
+function drawCalls(/** @type {Row} */ row) {
+  const box = h("div.calls", { role: "tabpanel", "aria-label": "Calls" }, h("p.soft", {}, "looking …"));
+  const long = (/** @type {string} */ words) => h("pre.text.as-written", { dir: "auto", tabindex: "0" }, withoutSigns(words));
+  const draw = (/** @type {Call[]} */ calls) => box.replaceChildren(h("p.soft.num", {}, calls.length ? `${count(calls.length)} calls` : "The store has no call about this candidate."),
+    ...calls.map((call) => h("details.fold", { open: calls.length === 1 }, h("summary", {}, call.end ? [badge(call.end, call.end === "done" ? "passed" : "ungraded"), " "] : null, t("span", [call.judge, call.about].filter(Boolean).join(" · "))),
+      call.more ? h("p.soft.num", {}, call.more) : null, section("reply", long(call.reply || "")),
+      (call.messages || []).map(([role, words]) => section(role, long(words))))));
+  Promise.resolve(row.calls || callsFrom(row)).then(draw, (problem) => box.replaceChildren(h("p.notice.warning", {}, `The calls cannot be shown: ${problem.message}`)));
+  return box;
+}
+
 // -- all of it ------------------------------------------------------------------------------------------
 
 /** Draw one row into the panel beside the table. */
@@ -139,6 +160,8 @@ function drawDetail(/** @type {HTMLElement} */ panel, /** @type {Row} */ row, /*
       h("span.num", {}, [row.figure, row.needs].filter(Boolean).join(", ")), two && two.figure ? h("span.num", {}, ` · ${page.names[0]}: ${two.figure} ${two.verdict || two.status}`) : null,
       (row.gates || []).map((gate) => [" ", badge(`gate: ${gate}`, "gate")]), row.vacuous ? [" ", badge("vacuous: nothing applied")] : null)),
     h("div.buttons", {},
+      hasCalls(row) ? h("div.tabs", { role: "tablist" }, [["verdict", false], ["calls (t)", true]].map(([words, is]) =>
+        h("button.icon-button", { type: "button", role: "tab", "aria-selected": String(isCalls === is), on: { click: () => isCalls === is || do_.calls() } }, words))) : null,
       h("button.icon-button", { type: "button", "aria-label": "Previous (k)", title: "previous (k)", on: { click: do_.previous } }, "↑"),
       h("button.icon-button", { type: "button", "aria-label": "Next (j)", title: "next (j)", on: { click: do_.next } }, "↓"),
       h("button.icon-button", { type: "button", "aria-label": "Close (Escape)", title: "close (Escape)", on: { click: do_.close } }, "✕")));
@@ -160,7 +183,7 @@ function drawDetail(/** @type {HTMLElement} */ panel, /** @type {Row} */ row, /*
     row.run ? section("Run", h("div.turns", {}, turns(row))) : null,
     hasText ? section("Candidate", two ? twoTexts(row) : candidate(row.output),
       !two && looksLikeMarkdown(signed(row.output)) ? h("button.more", { type: "button", on: { click: do_.raw } }, isRaw ? "as Markdown (r)" : "as written (r)") : null) : null);
-  panel.replaceChildren(title, h("div.both", {}, judged, text.childNodes.length ? text : null));
+  panel.replaceChildren(title, isCalls && hasCalls(row) ? drawCalls(row) : h("div.both", {}, judged, text.childNodes.length ? text : null));
   panel.onclick = (event) => {
     const button = event.target.closest("button");
     if (!button) return;

@@ -108,13 +108,22 @@ class Page {
     const inGrid = event.target === this.table.table || event.target === document.body;
     const actions = {
       j: () => this.move(1), k: () => this.move(-1), n: () => this.move(1, isFailing), p: () => this.move(-1, isFailing),
-      "/": () => $("q").focus(), "?": () => $("help").showModal(), x: () => this.change({ ...nothing(), row: this.state.row }), r: () => this.raw(),
+      "/": () => $("q").focus(), "?": () => $("help").showModal(), x: () => this.change({ ...nothing(), row: this.state.row }), r: () => this.raw(), t: () => this.calls(),
       ...(inGrid ? { ArrowDown: () => this.move(1), ArrowUp: () => this.move(-1), Enter: () => this.open(this.table.current) } : {}),
     };
     const action = actions[event.key];
     if (!action) return;
     event.preventDefault();
     action();
+  }
+
+  /** Change to the calls of the open candidate, or back. */
+  calls() {
+    const row = this.data.rows[this.state.row];
+    if (!row || !hasCalls(row)) return;
+    isCalls = !isCalls;
+    this.drawPanel();
+    this.panel.scrollTop = 0;
   }
 
   raw() {
@@ -127,7 +136,7 @@ class Page {
     this.shownRow = this.state.row;
     this.panel.hidden = !row;
     $("work").classList.toggle("with-detail", Boolean(row));
-    if (row) drawDetail(this.panel, row, { previous: () => this.move(-1), next: () => this.move(1), close: () => this.close(), raw: () => this.raw() });
+    if (row) drawDetail(this.panel, row, { previous: () => this.move(-1), next: () => this.move(1), close: () => this.close(), raw: () => this.raw(), calls: () => this.calls() });
     else this.panel.replaceChildren();
     if (row && isOther) this.panel.scrollTop = 0;
   }
@@ -156,6 +165,7 @@ class Page {
     $("next").addEventListener("click", () => this.move(1, isFailing));
     $("keys").addEventListener("click", () => $("help").showModal());
     $("clear").addEventListener("click", () => this.change(nothing()));
+    if (this.data.rows.some(hasCalls)) KEYS.push(["t", "its calls: messages and raw replies, or back"]);
     $("help").append(h("h2", {}, "Keys"), h("dl.key-list", {}, KEYS.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
       h("form", { method: "dialog" }, h("button.chip-of", {}, "Close")));
   }
@@ -282,7 +292,7 @@ function changesOf(/** @type {Data} */ data) {
 
 /** @type {Page} */
 let page;
-load().then((data) => {
+unpacked($("data")).then((/** @type {Data} */ data) => {
   page = new Page(prepare(data));
   page.start();
   for (const start of starts) start();
