@@ -114,12 +114,7 @@ class Inputs:
         return evolve(suite, cases=[evolve(c, rubric=c.rubric.passing_at(self.threshold)) for c in suite])
 
     def suites(self, files: Sequence[str]) -> list[Suite]:
-        """
-        Return the suites in *files*; all are read before any is run.
-
-        Raises:
-            LoadError: With the problems of all files.
-        """
+        """Return the suites in *files*; all are read before any is run, and a `LoadError` has all problems."""
         found: list[Suite] = []
         errors: list[LoadError] = []
         for file in files:

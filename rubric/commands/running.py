@@ -81,13 +81,7 @@ class RunOptions:
         return self.printed != "pretty"
 
     def earlier(self) -> Report | None:
-        """
-        Check all that would otherwise fail after the run is paid for, and return the report to compare with.
-
-        Raises:
-            RubricError: There is no such reporter, or the baseline holds no report.
-            click.ClickException: Options contradict each other, or a file cannot be used.
-        """
+        """Check all that would otherwise fail after the run is paid for, and return the report to compare with."""
         self._check_outs()
         if self.verbose and (self.quiet or self.is_for_machines):
             other = "--quiet" if self.quiet else f"the form {self.printed!r}"
@@ -282,12 +276,7 @@ def _writing(name: str) -> Iterator[None]:
 
 
 def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str]) -> tuple[list[Suite], list[str]]:
-    """
-    Return the suites with a case that fits one of *patterns*, with these cases alone, and their files.
-
-    Raises:
-        DefinitionError: No case of any of them fits.
-    """
+    """Return the suites with a case that fits one of *patterns*, with these cases alone, and their files."""
     if not patterns:
         return [*suites], [*files]
     pairs = [(s, f) for s, f in zip(suites, files, strict=True) if any(fits(patterns, c.id, c.tags) for c in s)]
@@ -298,12 +287,7 @@ def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[s
 
 
 def projected(plan: Plan, times: float = 1) -> str:
-    """
-    Return the calls and the cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`.
-
-    Args:
-        times: How many times as large the run is as what was planned; then it is told as an estimate.
-    """
+    """Return calls and cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`; of more *times*, an estimate."""
     if not plan.most:
         return "no calls"
     least, most, about = round(plan.least * times), round(plan.most * times), "about " if times != 1 else ""

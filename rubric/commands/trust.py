@@ -170,7 +170,8 @@ def compare(
         print_line(f"wrote {out}")
         return
     if out is not None:
-        results_of(new, rubrics, judge).report(out, against=results_of(old, rubrics, judge))
+        people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
+        results_of(new, rubrics, judge).report(out, against=results_of(old, rubrics, judge), labels=people)
     found = from_extra("rubric.trust", "compare")(new, old, labels)
     if form != "json":
         print_line(f"new: {new}, old: {old}", problem=True)

@@ -29,17 +29,9 @@ class Option:
 @frozen
 class Question:
     """
-    What is asked of one criterion, or of the whole.
+    What is asked of one criterion, or of the whole, whose id is empty.
 
-    Args:
-        criterion: Its id; empty for the whole.
-        text: The criterion's.
-        hint: What the answers mean, where that is not plain.
-        options: The answers; empty where any whole number of the scale is one.
-        layout: `words` in a row, `lines` with a text each, `numbers` in a row, or a `field` for a number.
-        bounds: The scale of numbers.
-        texts: What some numbers mean, by the numbers.
-        source: The criterion; None for the whole.
+    It has no *options* where any whole number within *bounds* is an answer; *texts* say what some numbers mean.
     """
 
     criterion: str

@@ -34,15 +34,9 @@ LONGEST = 10_000
 @frozen
 class Answer:
     """
-    One answer of a person.
+    One answer of a person to a criterion, or to the whole, of the candidate with this key or place as its *name*.
 
-    Args:
-        name: The candidate's key, or its place.
-        rater: The person.
-        criterion: Its id; empty for the whole.
-        value: As `Labels.read` takes it; empty for "cannot tell", which is no label; None for an answer taken back.
-        reason: The person's.
-        judge_seen: True if the person had looked at the judge's verdict.
+    The *value* is as `Labels.read` takes it; empty for "cannot tell", which is no label; None for one taken back.
     """
 
     name: str
@@ -145,9 +139,6 @@ def locked(path: Path) -> Iterator[None]:
 
     The system holds it on a hidden file beside the real one, which is replaced meanwhile. A process that is killed
     leaves no lock, and the hidden file goes with its last holder.
-
-    Raises:
-        OSError: The folder cannot be written to, or its file system has no locks.
     """
     target = path.resolve()
     beside = target.with_name(f".{target.name[:80]}.lock")

@@ -15,7 +15,7 @@ from rubric.quality.rewriting import Example
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, judged, matched, rows_by_name
+from rubric.trust.ratings import Judged, Ratings, judged, matched
 
 _FEWEST = 20
 
@@ -116,7 +116,7 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
 def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:
     """Return why people say what they say, for each candidate, with the criterion before it."""
     found: list[list[str]] = [[] for _ in range(len(judge))]
-    rows, _ = rows_by_name(judge, labels)
+    rows, _ = labels.rows_by_name(judge.keys, judge.places)
     for label in labels:
         for row in rows.get(label.key, ()) if label.reason and labels.counts(label) else ():
             found[row].append(f"{label.criterion}: {label.reason}" if label.criterion else label.reason)

@@ -274,7 +274,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         chart: alt.VConcatChart = draw("chart_of", self, shown)
         return chart
 
-    def report(self, path: str | Path, *, title: str = "", against: Grades | None = None) -> Path:
+    def report(self, path: str | Path, *, title: str = "", against: Grades | None = None, labels: Any = None) -> Path:
         """
         Write all results to *path* as one HTML page, and return the path.
 
@@ -288,10 +288,12 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             against: An earlier run over the same candidates, or the results of another judge, paired by key, else by
                 place. The page then shows what changed: both verdicts with their reasons, and the texts with their
                 differences marked.
+            labels: `rubric.trust.Labels`, which are shown beside what the judge says, and found where they differ; of
+                two judges, with which of them people side.
 
         Raises:
-            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`; or no candidate is in
-                both runs.
+            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`; no candidate is in
+                both runs; or no label is of a candidate.
             OSError: The file cannot be written.
         """
         file = as_path("path", path)
@@ -300,7 +302,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
             raise DefinitionError("path", f"expected a file that ends in .html, got {str(path)!r}; {cure}")
         if against is not None and not isinstance(against, Grades):
             raise refuse("against", against, "Grades, such as another run over the same candidates")
-        page = draw("page_of", self, title, against)
+        if labels is not None and not hasattr(labels, "said_of"):
+            raise refuse("labels", labels, 'Labels, such as Labels.read("labels.csv")')
+        page = draw("page_of", self, title, against, {} if labels is None else labels.said_of(self))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page, encoding="utf-8", newline="\n")
         return file

@@ -15,7 +15,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.notebooks import as_html
+from rubric.internals.notebooks import as_html, draw
 from rubric.internals.text import counted, shorten
 from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
 from rubric.scoring.votes import Pooling, pool, tally
@@ -242,6 +242,10 @@ class Result(NoTruth, Listed[Finding]):
 
     _repr_markdown_ = to_markdown
     _repr_html_ = as_html
+
+    def plot(self) -> Any:
+        """Return the score of each criterion, and the range of its votes, as a chart of Altair (extra `plots`)."""
+        return draw("chart_of_one", self)
 
     def __str__(self) -> str:
         return _word("as_text", self)

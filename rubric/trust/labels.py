@@ -20,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Wording, counted, fields, rows_in, shorten
+from rubric.view.cards import name_of_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +156,30 @@ class Labels(NoTruth):
         from rubric.trust.cutoffs import thresholds
 
         return thresholds(grades, self)
+
+    def rows_by_name(self, keys: Sequence[str], places: Sequence[int]) -> tuple[dict[str, list[int]], str]:
+        """Return the rows of candidates with *keys* and *places* by the names of labels, and what these are by."""
+        by = self.by or ("key" if any(keys) else "index")
+        rows: dict[str, list[int]] = {}
+        for row, name in enumerate(keys if by == "key" else map(str, places)):
+            rows.setdefault(name, []).append(row)
+        return rows, by
+
+    def said_of(self, grades: Any) -> dict[str, dict[str, str]]:
+        """Return what is said of each candidate, by the name of its row and the criterion, for `grades.report`."""
+        places = [n if each.index is None else each.index for n, each in enumerate(grades)]
+        rows, _ = self.rows_by_name([each.key for each in grades], places)
+        found: dict[str, dict[str, str]] = {}
+        for label in self:
+            value = ("no", "yes")[label.value] if isinstance(label.value, bool) else str(label.value)
+            who = ": ".join(filter(None, (label.rater, label.reason)))
+            for row in rows.get(label.key, ()):
+                said = found.setdefault(name_of_result(grades[row], row), {})
+                words = filter(None, (said.get(label.criterion), f"{value} ({who})" if who else value))
+                said[label.criterion] = "; ".join(words)
+        if not found:
+            raise DefinitionError("labels", "none is of one of these candidates")
+        return found
 
     @property
     def places(self) -> tuple[str, ...]:

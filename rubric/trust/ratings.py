@@ -411,7 +411,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     Raises:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
-    rows_of, by = rows_by_name(given, labels)
+    rows_of, by = labels.rows_by_name(given.keys, given.places)
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
         by_criterion.setdefault(label.criterion, []).extend(
@@ -462,16 +462,6 @@ def rated(given: Judged, labels: Labels, criterion: str | None = None) -> Rating
         what = repr(criterion) if criterion else "the whole"
         raise DefinitionError("labels", f"there is no label for {what}; there are labels for: {named}")
     return matched(given, evolve(labels, rows=tuple(wanted)))[0]
-
-
-def rows_by_name(given: Judged, labels: Labels) -> tuple[dict[str, list[int]], str]:
-    """Return the places of the candidates that *labels* name, and whether they do so by `key` or by `index`."""
-    by = labels.by or ("key" if any(given.keys) else "index")
-    names = given.keys if by == "key" else map(str, given.places)
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
-        rows.setdefault(name, []).append(row)
-    return rows, by
 
 
 def _no_match(given: Judged, key: str, by: str) -> str:

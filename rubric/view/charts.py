@@ -15,12 +15,7 @@ _BINS = 20
 
 
 def histogram(scores: Mapping[str, Sequence[float]], *, mark: float | None = None) -> Html:
-    """
-    Return a histogram of scores in 0..1, in twenty bins, with a line at *mark*.
-
-    Args:
-        scores: The scores of each kind (`passed`, `failed`, ...), which are drawn in its colour, on top of one another.
-    """
+    """Return a histogram of *scores* in 0..1, of each kind in its colour, in twenty bins, with a line at *mark*."""
     counts = {kind: Counter(min(int(s * _BINS + 1e-9), _BINS - 1) for s in given) for kind, given in scores.items()}
     tallest = max((sum(c[b] for c in counts.values()) for b in range(_BINS)), default=0)
     bars = []
@@ -71,13 +66,7 @@ class Walked(Protocol):
 
 
 def tree(root: object, path: Sequence[Walked] = ()) -> Html:
-    """
-    Return a drawing of a decision tree.
-
-    Args:
-        root: Has a `question` and its branches `yes` and `no`; or, a leaf, a `score` and a `reason`.
-        path: The steps of a walk from the root: what it passed is in colour, what it did not is pale.
-    """
+    """Return a drawing of the decision tree at *root*; what a walk along *path* did not pass is pale."""
     return tag("ul", _node(root, "", path, walked=bool(path)), class_="tree drawn" if path else "tree")
 
 

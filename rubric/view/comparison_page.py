@@ -15,10 +15,10 @@ from rubric.embed import counted, paired_mean, shorten
 from rubric.results import Row
 from rubric.view import html
 from rubric.view.page import page
-from rubric.view.run_data import RunData
+from rubric.view.run_data import NOBODY, RunData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _CHANGES = {
     ("passed", "failed"): ("broken", "first alone passes"),
@@ -31,13 +31,8 @@ _CHANGES = {
 _MOST_CHANGES = 5
 
 
-def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "") -> str:
-    """
-    Return two runs as a page.
-
-    Raises:
-        DefinitionError: No candidate is in both.
-    """
+def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "", people: Mapping[str, Any] = NOBODY) -> str:
+    """Return two runs as a page, with what *people* say of each row; refuse runs that share no candidate."""
     before, after = by_name(old), by_name(new)
     both = [name for name in after if name in before]
     if not both:
@@ -47,7 +42,7 @@ def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "") -> 
     pairs = [(after[name], before[name]) for name in both]
     judges = _judges(after.values()), _judges(before.values())
     is_judges = judges[0] != judges[1] and all(a.output == b.output for a, b in pairs)
-    data, rows = RunData(), list[dict[str, Any]]()
+    data, rows = RunData(people=people), list[dict[str, Any]]()
     for name, row in after.items():
         was = before.get(name)
         if was is None:

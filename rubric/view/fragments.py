@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import Any
 
 from rubric import DecisionTree, Grade, Grades, Rubric, Ungraded
-from rubric.embed import Presented
+from rubric.embed import Presented, RowBuilder
 from rubric.engine import Plan, Progress
 from rubric.results import Summary
 from rubric.view import html, plots
-from rubric.view.cards import card, cards, summary_card
+from rubric.view.cards import card, cards, sentence, summary_card
 from rubric.view.comparison_page import comparison_page
 from rubric.view.page import results_page, rows_of_results
 from rubric.view.rubrics import rubric_card, tree_card
@@ -25,11 +25,11 @@ def fragment_of(value: Any) -> str:
     raise TypeError(f"rubric.view does not draw {type(value).__name__}")
 
 
-def page_of(results: Grades, title: str, against: Grades | None = None) -> str:
-    """Return *results* as a page of its own, or what changed *against* earlier ones."""
+def page_of(results: Grades, title: str, against: Grades | None, people: Mapping[str, Mapping[str, str]]) -> str:
+    """Return *results* as a page, or what changed *against* earlier ones, with what *people* say of each row."""
     if against is not None:
-        return comparison_page(rows_of_results(results), rows_of_results(against), title)
-    return results_page(results, results.summary(), title)
+        return comparison_page(rows_of_results(results), rows_of_results(against), title, people)
+    return results_page(results, results.summary(), title, people)
 
 
 def chart_of(results: Grades, others: Iterable[Any]) -> Any:
@@ -42,6 +42,18 @@ def chart_of(results: Grades, others: Iterable[Any]) -> Any:
     scores = plots.part("scores", at, rows=known, names=[*colors], colors=[*colors.values()])
     means = plots.forest(rows, "mean of each criterion, with its 95 % interval", whole=True)
     return plots.chart(scores, means, below=[other.plot() for other in others])
+
+
+def chart_of_one(result: Grade | Ungraded) -> Any:
+    """Return the score of each criterion of *result* as a chart, with the range of its votes."""
+    row = RowBuilder().of(result)
+    rows = []
+    for entry in row.entries:
+        votes = [vote.contribution for vote in entry.votes if vote.contribution is not None]
+        between = (min(votes), max(votes)) if votes else None
+        rows.append(plots.row_of(entry.text or entry.id, entry.contribution, between))
+    marks = [] if row.threshold is None else [(row.threshold, f"threshold {row.threshold:g}")]
+    return plots.chart(plots.forest(rows, "score, and what votes lie between", marks, whole=True), title=sentence(row))
 
 
 def _card_of(result: Presented) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rubric.embed import RowBuilder
 from rubric.view import charts, html
 from rubric.view.cards import figures_of, histogram, measured, name_of_result, remarks
-from rubric.view.run_data import RunData, block, script
+from rubric.view.run_data import NOBODY, RunData, block, script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rubric.results import Row, Summary
 
 
-def results_page(results: Sequence[Any], summary: Summary, title: str = "") -> str:
+def results_page(results: Sequence[Any], summary: Summary, title: str = "", people: Mapping[str, Any] = NOBODY) -> str:
     """Return any results as a page: rates, what failed, why some are ungraded, each criterion, and every result."""
-    data = rows_data(rows_of_results(results))
+    data = rows_data(rows_of_results(results), people)
     names = dict.fromkeys(row["rubric"] for row in data["rows"] if "rubric" in row)
     graded = summary.passed + summary.failed
     rest = f", {summary.ungraded:,} ungraded" if summary.ungraded else ""
@@ -51,9 +51,9 @@ def rows_of_results(results: Iterable[Any]) -> Iterator[Row]:
     return (build.of(result, name_of_result(result, number)) for number, result in enumerate(results))
 
 
-def rows_data(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return *rows* as the data of a page."""
-    data = RunData()
+def rows_data(rows: Iterable[Row], people: Mapping[str, Any] = NOBODY) -> dict[str, Any]:
+    """Return *rows* as the data of a page, with what *people* say of each."""
+    data = RunData(people=people)
     found = [data.of(row) for row in rows]
     return {"criteria": data.criteria, "rows": found}
 

@@ -32,6 +32,9 @@ PACKED = 2_000_000
 LONGEST = 8_000
 """Characters of a text; an output has a limit of its own."""
 
+NOBODY: Mapping[str, Any] = {}
+"""What people say of each row by its name, where they say nothing: else the words by criterion, '' for the whole."""
+
 _KINDS = {"✓": "met", "✕": "unmet", "!": "open", "?": "unsure", "–": "none"}
 
 
@@ -40,6 +43,7 @@ class RunData:
     """Builds the data of a page from its rows; the criteria of all rubrics are numbered as they come."""
 
     criteria: list[dict[str, Any]] = field(factory=list)
+    people: Mapping[str, Any] = field(default=NOBODY, kw_only=True)
     _numbers: dict[tuple[str, str], int] = field(factory=dict)
 
     def of(self, row: Row) -> dict[str, Any]:
@@ -55,6 +59,7 @@ class RunData:
             "output": self._output(at),
             "group": _text(getattr(row.result, "group", "")),
             "place": "" if row.place is None else _text(str(row.place)),
+            "people": _plain(self.people.get(row.id)),
             "cost": used and used.cost,
             "usage": str(used or ""),
             "path": _plain(at.path),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PLOTS: Mapping[str, Callable[[], Any]] = {
+    "grade": run(8)[2].plot,
     "scores": lambda: run(200).plot(),
     "scores-1": lambda: wide(1).plot(),
     "scores-40": lambda: wide(40).plot(),

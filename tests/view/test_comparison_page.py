@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from rubric import DefinitionError, Grades
 from rubric.__main__ import main
 from rubric.suites.report import Report
-from rubric.trust import compare
+from rubric.trust import Labels, compare
+from rubric.trust.labels import Label
 from tests.browsers import Seen, browsing, data_of
 from tests.reports import FAILED, PASSED, PAYLOADS, REPORT, hostile
 from tests.view.runs import SUPPORT, run
@@ -79,6 +80,38 @@ def test_two_judges_of_the_same_texts_are_named_and_their_verdicts_counted(old: 
     same = sum(row["change"] in ("both pass", "both fail") for row in data["rows"])
     split = sum(row["change"] in ("first alone passes", "second alone passes") for row in data["rows"])
     assert f"agree on {same} of {same + split} verdicts" in Seen(page).text
+
+
+def test_people_stand_beside_two_judges_and_side_with_one(old: Grades, tmp_path: Path) -> None:
+    """Labels of the whole say with which judge people side, where the judges disagree; each is shown with its reason."""
+    other = run(40, judged=2)
+    said = {each.key: bool(each.passed) for each in old if each.score is not None}
+    rows = [Label(key, value, rater="Ann", reason="read twice") for key, value in said.items()]
+    labels = Labels([*rows, Label("ticket-00001", value=True, criterion="cites")])
+    page = other.report(tmp_path / "page.html", against=old, labels=labels)
+    row = next(row for row in data_of(page.read_text("utf-8"))["rows"] if row["id"] == "ticket-00001")
+    assert row["people"] == {"": f"{'yes' if said['ticket-00001'] else 'no'} (Ann: read twice)", "cites": "yes"}
+    split = sum(
+        a.score is not None and b.score is not None and a.passed != b.passed for a, b in zip(other, old, strict=True)
+    )
+    with browsing(tmp_path) as browser:
+        tab = browser.open(page.as_uri())
+        tab.until("document.documentElement.dataset.ready !== undefined")
+        flags = dict(tab.run("page.flags.map(([name, found]) => [name, found])"))
+        assert flags["people side with the first"] == split > 0
+        assert flags["people side with the second"] == 0
+        tab.run("page.change({is: ['people side with the first']}), page.open(0)")
+        assert "the whole: " in tab.text
+
+
+def test_labels_of_nobody_here_are_refused(old: Grades, tmp_path: Path) -> None:
+    """Labels of other candidates, and what is no labels, are errors; nothing is written."""
+    for wrong in (Labels({"x": True}), {"x": True}):
+        with pytest.raises(DefinitionError, match="labels"):
+            old.report(tmp_path / "page.html", labels=wrong)
+    assert not (tmp_path / "page.html").exists()
+    page = old.report(tmp_path / "page.html", labels=Labels({0: "fail", 1: "pass"}, by="index")).read_text("utf-8")
+    assert [row["people"] for row in data_of(page)["rows"][:2]] == [{"": "fail"}, {"": "pass"}]
 
 
 def test_runs_without_a_common_candidate_are_refused(old: Grades, tmp_path: Path) -> None:

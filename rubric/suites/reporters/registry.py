@@ -44,12 +44,7 @@ class Reporter:
     source: str = ""
 
     def render(self, report: Report) -> str:
-        """
-        Return *report* in this form.
-
-        Raises:
-            DefinitionError: A plug-in failed, or returned no text.
-        """
+        """Return *report* in this form; a `DefinitionError` names a plug-in that failed or returned no text."""
         try:
             function = self.function
             if isinstance(function, str):

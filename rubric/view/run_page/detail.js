@@ -167,7 +167,7 @@ function drawDetail(/** @type {HTMLElement} */ panel, /** @type {Row} */ row, /*
       h("button.icon-button", { type: "button", "aria-label": "Close (Escape)", title: "close (Escape)", on: { click: do_.close } }, "✕")));
   const judged = h("div.judged-by", {},
     remarks.map(([words, kind]) => t(`p.notice.${kind}`, words)),
-    Object.entries(row.people || {}).length ? section("People said", h("ul", {}, Object.entries(row.people).map(([id, said]) => h("li", {}, t("span", `${id}: ${said}`))))) : null,
+    Object.entries(row.people || {}).length ? section("People said", h("ul", {}, Object.entries(row.people).map(([id, said]) => h("li", {}, t("span", `${id || "the whole"}: ${said}`))))) : null,
     row.votes ? section(`Votes: ${row.votes.filter((vote) => vote.verdict === "pass").length} of ${row.votes.length} pass`,
       h("table.votes", {}, h("tbody", {}, row.votes.map((vote) => h("tr", {}, h("td", {}, t("span", vote.judge)), h("td.num", {}, vote.score === undefined ? "no score" : vote.score.toFixed(2)),
         h("td", {}, badge(vote.verdict || "–", vote.verdict === "pass" ? "passed" : vote.verdict === "fail" ? "failed" : "ungraded"))))))) : null,

@@ -69,6 +69,21 @@ function hasWords(/** @type {Row} */ row, /** @type {ReturnType<typeof readWords
   return asked.every(({ field, word }) => (field ? words[field].includes(word) : words.id.includes(word) || words.reason.includes(word) || words.text.includes(word)));
 }
 
+// -- people ----------------------------------------------------------------------------------------------
+
+/** What people say of the whole: true, it passes; undefined where they are not of one mind, or say something else. */
+function saidOf(/** @type {Row} */ row) {
+  const said = ((row.people || {})[""] || "").split("; ").map((words) => /^(?:(pass|yes|true)|fail|no|false)\b/i.exec(words)).filter(Boolean).map(([, passes]) => Boolean(passes));
+  return said.length && said.every((each) => each === said[0]) ? said[0] : undefined;
+}
+
+/** True if people say of *row* what the judge of *judged* does not. */
+function isOtherwise(/** @type {Row} */ judged, /** @type {Row} */ row) {
+  const said = saidOf(row);
+  return said !== undefined && judged.status !== "ungraded" && judged.status !== "deferred" && said !== (judged.status === "passed");
+}
+const isSplit = (/** @type {Row} */ row) => ["first alone passes", "second alone passes"].includes(row.change || "");
+
 // -- filters --------------------------------------------------------------------------------------------
 
 /** Flags that rows are filtered by: the name, what it tests, and what it means. @type {[string, (row: Row) => boolean, string][]} */
@@ -77,6 +92,9 @@ const FLAGS = [
   ["undecided", (row) => Boolean(row.undecided), "Ungraded, and the missing verdicts decide whether it passes"],
   ["borderline", (row) => row.verdict === "borderline", "Fails, but not by much"],
   ["vacuous", (row) => Boolean(row.vacuous), "Passes since nothing applied"],
+  ["people say otherwise", (row) => isOtherwise(row, row), "People gave another verdict than the judge"],
+  ["people side with the first", (row) => isSplit(row) && isOtherwise(row, row), "The judges disagree, and people say what the first does"],
+  ["people side with the second", (row) => isSplit(row) && isOtherwise(row.before, row), "The judges disagree, and people say what the second does"],
   ["gate failed", (row) => Boolean(row.gates && row.gates.length), "A required criterion failed it"],
 ];
 
