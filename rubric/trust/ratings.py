@@ -414,9 +414,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     rows_of, by = labels.rows_by_name(given.keys, given.places)
     by_criterion: dict[str, list[Label]] = {}
     for label in labels:
-        by_criterion.setdefault(label.criterion, []).extend(
-            () if label.judge_seen and not labels.counts_seen else [label]
-        )
+        by_criterion.setdefault(label.criterion, []).extend([label] if labels.counts(label) else ())
     seen = Counter(label.criterion for label in labels if label.judge_seen)
     out = []
     for criterion, mine in by_criterion.items():
