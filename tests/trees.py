@@ -2,15 +2,19 @@
 Whole repositories of other systems, end to end: each suite in a folder is loaded and run, and its cases are counted.
 
     python -m tests.trees ../shared/trees/promptfoo-examples
+    python -m tests.trees examples --without ../shared/trees/promptfoo-examples --sample 40 --seed 1 --most 12
 
 A local server is the model that answers and the judge that grades, both through LiteLLM. What is printed is the table
-in `docs/reference/compatibility.md`.
+in `docs/reference/compatibility.md`, with the share of the cases that assert anything which were graded. A sample is
+of the folders in the tree, without those that another tree has too.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import random
 import re
 import sys
 from collections import Counter
@@ -48,7 +52,12 @@ class Counted:
         rows += [("cases", self.cases.total()), ("cases graded", graded), ("cases deferred", self.cases["deferred"])]
         rows += [("cases ungraded", self.cases["ungraded"])]
         rows += [(f"ungraded: {why}", count) for why, count in self.reasons.most_common()]
-        return "\n".join(["| what | count |", "|---|---|", *(f"| {name} | {count:,} |" for name, count in rows)])
+        lines = ["| what | count |", "|---|---|", *(f"| {name} | {count:,} |" for name, count in rows)]
+        asserting = self.cases.total() - self.reasons[_NOTHING]
+        apart = sum(self.reasons[kind] for kind in (_PROGRAMS, _MODERATION))
+        for what, of in (("that assert anything", asserting), ("without programs and moderation", asserting - apart)):
+            lines.append(f"graded, of the cases {what}: {graded:,} of {of:,}, {graded / max(1, of):.1%}")
+        return "\n".join(lines)
 
 
 def suites_in(root: Path) -> list[Path]:
@@ -118,9 +127,12 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
     return found
 
 
+_NOTHING, _PROGRAMS = "the test asserts nothing", "Python, which runs only where scripts are allowed"
+_MODERATION = "moderation, classifiers, simulated users and red teams"
 _KINDS = {
-    r"^no grader$": "the test asserts nothing",
-    r"\bscript |^(?!.*not within reach).*scripts that are not allowed": "Python, which runs only where scripts are allowed",
+    r"^no grader$": _NOTHING,
+    r"\bscript |^(?!.*not within reach).*scripts that are not allowed|'python'": _PROGRAMS,
+    r"^(?:not-)?(?:moderation|guardrails|classifier|promptfoo:redteam|ruby|webhook|pi$)|simulated user": _MODERATION,
     r"without functions=": "a type of the project's own, whose function was not given",
     r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
@@ -138,7 +150,22 @@ def _reason(row: Row, lacking: Sequence[str]) -> str:
     return next((kind for pattern, kind in _KINDS.items() if re.search(pattern, said)), "other")
 
 
+def sampled(root: Path, without: Sequence[Path], count: int, seed: int) -> list[Path]:
+    """Return *count* folders of *root* that have suites and no namesake in *without*, drawn with *seed*."""
+    known = {one.name for other in without for one in other.iterdir()}
+    folders = [one for one in sorted(root.iterdir()) if one.is_dir() and one.name not in known and suites_in(one)]
+    return sorted(random.Random(seed).sample(folders, min(count, len(folders))))
+
+
 if __name__ == "__main__":
-    tree = counted(suites_in(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(prog="python -m tests.trees")
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--without", type=Path, action="append", default=[], help="a tree whose folders are left out")
+    parser.add_argument("--sample", type=int, help="so many of its folders")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=int, help="so many cases of each file")
+    given = parser.parse_args()
+    folders = [given.root] if given.sample is None else sampled(given.root, given.without, given.sample, given.seed)
+    tree = counted([file for folder in folders for file in suites_in(folder)], given.most)
     refused = [f"refused: {name}: {why[:160]}\n" for name, why in tree.refused.items()]
     sys.stdout.write("".join([tree.table(), "\n", *refused]))

@@ -98,7 +98,6 @@ def test_each_file_that_a_pattern_matches_and_each_provider_has_a_prompt_of_its_
         ("module.exports = () => undefined", "it returned None"),
         ("module.exports = () => 7", "it returned 7"),
         ("module.exports = () => process.env.HOME", "needs process"),
-        ("module.exports = ({vars}) => String(vars._conversation)", "shows the turns before"),
     ],
 )
 def test_a_prompt_that_fails_leaves_its_case_ungraded(text: str, why: str, tmp_path: Path) -> None:

@@ -90,6 +90,27 @@ def test_plain_uses(template: str, expected: str) -> None:
     assert render(template, VARIABLES) == expected
 
 
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ 7 - 2 * 3 }} {{ 7 / 2 }} {{ 7 // 2 }} {{ 2 ** 10 }} {{ -n }} {{ -7 % 4 }}", "1 3.5 3 1024 -3 -3"),
+        ("{{ n * 100 / 4 }}% of {{ '12' - n }}", "75% of 9"),
+        ("{{ 1 / 0 }}", ""),
+        ("{{ 10 ** 400 }}", ""),
+        ("{{ gone - 1 }}", ""),
+        ("{{ 'a' * 3 }}", ""),
+        ("{{ [1] * 3 }}", ""),
+    ],
+)
+def test_numbers_are_computed_as_javascript_does(template: str, expected: str) -> None:
+    """In 64 bits, so nothing can grow; what would be NaN or infinite there is refused."""
+    if expected:
+        assert render(template, {"n": 3}) == expected
+    else:
+        with pytest.raises(DefinitionError, match="which makes no number"):
+            render(template, {"n": 3})
+
+
 def test_all_filters_work() -> None:
     """Every filter takes text, a list or a number, and what is not there does no harm."""
     for name in FILTERS:
@@ -144,12 +165,12 @@ HOSTILE = {
     "{{ dict.mro()[-1].__subclasses__() }}": "line 1",
     "{{ '{0.__class__}'.format(name) }}": "a call",
     "{{ '{:999999999}'.format(1) }}": "a call",
-    "{{ '%999999999d' % 1 }}": "mod",
+    "{{ '%999999999d' % 1 }}": "makes no number",
     "{{ '%s' | format(name) }}": "no filter is called 'format'",
     "{{ name.upper() }}": "a call",
-    "{{ 'a' * 1000000000 }}": "not allowed here: mul",
-    "{{ [1] * 1000000000 }}": "not allowed here: mul",
-    "{{ 9 ** 9 ** 9 }}": "not allowed here: pow",
+    "{{ 'a' * 1000000000 }}": "makes no number",
+    "{{ [1] * 1000000000 }}": "makes no number",
+    "{{ 9 ** 9 ** 999 }}": "makes no number",
     "{{ range(1000000000) }}": "a call",
     "{% for i in range(1000000000) %}x{% endfor %}": "a call",
     "{% for a in short %}{% for b in short %}{% for c in short %}x{% endfor %}{% endfor %}{% endfor %}": "10000 rounds",
@@ -185,7 +206,7 @@ HOSTILE = {
     "{% set name.a = 1 %}": "one name",
     "{% do name %}": "unknown tag 'do'",
     "{% debug %}": "unknown tag 'debug'",
-    "{{ 1 / 0 }}": "not allowed here: div",
+    "{{ 1 / 0 }}": "makes no number",
     "{{ name < 1 }}": "cannot be rendered",
     "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}": "nests too deep",
     "{{ " + "not " * 3000 + "1 }}": "nests too deep",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
@@ -82,6 +82,8 @@ class Prompt:
 CONVERSATION = "promptfoo_conversation"
 """Our name for promptfoo's variable `_conversation`: no template shows a name with an underscore before it."""
 
+_TURNS = "_conversation"
+
 _TAG = re.compile(r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)", re.DOTALL)
 """A tag; one that does not end goes on to the end of the text, so that each part is read once."""
 
@@ -130,7 +132,10 @@ def _names(item: Cursor) -> tuple[str, ...]:
 def _known(prompt: Prompt) -> Prompt:
     """Return *prompt* with what the load lacks to show it: an environment variable, or a filter that is code."""
     template = _TAG.sub(lambda tag: re.sub(r"\b_conversation\b", CONVERSATION, tag[0]), prompt.template)
-    prompt, at = evolve(prompt, template=template, is_continued=template != prompt.template), prompt.at
+    prompt, at = (
+        evolve(prompt, template=template, is_continued=prompt.is_continued or template != prompt.template),
+        prompt.at,
+    )
 
     def look(text: str) -> None:
         shown = with_environment(at, included(at, text))
@@ -231,19 +236,21 @@ def _of_code(at: Cursor, name: str, label: str) -> Prompt:
         unmade = f"{shorten(name, 80)} makes no prompt: {why}"
         at.warn(f"{unmade}; the input of its cases is empty")
         return Prompt("", label, at, unmade=unmade)
-    shows = isinstance(program, FileProgram) and program.shows("_conversation")
-    return Prompt("", label, at, "a prompt in JavaScript that shows the turns before" * shows, program=program)
+    shows = isinstance(program, FileProgram) and program.shows(_TURNS)
+    return Prompt("", label, at, is_continued=shows, program=program)
 
 
-def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str) -> Prompt:
+def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str, turns: Sequence[Any] = ()) -> Prompt:
     """
-    Return *prompt* with the template that its program makes of *variables*; it is *missing* where it fails.
+    Return *prompt* with the template that its program makes of *variables*, and of the *turns* before where it shows
+    them; it is *missing* where it fails.
 
     As in promptfoo, that is a text, `{"prompt": ...}`, or any other data as JSON, and may have slots of its own.
     """
     if prompt.program is None:
         return prompt
-    given = {"vars": dict(variables), "provider": {"id": provider, "label": provider}, "config": dict(prompt.config)}
+    shown = {**variables, _TURNS: [*turns]} if prompt.is_continued else dict(variables)
+    given = {"vars": shown, "provider": {"id": provider, "label": provider}, "config": dict(prompt.config)}
     try:
         said = prompt.program.call(given)
         why = "" if isinstance(said, str | dict | list) else f"it returned {shorten(repr(said), 60)}"
@@ -386,10 +393,14 @@ def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
 
 
 def continued(
-    prompt: Prompt, variables: Mapping[str, Any], turns: Iterable[tuple[str, tuple[Message, ...], str]], **around: Any
+    prompt: Prompt,
+    variables: Mapping[str, Any],
+    turns: Iterable[tuple[str, tuple[Message, ...], str]],
+    provider: str,
+    **around: Any,
 ) -> Asked:
     """
-    Return the input that *prompt* makes after *turns*, each with its input or messages, and its output.
+    Return the input that *prompt* makes for *provider* after *turns*, each with its input or messages, and its output.
 
     Where a quote in a turn breaks the JSON of a chat, the turns are put in as JSON has texts; where that does not help,
     and of a broken template, there is a `DefinitionError`.
@@ -402,6 +413,11 @@ def continued(
         }
         for text, messages, output in turns
     ]
+    if prompt.program is not None:
+        made = made_for(prompt, variables, provider, said)
+        if made.missing:
+            raise DefinitionError("prompts", made.missing)
+        return asked(made, variables, places=around["places"])
     escaped = each_text(said, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
     for shown in (said, escaped):
         found = asked(prompt, {**variables, CONVERSATION: shown}, **around)

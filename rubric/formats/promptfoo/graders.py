@@ -30,7 +30,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Choice, Choices, Criterion, DefinitionError, Holds, Levels, Rubric, Unit, YesNo
-from rubric.embed import Answer, Cursor, FrozenMap, Kind, shorten
+from rubric.embed import Answer, Cursor, FrozenMap, Kind, LackingError, shorten
 from rubric.formats.assertions import forms
 from rubric.formats.assertions.table import KINDS, kind_called
 from rubric.formats.assertions.text_metrics import SEVERAL, THRESHOLDS
@@ -441,7 +441,10 @@ def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False)
     except UnsupportedPromptError:
         content = None
     if content is None or content.value in ([], {}) or (content.value == "" and not empty):
-        at.error(f"{at.value['type']} needs a text; write it as `value`")
+        message = f"{at.value['type']} needs a text; write it as `value`"
+        # What shows nothing here may show something to another run, so it is no flaw of the file.
+        lack = f"a value that shows nothing ({shorten(texts.as_text(value.value), 60)})"
+        at.error(LackingError(lack, message) if value.value else message)
         return None
     given = [*content] if several and isinstance(content.value, list) else [content]
     found = [one.words() if isinstance(one.value, str) and not empty else texts.as_text(one.value) for one in given]

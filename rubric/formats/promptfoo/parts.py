@@ -48,7 +48,6 @@ _CURES = {
     r"another test stores": "give its value as a variable, or write the tests as one conversation (`_conversation`)",
     r"is run without": "write it without files, network and modules",
     r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
-    r"shows the turns before": "write the prompt as a template that shows `_conversation`",
     r"which failed \(": "mend the program",
     r"tests that a program makes.*\.py\b": f"{CURE}; or write them as YAML, JSON, JSONL or CSV",
     r"tests that a program makes.*\.[cm]?[jt]s\b": f"run them ({EXTRA}), or write them as YAML, JSON, JSONL or CSV",

@@ -430,7 +430,13 @@ class _Continued:
         turns = [(one.input, one.messages, one.output or "") for one in earlier]
         around = _around(test)
         asked = continued(
-            cell.prompt, self.slots.variables, turns, prefix=around[0], suffix=around[1], places=test.variables
+            cell.prompt,
+            self.slots.variables,
+            turns,
+            cell.provider,
+            prefix=around[0],
+            suffix=around[1],
+            places=test.variables,
         )
         output, providers = case.output, _providers(cell, asked, self.slots)
         if output == self.echoed and (made := _output(test, cell, asked)) is not None:

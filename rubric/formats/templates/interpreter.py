@@ -8,6 +8,8 @@ are long, so that no template can exhaust the processor or the memory.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -38,8 +40,18 @@ _OWN_WORK = 20_000
 _CARRIED_OUT: tuple[type[nodes.Node], ...] = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And,
     nodes.Or, nodes.Not, nodes.Add, nodes.Concat, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Filter,
-    nodes.Test, nodes.For, nodes.Assign, nodes.Tuple, nodes.List,
+    nodes.Test, nodes.For, nodes.Assign, nodes.Tuple, nodes.List, nodes.Neg, nodes.Sub, nodes.Mul, nodes.Div,
+    nodes.FloorDiv, nodes.Mod, nodes.Pow,
 )  # fmt: skip
+
+_COMPUTED: dict[type[nodes.Node], Callable[[float, float], float]] = {
+    nodes.Sub: operator.sub,
+    nodes.Mul: operator.mul,
+    nodes.Div: operator.truediv,
+    nodes.FloorDiv: operator.floordiv,
+    nodes.Mod: math.fmod,
+    nodes.Pow: math.pow,
+}
 
 _CURES: dict[type[nodes.Node], str] = {
     nodes.Call: "a call; use a filter, as in {{ names | join }}",
@@ -240,6 +252,10 @@ class Rendering:
                 return self._made(joined(as_text(self._value(part)) for part in parts))
             case nodes.Add(left=left, right=right):
                 return self._add(self._value(left), self._value(right))
+            case nodes.Neg(node=inner):
+                return self._computed(operator.sub, 0, self._value(inner))
+            case nodes.BinExpr(left=left, right=right):
+                return self._computed(_COMPUTED[type(node)], self._value(left), self._value(right))
             case nodes.List(items=items):
                 return [self._value(item) for item in items]
             case _:  # `parsed` has refused it
@@ -282,6 +298,15 @@ class Rendering:
         if all(isinstance(side, int | float) for side in (left, right)):
             return left + right
         raise DefinitionError("", "the template adds what is neither text nor number")
+
+    def _computed(self, by: Callable[[float, float], float], left: Any, right: Any) -> int | float:
+        """Return the number that *by* makes of two, or of texts that hold one; in 64 bits, as in JavaScript."""
+        try:
+            made = by(float(left), float(right))
+            return int(made) if made.is_integer() and abs(made) <= 2**53 else made
+        except (ArithmeticError, TypeError, ValueError):
+            shown = f"{as_text(left)!r} and {as_text(right)!r}"
+            raise DefinitionError("", f"the template computes with {shown}, which makes no number") from None
 
 
 def _place(index: int, count: int) -> dict[str, Any]:

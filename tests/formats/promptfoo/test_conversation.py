@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rubric import Case, Suite, convert, loads_suite
+from rubric import Case, Suite, convert, load_suite, loads_suite
 from rubric.formats import DumpError, dumps_suite
 
 CHAT = """[
@@ -177,3 +178,18 @@ def test_a_conversation_is_written_with_its_outputs_alone() -> None:
     assert [m.content for m in again[2].messages] == [QUESTIONS[0], "one to", QUESTIONS[1], "two to", QUESTIONS[2]]
     assert not convert(suite, "promptfoo").dropped
     assert any("history" in loss for loss in convert(suite_of(), "promptfoo").dropped)
+
+
+def test_a_program_that_makes_the_prompt_is_shown_the_turns_before(tmp_path: Path) -> None:
+    """promptfoo's `_conversation` among its variables: empty at first; one that fails then leaves its turn ungraded."""
+    shown = "vars._conversation.map(turn => turn.input + ' ' + turn.output).join(', ')"
+    (tmp_path / "ask.js").write_text(f"module.exports = ({{vars}}) => vars.q + '?' + {shown}")
+    tests = [{"vars": {"q": name}, "assert": [{"type": "contains", "value": "x"}]} for name in "ab"]
+    file = tmp_path / "promptfooconfig.json"
+    file.write_text(json.dumps({"prompts": ["file://ask.js"], "tests": tests}))
+    report = load_suite(file).run(target=lambda case: f"x of {case.input}")
+    assert [(row.status, row.output) for row in report] == [("passed", "x of a?"), ("passed", "x of b?a? x of a?")]
+    (tmp_path / "ask.js").write_text("module.exports = ({vars}) => vars._conversation.length ? nope : vars.q")
+    report = load_suite(file).run(target=lambda case: "x")
+    assert [row.status for row in report] == ["passed", "ungraded"]
+    assert "which failed (ReferenceError" in report[1].reason

@@ -65,7 +65,7 @@ def test_an_empty_cell_of_a_table_costs_its_row_alone(kind: str, tmp_path: Path)
     table = "q,expected,__expected2\na,hello,\nb,,contains: hello\nc,hello,\n"
     _, lacking, _ = statuses(text, tmp_path, t_csv=table)
     suite = load_suite(tmp_path / "promptfooconfig.yaml")
-    told = [case.id for case in suite.plan("offline") if case.unsupported and "fault" in str(case.unsupported)]
+    told = [case.id for case in suite.plan("offline") if case.unsupported]
     # A blank reference of BLEU is compared, as in promptfoo.
     assert (lacking, told) == (("failed", []) if kind == "bleu" else ("ungraded", ["b"]))
 
@@ -91,7 +91,7 @@ def test_a_slip_in_a_name_refuses_the_file(slip: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "template", ["{{ q.toUpperCase() }}", "{{ 2 ** 3 }}", "{{ q | truncate(1) }}", "{% if q.trim() %}y{% endif %}"]
+    "template", ["{{ q.toUpperCase() }}", "{{ q | truncate(1) }}", "{% if q.trim() %}y{% endif %}"]
 )
 def test_a_variable_that_cannot_be_filled_in_is_told(template: str, tmp_path: Path) -> None:
     """promptfoo fills in a variable that is a template of known ones; its text would be graded unrendered."""
