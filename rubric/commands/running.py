@@ -38,12 +38,7 @@ _PLANNED = 200
 
 @frozen
 class RunOptions:
-    """
-    The options for the run of suites and for the report.
-
-    Args:
-        run: Those that `Suite.run` gets as they are, by name.
-    """
+    """The options for the run of suites and for the report."""
 
     reporter: str | None
     outs: tuple[Path, ...]

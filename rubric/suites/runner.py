@@ -163,12 +163,7 @@ class Run:
     conversations: Conversations = field(factory=Conversations, init=False)
 
     def prepared(self) -> list[Prepared]:
-        """
-        Prepare each case: find its judges and its planned cost, or why it cannot be graded.
-
-        Raises:
-            DefinitionError: There is a budget, and a judge without a known price.
-        """
+        """Prepare each case: find its judges and its planned cost, or why it cannot be graded."""
         found = [self._prepared(case) for case in self.suite.cases]
         if self.cases is not None:
             for index, plan in plan_choices(self.suite.cases, [one.assigned for one in found]).items():

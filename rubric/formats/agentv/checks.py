@@ -27,13 +27,7 @@ _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
 
 
 def decided(entry: Entry) -> Check:
-    """
-    Return the check of *entry*, of a type in `KINDS`.
-
-    Raises:
-        DefinitionError: It says nothing.
-        SeveralError: Values that the type cannot have.
-    """
+    """Return the check of *entry*, of a type in `KINDS`."""
     kind, at = entry.kind.replace("_", "-"), entry.at  # as older files write it
     row = kind_called(kind)
     if row is None:
@@ -86,12 +80,7 @@ def _trajectory(entry: Entry, given: Mapping[str, Any]) -> Check:
 
 
 def scripted(entry: Entry) -> Check:
-    """
-    Return the JavaScript that *entry* is: an expression, or a body of its own with `return`.
-
-    Raises:
-        DefinitionError: There is no code.
-    """
+    """Return the JavaScript that *entry* is: an expression, or a body of its own with `return`."""
     at = entry.at
     if not isinstance(at["value"].value, str) or not at["value"].value.strip():
         raise DefinitionError("value", "expected a line of JavaScript, or a body with `return`")

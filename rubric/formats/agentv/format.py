@@ -33,11 +33,7 @@ def _prompts(seen: Seen) -> Iterator[str]:
 
 
 def _bare_inputs(seen: Seen) -> Iterator[Any]:
-    """
-    Yield the tests with an input beside assertions and without variables: promptfoo would ask nothing.
-
-    It asks a prompt that shows no variables.
-    """
+    """Yield the tests with an input beside assertions and without variables: promptfoo would ask nothing."""
     if any("{{" not in prompt for prompt in _prompts(seen)):
         return
     yield from (one for one in seen.tests if "input" in one and "vars" not in one and set(GRADERS) & one.keys())

@@ -92,12 +92,7 @@ def binds(criteria: Sequence[Criterion]) -> bool:
 
 
 def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
-    """
-    Return the rubric of a case: that of its only grader, or one with a criterion for each.
-
-    Raises:
-        DefinitionError: All weights are 0.
-    """
+    """Return the rubric of a case: that of its only grader, or one with a criterion for each."""
     borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
     if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
         return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
@@ -239,12 +234,7 @@ _OF_ALL, _OF_SCRIPTS = keys_of("grader", "all"), keys_of("grader", "scripts")
 
 
 def check_for(entry: Entry) -> Check:
-    """
-    Return the check of *entry*: code, a program, a function of the caller's, or one that is not supported.
-
-    Raises:
-        DefinitionError: A value that the type cannot have.
-    """
+    """Return the check of *entry*: code, a program, a function of the caller's, or one that is not supported."""
     at = entry.at
     if entry.kind in _SCRIPTS:
         return _script(entry)
@@ -294,11 +284,7 @@ def _script(entry: Entry) -> Check:
 
 
 def read_judge(at: Cursor, scope: Scope) -> Judge | None:
-    """
-    Return the judge that a grader, or options, name; None where they name none that is known here.
-
-    A name may be one of a target that nothing defines: that is a warning.
-    """
+    """Return the judge that a grader, or options, name; None where they name none that is known here."""
     keys = ("model", "provider") if scope.is_current else ("model", "provider", "target")
     named = at.find(*keys)
     if named is None:
@@ -456,12 +442,7 @@ GOAL = "trajectory:goal-success"
 
 
 def _read_goal(entry: Entry) -> Grader:
-    """
-    Return the judgement of a run by its goal.
-
-    Raises:
-        DefinitionError: It has no goal.
-    """
+    """Return the judgement of a run by its goal."""
     entry.check_keys(_OF_JUDGED)
     value = entry.scope.filled(entry.at["value"])
     goal = value.get("goal") if isinstance(value, Mapping) else value

@@ -50,14 +50,7 @@ _KEPT = ("description", "version", "author", "license", "tags", "metadata", "gov
 
 
 def read(notes: Notes, loading: Loading, generation: Generation | None = None) -> Suite:
-    """
-    Return the suite in the document of *notes*. Errors are noted; the suite has what could be read all the same.
-
-    Args:
-        notes: The document; the caller calls `notes.finish()`.
-        loading: Where it is, and what it may see.
-        generation: That of the file; None: as its keys tell.
-    """
+    """Return the suite in the document of *notes*. Errors are noted; the suite has what could be read all the same."""
     root = Cursor.of(notes, evolve(loading, climbs=True))
     whole, parts = _content(root)
     if isinstance(root.value, list) and (sidecar := _sidecar(root)) is not None:

@@ -188,14 +188,7 @@ _ELSEWHERE = dict.fromkeys(("vars", "options", "input", "expected_output"), "it 
 
 @frozen
 class Task:
-    """
-    The settings that the graders of a case share.
-
-    Args:
-        threshold: The score from which the case passes.
-        criteria: A good answer, in the case's own words; for a grader that has no criteria.
-        borderline: The score from which a failed case is borderline.
-    """
+    """The settings that the graders of a case share."""
 
     threshold: float = THRESHOLD
     criteria: str = ""

@@ -37,14 +37,7 @@ _GRADERS = ("grader_target", "judge_target")
 
 @frozen
 class Targets:
-    """
-    The targets that a file can name.
-
-    Args:
-        known: Their definitions, by name.
-        provider: The one that answers where a file names none; empty if no one says.
-        grader: The one that judges; likewise.
-    """
+    """The targets that a file can name."""
 
     known: Mapping[str, Cursor] = field(factory=dict)
     provider: str = ""

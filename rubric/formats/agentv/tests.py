@@ -133,15 +133,7 @@ class Test:
 
 
 def read_case(test: Test, defaults: Defaults, template: Template | None, *, several: bool) -> Case | None:
-    """
-    Return *test* as a case; None, with errors noted, where it is none.
-
-    Args:
-        test: The test.
-        defaults: The fields that it shares with the others.
-        template: How its variables become the input.
-        several: Whether there are other templates, so that the case says which one it is.
-    """
+    """Return *test* as a case; None, with errors noted, where it is none."""
     own = test.under("vars")
     variables = {str(key): value for key, value in {**defaults.test.under("vars").value, **own.value}.items()}
     label = template.label if template is not None and several else ""

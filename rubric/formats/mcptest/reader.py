@@ -31,12 +31,7 @@ _PANEL = {"aggregate": "aggregate", "tie_break": "tie_break"}
 
 
 def model_name(name: str) -> str:
-    """
-    Return LiteLLM's name for the model *name*: a bare name is one already, `vendor:model` is another system's.
-
-    Raises:
-        DefinitionError: The vendor is not known.
-    """
+    """Return LiteLLM's name for the model *name*: a bare name is one already, `vendor:model` is another system's."""
     vendor = name.partition(":")[0]
     return litellm_name(name) if vendor != name and "/" not in vendor else name
 

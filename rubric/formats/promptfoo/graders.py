@@ -416,11 +416,7 @@ def model_assertion(rubric: Rubric) -> dict[str, Any] | None:
 
 
 def _own_prompt(at: Cursor, context: Context, grader: ModelGrader) -> str | None:
-    """
-    Return the prompt that *grader* is asked with in place of ours, '' for ours; None where an error was noted.
-
-    One for each step of promptfoo's, or without its context, is an `UnsupportedPromptError`.
-    """
+    """Return the prompt that *grader* is asked with in place of ours, '' for ours; None where an error was noted."""
     prompt = at.find("rubricPrompt") or context.prompt
     is_there = at.has("contextTransform") or context.slots.variables.get("context")
     # As in promptfoo, the prompt is the context of context-recall where there is no other.

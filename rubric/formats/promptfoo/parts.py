@@ -117,11 +117,7 @@ _NO_MODELS = frozenset({"echo", "http", "https", "websocket", "ws", "wss", "brow
 
 
 def judge_of(at: Cursor | None) -> Judge | None:
-    """
-    Return the judge that the cursor names, or None; a provider that cannot judge is noted.
-
-    A text may be the label of a provider that the file lists, as in promptfoo.
-    """
+    """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
     if at is None or at.value is None:
         return None
     if isinstance(at.value, str) and (labelled := _labelled(at)) is not None:

@@ -102,11 +102,7 @@ _CHANGING = ("transform", "postprocess")
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
-    """
-    Return the suite that a promptfoo configuration describes.
-
-    Errors are noted in *notes*, and raised by `notes.finish()`; the suite then lacks the cases that have them.
-    """
+    """Return the suite that a promptfoo configuration describes."""
     loading = evolve(loading, first=loading.folder)
     whole = Cursor.of(notes, loading)
     if not isinstance(whole.value, list):

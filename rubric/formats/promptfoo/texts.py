@@ -105,12 +105,7 @@ def with_environment(at: Cursor, text: str) -> str:
 
 
 def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
-    """
-    Return *text*, found at the cursor, with *variables* and declared environment variables in their places.
-
-    Raises:
-        DefinitionError: It is no template.
-    """
+    """Return *text*, found at the cursor, with *variables* and declared environment variables in their places."""
     text = with_environment(at, included(at, text))
     if not is_template(text):
         return text
@@ -203,12 +198,7 @@ class Slots:
         return name
 
     def filled(self, template: str) -> str:
-        """
-        Return *template* with only plain slots left in it.
-
-        Raises:
-            DefinitionError: It is no template, or computes with values that are known only when a candidate is graded.
-        """
+        """Return *template* with only plain slots left in it."""
         whole, mark = as_text([template, self.variables]), "\ue000"
         while mark in whole:  # for private use, and nowhere in the texts
             mark += "\ue000"

@@ -294,11 +294,7 @@ def _prompt(template: str, variables: Mapping[str, Any], losses: Losses) -> str:
 
 
 def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
-    """
-    Return *suite* as the data of a promptfoo configuration, and a sentence for each thing that was dropped.
-
-    Each sentence names the case and what of it promptfoo cannot hold.
-    """
+    """Return *suite* as the data of a promptfoo configuration, and a sentence for each thing that was dropped."""
     losses = Losses(_HOLDS, "The suite")
     written: dict[str, Any] = {"description": suite.name} if suite.name else {}
     if suite.metadata:
