@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 from attrs import asdict, define, field
@@ -15,7 +15,7 @@ from attrs import asdict, define, field
 from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands.options import FORMAT, FROM, Named, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, PAYING, Named, calls_of, declared, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -26,6 +26,7 @@ from rubric.commands.output import (
     print_result,
     print_text,
 )
+from rubric.commands.trust import from_extra
 from rubric.embed import NOTHING, counted, shorten, table, write_text
 from rubric.errors import Problem
 from rubric.formats import Converted, schema
@@ -181,15 +182,25 @@ SAME, DIFFERENT = 0, 1
 @click.command(cls=Command)
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
+@click.option("--candidates", type=PATH, metavar="FILE", help="Grade these by both, and show what moves, by group.")
+@JUDGE
+@PAYING
 @FORMAT
-def diff(before: str, after: str, form: str) -> None:
+def diff(before: str, after: str, *, candidates: Path | None, judge: Any, form: str, **given: Any) -> None:
     """
     Compare two rubrics, for the judge and for the score.
 
     A change for the score is free: results can be rescored. A change for the judge needs new calls.
 
-    Exit codes: 0 they ask and score alike, 1 they differ, 2 a file is no rubric.
+    Exit codes: 0 they ask and score alike, or of candidates: no shift is shown; 1 they differ, or one is shown; 2 bad
+    input, or no candidate could be graded by both.
     """
+    if candidates is not None:
+        shifts = from_extra("rubric.quality", "shifts")
+        moved = shifts(load(before), load(after), judge, str(candidates), **calls_of(given))
+        print_result(moved, form)
+        sys.exit(REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
+    refuse_given({"judge", *given}, "is for --candidates; two files are compared without a judge")
     found = rubric_diff(load(before), load(after))
     print_result(found, form)
     sys.exit(DIFFERENT if len(found) else SAME)

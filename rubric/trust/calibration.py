@@ -2,8 +2,9 @@
 Calibration: from what a judge says to what people would say, learned from labels.
 
 The map is fitted to all labels, and its error is measured out of fold: each fifth of the groups is predicted from the
-other four. The width of the intervals comes from the same errors (split conformal: V. Vovk et al., 2005; J. Lei et al.,
-JASA 113, 2018). A map that is no better than always saying the mean shows that the judge adds nothing.
+other four. The width of the intervals comes from the same errors (conformal: V. Vovk et al., 2005; J. Lei et al., JASA
+113, 2018), of which each group has one share (Y. Lee, R. F. Barber and R. Willett, arXiv 2306.06342). A map that is no
+better than always saying the mean shows that the judge adds nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from attrs import asdict, evolve, field, frozen
 from scipy import optimize
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import FrozenMap, Listed, NoTruth, Presented, Table, fields, guided
+from rubric.embed import TOLERANCE, FrozenMap, Listed, NoTruth, Presented, Table, fields, guided, percent
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.drift import Baseline, read
-from rubric.trust.inference import Floats, compact, folds_of
+from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import Ratings, Scale, judged, mark_of, matched, said_of, scale_of
 
@@ -35,7 +36,7 @@ class Calibrated(NoTruth):
 
     Args:
         value: On the scale of the criterion; in 0..1 for the whole.
-        interval: Holds 90 % of what people say.
+        interval: Holds the share of what people say that `calibrate` was asked for.
         labels: The labels that it was learned from, as `mark_of` returns them.
     """
 
@@ -59,7 +60,7 @@ class CriterionCalibration(NoTruth):
         error: The root mean squared error out of fold.
         uncalibrated: That of the judge as it is; None where it is on another scale than people.
         constant: That of always saying the mean, out of fold.
-        margin: Half the width of the interval that holds 90 % of what people say.
+        margin: Half the width of the interval that holds a share *covered* of what people say.
         low: The lowest value of the scale.
         high: The highest value.
     """
@@ -76,6 +77,7 @@ class CriterionCalibration(NoTruth):
     margin: float
     low: float
     high: float
+    covered: float = COVERED
 
     @property
     def adds_nothing(self) -> bool:
@@ -134,7 +136,8 @@ class Calibration(Presented, Listed[CriterionCalibration]):
 
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
-        head = ("criterion", "labels", "calibrated", "uncalibrated", "constant", "90 % within")
+        within = f"{percent(self.criteria[0].covered)} within"
+        head = ("criterion", "labels", "calibrated", "uncalibrated", "constant", within)
         rows: list[tuple[object, ...]] = [
             (c.id or "score", c.n, c.error, "–" if c.uncalibrated is None else c.uncalibrated, c.constant, c.margin)
             for c in self.criteria
@@ -205,7 +208,7 @@ def from_dict(data: dict[str, Any], source: str) -> Calibration:
 
 
 @guided
-def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Calibration:
+def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic", *, covered: float = COVERED) -> Calibration:
     """
     Learn from *labels* what people would say where the judge says something.
 
@@ -214,11 +217,14 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
         labels: What people said of some of the candidates: numbers of a criterion, or of the whole; verdicts count as
             0 and 1.
         how: `isotonic` (rising steps), `platt` (a logistic curve, for verdicts and scores in 0..1) or `linear`.
+        covered: The share of what people say that the interval of one score holds, in 0..1.
 
     Raises:
-        DefinitionError: The grades are of several rubrics, or fewer than twenty candidates are labelled.
+        DefinitionError: The grades are of several rubrics, fewer than twenty candidates are labelled, or they are of
+            too few groups for such an interval.
     """
     fields.check_name("how", how, ("isotonic", "platt", "linear"))
+    fields.check_number("covered", covered, 0.01, 0.999)
     given = judged(grades)
     if not given.digest:
         raise DefinitionError("grades", "are of several rubrics; calibrate those of one")
@@ -227,14 +233,14 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic") -> Ca
     for one in ratings:
         if one.scale.kind == "option":
             raise DefinitionError("labels", f"{one.criterion!r} has options, and options have no mean")
-    found = tuple(_calibration_of(one, given.scores, how) for one in ratings)
+    found = tuple(_calibration_of(one, given.scores, how, covered) for one in ratings)
     baseline = Baseline.of_ratings(given.name, given.digest, ratings)
     notes = tuple(of_labels(given, every, ratings, by_chance=False))
     judges = tuple(sorted(digest for digest, _ in given.judges if digest))
     return Calibration(found, given.digest, given.name, baseline, judges, mark_of(given, every), notes)
 
 
-def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCalibration:
+def _calibration_of(ratings: Ratings, scores: Floats, how: How, covered: float) -> CriterionCalibration:
     target = ratings.target
     said = scores if not ratings.criterion else ratings.judge  # of the whole, the score says more than the verdict
     both = ~np.isnan(target) & ~np.isnan(said)
@@ -247,19 +253,30 @@ def _calibration_of(ratings: Ratings, scores: Floats, how: How) -> CriterionCali
     high = float(y.max()) if scale.high is None else scale.high
     if scale.kind == "verdict":
         low, high = 0.0, 1.0
-    folds = folds_of(compact(ratings.groups[both]), FOLDS)
+    groups = compact(ratings.groups[both])
+    folds = folds_of(groups, FOLDS)
     predicted, means = np.empty(len(y)), np.empty(len(y))
     for fold in range(FOLDS):
         out = folds == fold
         if out.any():
             predicted[out] = np.interp(x[out], *np.array(_fit(x[~out], y[~out], how, low, high)).T)
             means[out] = y[~out].mean()
-    off = np.sort(np.abs(y - predicted))
-    rank = min(len(off), int(np.ceil((len(off) + 1) * COVERED)))
+    margin = _margin(np.abs(y - predicted), groups, covered)
     points = tuple((float(a), float(b)) for a, b in _fit(x, y, how, low, high))
     rms, own, constant = (float(np.sqrt(((y - said) ** 2).mean())) for said in (predicted, x, means))
-    margin = float(off[rank - 1])
-    return CriterionCalibration(ratings.criterion, how, len(y), points, rms, own, constant, margin, low, high)
+    return CriterionCalibration(ratings.criterion, how, len(y), points, rms, own, constant, margin, low, high, covered)
+
+
+def _margin(off: Floats, groups: Codes, covered: float) -> float:
+    """Return what a share *covered* of errors does not exceed, given those *off*: each group, and the next, is one."""
+    sizes = np.bincount(groups)
+    order = np.argsort(off)
+    shares = np.cumsum(1 / sizes[groups[order]]) / (len(sizes) + 1)
+    if shares[-1] < covered - TOLERANCE:
+        needed, most = np.ceil(covered / (1 - covered) - TOLERANCE), np.floor(100 * shares[-1]) / 100
+        why = f"an interval for {percent(covered)} needs {needed:,.0f} labelled groups or more, got {len(sizes)}"
+        raise DefinitionError("covered", f"{why}; label more, or give covered={most:g}")
+    return float(off[order][np.searchsorted(shares, covered - TOLERANCE)])
 
 
 def _fit(x: Floats, y: Floats, how: How, low: float, high: float) -> list[tuple[float, float]]:

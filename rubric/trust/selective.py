@@ -9,6 +9,7 @@ correction for the number of thresholds is needed, since the order is fixed befo
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from rubric.embed import TOLERANCE, Presented, Table, counted, fields, guided, p
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
+from rubric.trust.preference import Preference
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import mark_of, rated
+from rubric.trust.win_rates import Preferences
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
@@ -34,7 +37,7 @@ class Unsure:
 
     Args:
         by: `score`: how far the score is from the threshold, as a share of the room on that side. `votes`: the share of
-            the votes with the verdict.
+            the votes with the verdict. `margin`: how clear a preference is, whatever its unjudged criteria would say.
         least: The confidence that is kept; None keeps nothing.
         labels: The labels by which it was chosen, as `mark_of` returns them.
     """
@@ -43,8 +46,8 @@ class Unsure:
     least: float | None
     labels: str = ""
 
-    def __call__(self, result: Grade | Ungraded) -> bool:
-        """Return whether the second judge is to be asked."""
+    def __call__(self, result: Grade | Ungraded | Preference) -> bool:
+        """Return whether the second judge, or a person, is to be asked."""
         found = confidence(result, self.by)
         return self.least is None or found is None or found < self.least - 1e-9
 
@@ -53,8 +56,10 @@ class Unsure:
         return f"confidence by {self.by} below {'any' if self.least is None else f'{self.least:.3f}'}"
 
 
-def confidence(result: Grade | Ungraded, by: str) -> float | None:
-    """Return how confident *result* is; None if it is ungraded."""
+def confidence(result: Grade | Ungraded | Preference, by: str) -> float | None:
+    """Return how confident *result* is; None if it is ungraded, or prefers neither."""
+    if isinstance(result, Preference):
+        return min(map(abs, result.bounds)) if result.outcome in ("a", "b") else None
     if not isinstance(result, Grade):
         return None
     if by == "votes":
@@ -129,7 +134,7 @@ class Trusted(Presented):
 
 
 @guided
-def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:
+def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0.05, risk: float = 0.05) -> Trusted:
     """
     Find the verdicts that can be kept: people differ from at most a share *error* of them, but for a *risk*.
 
@@ -137,8 +142,9 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     room on that side. Verdicts that are equally sure are kept together.
 
     Args:
-        grades: What the judge said.
-        labels: What people say of the whole, a random sample: pass or fail.
+        grades: What the judge said: grades, or the preferences of `prefer_many`, whose ties are never kept.
+        labels: What people say of the whole, a random sample: pass or fail; or of pairs, which is better: `a`, `b`, the
+            name of a system, or `tie`.
         error: The share of the kept verdicts that may be wrong, in 0..1.
         risk: The probability of exceeding it.
 
@@ -147,8 +153,10 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     """
     fields.check_number("error", error, 1e-6, 0.5)
     fields.check_number("risk", risk, 1e-9, 0.5)
-    given = judged_of(grades)
     every = as_labels(labels)
+    if isinstance(grades, Preferences):
+        return _of_pairs(grades, every, (error, risk))
+    given = judged_of(grades)
     ratings = rated(given, every, "")
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
@@ -164,6 +172,33 @@ def trusted(grades: Grades, labels: Labels | Any, error: float = 0.05, risk: flo
     found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
     notes = tuple(of_labels(given, every, [ratings], cure="label one"))
     return evolve(found, when=evolve(found.when, labels=mark_of(given, every)), notes=notes)
+
+
+def _of_pairs(preferences: Preferences, labels: Labels, allowed: tuple[float, float]) -> Trusted:
+    """Return what can be kept of *preferences*; a pair on which people are divided, or were not asked, says nothing."""
+    by_key = labels.by == "key" or (labels.by is None and any(one.key for one in preferences))
+    said: dict[str, list[str]] = {}
+    for label in labels:
+        said.setdefault(label.key, []).extend([] if label.judge_seen or label.criterion else [str(label.value)])
+    sure, wrong, groups = np.full(len(preferences), np.nan), np.full(len(preferences), np.nan), list[str]()
+    for at, one in enumerate(preferences):
+        sides = {**dict(zip(one.names, "ab", strict=True)), "a": "a", "b": "b", "tie": "tie"}
+        people = said.get(one.key if by_key else str(at), [])
+        if unknown := [each for each in people if each not in sides]:
+            raise DefinitionError("labels", f"expected one of {', '.join(sides)} for a pair, got {unknown[0]!r}")
+        (best, most), *others = Counter(sides[each] for each in people).most_common(2) or [("", 0)]
+        if (known := confidence(one, "margin")) is not None:
+            sure[at] = known
+            if most and most not in [count for _, count in others]:
+                wrong[at] = best != one.outcome
+                groups += [one.group] if one.group else []
+    if (both := ~np.isnan(wrong)).sum() == 0:
+        raise DefinitionError("labels", "expected some of pairs with a winner, by key or by place, got none")
+    found = _tested(sure, sure[both], wrong[both], "margin", allowed=allowed)
+    kept = float((sure >= found.when.least - TOLERANCE).mean()) if found.when.least is not None else 0.0
+    again = len(groups) - len(set(groups))
+    notes = [f"{counted(again, 'labelled pair')} of a group with others, and all count as independent"] if again else []
+    return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest), notes=tuple(notes))
 
 
 def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:

@@ -161,6 +161,23 @@ def test_two_files_are_compared(tmp_path: Path, after: str, code: int, *, needs_
     assert run("diff", str(first), str(second)).exit_code == code
 
 
+def test_what_an_edit_moves_is_shown_by_group(tmp_path: Path) -> None:
+    """`diff --candidates` grades these by both files; options of a judge are refused without them."""
+    pytest.importorskip("scipy", reason="the extra `stats` has it")
+    files = [tmp_path / name for name in ("a.yaml", "b.yaml", "replies.jsonl")]
+    files[0].write_text("rubric: tone\ncriteria: [{id: a, text: Says thank you for waiting}]\n")
+    files[1].write_text("rubric: tone\ncriteria: [{id: a, text: Says goodbye}]\n")
+    rows = [{"output": f"{n}: I thank you for waiting.", "group": "new" if n % 2 else "old"} for n in range(20)]
+    files[2].write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["diff", *map(str, files[:2])]
+    result = run(*command, "--candidates", str(files[2]), "--judge", "offline", "--format", "json")
+    assert result.exit_code == 1
+    assert "0 of 20 verdicts move up and 20 down" in json.loads(result.stdout)["sentence"]
+    refused = run(*command, "--judge", "offline")
+    assert refused.exit_code == 2
+    assert "--judge is for --candidates" in refused.stderr
+
+
 def test_a_file_that_is_no_rubric_cannot_be_compared(tmp_path: Path) -> None:
     """A file that does not exist is a usage error, never "no difference"."""
     assert run("diff", str(tmp_path / "none.yaml"), str(tmp_path / "none.yaml")).exit_code == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rubric import Grades, Judge, Rubric, grade_many, prefer_many
-from rubric.trust import agreement
+from rubric.trust import Preferences, agreement, trusted
 from rubric.trust.coefficients import cohen
 from tests.recorded import DATA, expected, lines, needs_data
 
@@ -52,19 +52,30 @@ def published(name: str) -> dict[str, Any]:
     }
 
 
+def preferences(judge: str, kind: str) -> tuple[Preferences, list[str]]:
+    """Return what a judge preferred, read with the patterns of the study, and what is better."""
+    items, rows = llmbar(judge, kind)
+    steps = json.loads((DATA / "llmbar" / "configs.json").read_text("utf-8"))[f"{judge}|{kind}"]["steps"]
+    replies = [reply for row in rows for reply in row["rounds"][0]["completions"]]
+    by = replayed(replies, reader=steps[0]["parsing"])
+    found = prefer_many(items, BETTER, by, columns={"a": "output_1", "b": "output_2"}, concurrency=1)
+    return found, ["ab"[row["label"] - 1] for row in items]
+
+
 @pytest.mark.parametrize("kind", ["CoT", "Vanilla_NoRules"])
 @pytest.mark.parametrize("judge", ["GPT-4", "ChatGPT"])
 def test_llmbar_preferences(judge: str, kind: str) -> None:
     """Accuracy by each order, by both, positional agreement and its kappa, with the patterns of the study."""
-    items, rows = llmbar(judge, kind)
-    patterns = json.loads((DATA / "llmbar" / "configs.json").read_text("utf-8"))[f"{judge}|{kind}"]["steps"][0][
-        "parsing"
-    ]
-    by = replayed([reply for row in rows for reply in row["rounds"][0]["completions"]], reader=patterns)
-    found = prefer_many(items, BETTER, by, columns={"a": "output_1", "b": "output_2"}, concurrency=1)
-    assert figures([one.orders for one in found], ["ab"[row["label"] - 1] for row in items]) == published(
-        f"{judge}|{kind}"
-    )
+    found, right = preferences(judge, kind)
+    assert figures([one.orders for one in found], right) == published(f"{judge}|{kind}")
+
+
+@pytest.mark.parametrize(("judge", "kept", "wrong"), [("GPT-4", 0.97, 5), ("ChatGPT", 0.68, 5)])
+def test_preferences_of_a_recorded_judge_that_people_share(judge: str, kept: float, wrong: int) -> None:
+    """What both orders say can be kept at an error of 15 %; at 10 % a hundred labels are too few."""
+    found, right = preferences(judge, "Vanilla_NoRules")
+    sure, strict = (trusted(found, dict(enumerate(right)), error=error) for error in (0.15, 0.1))
+    assert (sure.kept, sure.wrong, strict.kept) == (kept, wrong, 0)
 
 
 @pytest.mark.parametrize("judge", ["GPT-4", "ChatGPT"])
