@@ -25,17 +25,7 @@ from rubric import Budget, DefinitionError, Grades, Judge, ModelError, Rubric, S
 from rubric.batches import openai
 from rubric.batches.openai import BatchState, Line
 from rubric.driving import Ask, Failure, Reply, Usage, adrive, flow, together
-from rubric.embed import (
-    JudgeLike,
-    StoreLike,
-    Transport,
-    as_rubric,
-    fields,
-    judge_or_default,
-    replacing,
-    run,
-    source_of,
-)
+from rubric.embed import JudgeLike, StoreLike, Transport, as_rubric, fields, judge_or_default, replacing, run, source_of
 from rubric.engine import Candidates, Shard
 from rubric.models.services import Service
 from rubric.values import AnyJudge

@@ -10,17 +10,7 @@ from attrs import field, frozen
 
 from rubric import Criterion, DefinitionError, Rubric
 from rubric.driving import Failure, Usage
-from rubric.embed import (
-    Listed,
-    NoTruth,
-    Presented,
-    Statistic,
-    Table,
-    counted,
-    few_groups,
-    percent,
-    write_text,
-)
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, counted, few_groups, percent, write_text
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
 from rubric.quality.drafts import Sheet
 from rubric.suites.suite import Suite

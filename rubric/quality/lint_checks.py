@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeGuard
 
-from rubric import (
-    Calls,
-    Candidate,
-    Contains,
-    ContainsAll,
-    Criterion,
-    EndsWith,
-    Equals,
-    Holds,
-    StartsWith,
-    Trajectory,
-)
+from rubric import Calls, Candidate, Contains, ContainsAll, Criterion, EndsWith, Equals, Holds, StartsWith, Trajectory
 from rubric.embed import Check, Decided, decide
 from rubric.results import Scored
 from rubric.values import RunRule, RunRules, Script, Similar, Unsupported, Within

@@ -14,15 +14,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from rubric import (
-    Choices,
-    Criterion,
-    DecisionTree,
-    Levels,
-    Rubric,
-    Unit,
-    YesNo,
-)
+from rubric import Choices, Criterion, DecisionTree, Levels, Rubric, Unit, YesNo
 from rubric.embed import TOLERANCE, Check, Decided, shorten
 from rubric.grading.planning import without_question
 from rubric.quality import lint_texts

@@ -14,18 +14,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from rubric import (
-    Candidate,
-    Cascade,
-    Criterion,
-    DefinitionError,
-    Grade,
-    Judge,
-    Rubric,
-    Ungraded,
-    grade_many,
-    plan,
-)
+from rubric import Candidate, Cascade, Criterion, DefinitionError, Grade, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
 from rubric.embed import TOLERANCE, Check, JudgeLike, as_rubric, fields, guided, judge_or_default, source_of
 from rubric.engine import Candidates, Plan
