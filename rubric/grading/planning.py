@@ -168,8 +168,8 @@ def plan_one(
             return _together(rubric, judge, [plan(member) for member in voter.members])
         if id(judge) not in made:
             made[id(judge)] = _Planner(about, judge, count, price, worst, window).of_rubric(rubric, "")
-        plan = made[id(judge)]
-        return evolve(plan, asks=tuple(evolve(ask, vote=voter.vote) for ask in plan.asks))
+        found = made[id(judge)]
+        return evolve(found, asks=tuple(evolve(ask, vote=voter.vote) for ask in found.asks))
 
     return plan(number_votes(judge))
 
