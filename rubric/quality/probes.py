@@ -189,14 +189,9 @@ class Probe(Presented):
             share = percent(hits / n, exact_interval(hits, n)) if n else "unknown: none was judged"
             lines.append(f"Floor: {hits} of {counted(n, 'null answer')} pass, {share}.")
         if self.most is not None:
-            said = {
-                "held": "holds",
-                "open": "is neither shown nor refuted: give more candidates",
-                "broken": "is broken",
-            }
-            lines.append(
-                f"The bound that no attack moves more than {percent(self.most)} {said[self.bound(self.most)]}."
-            )
+            said = {"held": "holds", "open": "is not shown nor refuted: give more candidates", "broken": "is broken"}
+            found = said[self.bound(self.most)]
+            lines.append(f"The bound that no attack moves more than {percent(self.most)} {found}.")
         if lost := sum(cell.lost for cell in self.cells):
             lines.append(f"{counted(lost, 'comparison')} had no verdict before or after, and are left out.")
         cost = "cost unknown" if self.usage.cost is None else f"${self.usage.cost:,.4f}"
@@ -214,11 +209,8 @@ class Probe(Presented):
             rows.append((*key, n, up, down, f"{min(cell.p for cell in cells):.2g}", shown or "–"))
         found: list[tuple[object, ...]] = []
         for c in dict.fromkeys([*self.significant, *self.worst]):
-            text = (
-                ("–", "–")
-                if c.worst is None
-                else (f"#{c.worst.at}: {shorten(c.worst.text, 240)}", shorten(c.worst.reason))
-            )
+            w = c.worst
+            text = ("–", "–") if w is None else (f"#{w.at}: {shorten(w.text, 240)}", shorten(w.reason))
             shares = percent(c.up / max(1, c.n), c.interval), percent(c.down / max(1, c.n))
             found.append((c.criterion, c.attack, *shares, f"{c.p:.2g}", *text))
         head = ("attack", "kind", "verdicts", "up", "down", "p (Holm)", "criteria that fall for it")

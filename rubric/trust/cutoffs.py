@@ -181,8 +181,7 @@ class Thresholds(Presented, Listed[Point]):
 
 
 def thresholds(
-    grades: Grades | Report | Sequence[Grade | Ungraded],
-    labels: Labels | Mapping[Any, Any] | str | PathLike[str],
+    grades: Grades | Report | Sequence[Grade | Ungraded], labels: Labels | Mapping[Any, Any] | str | PathLike[str]
 ) -> Thresholds:
     """
     Return what each threshold would do to *grades*; no calls.

@@ -180,7 +180,7 @@ def _of_pairs(preferences: Preferences, labels: Labels, allowed: tuple[float, fl
     said: dict[str, list[str]] = {}
     for label in labels:
         said.setdefault(label.key, []).extend([] if label.judge_seen or label.criterion else [str(label.value)])
-    sure, wrong, groups = np.full(len(preferences), np.nan), np.full(len(preferences), np.nan), list[str]()
+    sure, wrong = np.full(len(preferences), np.nan), np.full(len(preferences), np.nan)
     for at, one in enumerate(preferences):
         sides = {**dict(zip(one.names, "ab", strict=True)), "a": "a", "b": "b", "tie": "tie"}
         people = said.get(one.key if by_key else str(at), [])
@@ -191,14 +191,11 @@ def _of_pairs(preferences: Preferences, labels: Labels, allowed: tuple[float, fl
             sure[at] = known
             if most and most not in [count for _, count in others]:
                 wrong[at] = best != one.outcome
-                groups += [one.group] if one.group else []
     if (both := ~np.isnan(wrong)).sum() == 0:
         raise DefinitionError("labels", "expected some of pairs with a winner, by key or by place, got none")
     found = _tested(sure, sure[both], wrong[both], "margin", allowed=allowed)
     kept = float((sure >= found.when.least - TOLERANCE).mean()) if found.when.least is not None else 0.0
-    again = len(groups) - len(set(groups))
-    notes = [f"{counted(again, 'labelled pair')} of a group with others, and all count as independent"] if again else []
-    return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest), notes=tuple(notes))
+    return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest))
 
 
 def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:
