@@ -7,6 +7,10 @@ Names that are seldom typed are in `rubric.trust`, `rubric.suites` and others; `
 
 from __future__ import annotations
 
-from rubric.internals.lazy_names import attach
+import sys
+
+from rubric.internals.lazy_names import ModuleGuesses, attach
 
 __getattr__, __dir__ = attach(__name__, __file__)
+if ModuleGuesses not in sys.meta_path:
+    sys.meta_path.append(ModuleGuesses)

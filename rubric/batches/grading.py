@@ -25,7 +25,18 @@ from rubric import Budget, DefinitionError, Grades, Judge, ModelError, Rubric, S
 from rubric.batches import openai
 from rubric.batches.openai import BatchState, Line
 from rubric.driving import Ask, Failure, Reply, Usage, adrive, flow, together
-from rubric.embed import JudgeLike, StoreLike, Transport, as_rubric, fields, judge_or_default, replacing, run, source_of
+from rubric.embed import (
+    JudgeLike,
+    StoreLike,
+    Transport,
+    as_rubric,
+    fields,
+    guided,
+    judge_or_default,
+    replacing,
+    run,
+    source_of,
+)
 from rubric.engine import Candidates, Shard
 from rubric.models.services import Service
 from rubric.values import AnyJudge
@@ -43,55 +54,7 @@ _AT_ONCE = 256
 """Asks that a store is asked for at once."""
 
 
-def grade_in_batches(
-    candidates: Candidates,
-    rubric: Rubric | str | Path,
-    judge: JudgeLike | None,
-    path: str | os.PathLike[str],
-    *,
-    columns: Mapping[str, str | None] | None = None,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    size: int = MOST_LINES,
-    poll: float = 60.0,
-) -> Grades:
-    """
-    Grade *candidates* through the vendor's batch API, and return their results in order.
-
-    All that can be asked at once goes out as files, round by round; re-asks of unreadable replies and the next
-    questions of trees are rounds of their own (`Judge(speculate=True)` asks all questions of a tree in one). A round
-    takes as long as the vendor likes, a day at most. Early stops are off: votes that wait for votes wait for days.
-
-    The batches that were sent are listed at *path*. After a crash, a Ctrl-C or a reboot, call it again with the same
-    arguments: it waits for the same batches and reads them, and nothing is sent twice. A request without an answer (its
-    batch expired, or was cancelled) is ungraded, costs nothing, and is sent again by the next call.
-
-    Args:
-        candidates: As for `grade_many`; all of them are read at once, and one that is none is an error.
-        rubric: As for `grade`.
-        judge: As for `grade`, with models of OpenAI's alone, or of servers of its batches that
-            `params={"api_base": ...}` names. They are asked straight over HTTP, also without `via="http"`.
-        path: A file of your own for each run; it holds no text and no key.
-        columns: Which column of a row holds which field of a candidate, as for `grade_many`.
-        store: Serves the replies that it has, and keeps each new one as soon as it is read: a `Store`, or the path of
-            one.
-        budget: What may be spent; at the ordinary price until the cost is known. A request that does not fit is sent
-            in a later round, or refused.
-        size: The most requests a batch: fewer, where the vendor's queue has no room for as many.
-        poll: Seconds between two looks at a batch.
-
-    Raises:
-        DefinitionError: An argument that cannot be graded with, a judge without batches, or a budget that cannot hold.
-        NoJudgeError: No judge was given, and the environment names none.
-        StoreError: The store cannot be opened, or not written to.
-    """
-    return run(
-        agrade_in_batches(
-            candidates, rubric, judge, path, columns=columns, store=store, budget=budget, size=size, poll=poll
-        )
-    )
-
-
+@guided
 async def agrade_in_batches(
     candidates: Candidates,
     rubric: Rubric | str | Path,
@@ -125,6 +88,41 @@ async def agrade_in_batches(
     return Grades(grades, end=Shard.end_mark(source.given, len(grades), checked, judges))
 
 
+@guided(waits_for=agrade_in_batches)
+def grade_in_batches() -> None:  # the parameters and the result are those of `agrade_in_batches`
+    """
+    Grade *candidates* through the vendor's batch API, and return their results in order.
+
+    All that can be asked at once goes out as files, round by round; re-asks of unreadable replies and the next
+    questions of trees are rounds of their own (`Judge(speculate=True)` asks all questions of a tree in one). A round
+    takes as long as the vendor likes, a day at most. Early stops are off: votes that wait for votes wait for days.
+
+    The batches that were sent are listed at *path*. After a crash, a Ctrl-C or a reboot, call it again with the same
+    arguments: it waits for the same batches and reads them, and nothing is sent twice. A request without an answer (its
+    batch expired, or was cancelled) is ungraded, costs nothing, and is sent again by the next call.
+
+    Args:
+        candidates: As for `grade_many`; all of them are read at once, and one that is none is an error.
+        rubric: As for `grade`.
+        judge: As for `grade`, with models of OpenAI's alone, or of servers of its batches that
+            `params={"api_base": ...}` names. They are asked straight over HTTP, also without `via="http"`.
+        path: A file of your own for each run; it holds no text and no key.
+        columns: Which column of a row holds which field of a candidate, as for `grade_many`.
+        store: Serves the replies that it has, and keeps each new one as soon as it is read: a `Store`, or the path of
+            one.
+        budget: What may be spent; at the ordinary price until the cost is known. A request that does not fit is sent
+            in a later round, or refused.
+        size: The most requests a batch: fewer, where the vendor's queue has no room for as many.
+        poll: Seconds between two looks at a batch.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with, a judge without batches, or a budget that cannot hold.
+        NoJudgeError: No judge was given, and the environment names none.
+        StoreError: The store cannot be opened, or not written to.
+    """
+
+
+@guided
 def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
     """
     Cancel the batches in flight that `grade_in_batches` has listed at *path*, and return their number.

@@ -16,7 +16,16 @@ from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, ch
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
 from rubric.engine.shards import Shard
-from rubric.engine.sources import Candidates, Placed, Source, as_candidate, key_of, locate_error, source_of
+from rubric.engine.sources import (
+    Candidates,
+    Placed,
+    Source,
+    as_candidate,
+    key_of,
+    locate_error,
+    refuse_column,
+    source_of,
+)
 from rubric.engine.worker_pool import WorkerPool, reader_of
 from rubric.errors import DefinitionError, StoreError
 from rubric.internals import background_loop
@@ -128,6 +137,7 @@ def _job(
     *,
     is_async: bool,
 ) -> _Job:
+    refuse_column(rubric, candidates)
     checked = checked_rubrics(rubric)
     judges = judge_or_default(judge)
     if options.store is not None:

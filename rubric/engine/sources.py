@@ -132,7 +132,7 @@ class Source:
     def check_rubrics(self, rubrics: int) -> None:
         """Refuse *rubrics* of another number than the candidates; a shard's list is that of the whole data set."""
         if (count := self.total) not in (None, rubrics):
-            cure = "give one for each candidate, or one rubric for all"
+            cure = "give one for each, or one for all; several criteria are Rubric('reply', ['Is polite', 'Is clear'])"
             raise DefinitionError("rubric", f"there are {rubrics} rubrics for {count} candidates; {cure}")
 
 
@@ -225,6 +225,22 @@ def refuse_swapped(field: str, value: object) -> None:
         raise DefinitionError(field, "got a Rubric; the candidate comes first, then the rubric, then the judge")
     if isinstance(value, Grade | Ungraded):
         raise DefinitionError(field, f"got a {type(value).__name__}, a result; give what is to be graded")
+
+
+def refuse_column(rubric: object, candidates: object) -> None:
+    """Refuse a text as the rubric, or as one of several, that names a column: the rubric of each row may be meant."""
+    texts = [rubric] if isinstance(rubric, str) else rubric if isinstance(rubric, list | tuple) else ()
+    if not any(isinstance(each, str) for each in texts):
+        return
+    first = candidates[0] if isinstance(candidates, list | tuple) and candidates else None
+    schema = getattr(candidates, "collect_schema", None)  # of polars, whose lazy frames warn where columns are read
+    names = first if isinstance(first, Mapping) else schema() if schema else getattr(candidates, "columns", ())
+    for each in texts:
+        if isinstance(each, str) and each in names:
+            frame = "frame.collect()" if hasattr(candidates, "collect") else "frame"
+            rows = f"[row[{each!r}] for row in rows]" if names is first else f"list({frame}[{each!r}])"
+            cure = f"for the rubric of each row, write rubric={rows}; for this text, write rubric=Rubric.of({each!r})"
+            raise DefinitionError("rubric", f"there is a column {each!r}; {cure}")
 
 
 def cure_of(value: object) -> str:

@@ -98,6 +98,7 @@ def _ungradable_table(file: Path, what: str) -> str:
     )
 
 
+@guided
 def loads_suite(text: str, /, format: str | None = None, *, source: str = "<string>", **options: Any) -> Suite:
     """
     Return the suite in *text* (YAML or JSON); it includes no files.
@@ -215,6 +216,7 @@ class Converted:
         return to_yaml(self.data)
 
 
+@guided
 def convert(suite: Suite, format: str = "native", /) -> Converted:
     """
     Return *suite* in another *format*, `native` or `promptfoo`, or that of a package, with the losses.
@@ -284,6 +286,7 @@ def _check_suite(suite: object) -> None:
         raise fields.refuse("suite", suite, "a Suite (a rubric is for dumps)")
 
 
+@guided
 def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") -> str:
     """
     Return *suite* as text in the native format: `loads_suite(dumps_suite(suite)) == suite`, but for its format's name.
@@ -307,6 +310,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
     return text
 
 
+@guided
 def dump_suite(suite: Suite, path: str | PathLike[str], /) -> None:
     """Write *suite* to the file at *path* in the native format; the file is replaced as a whole."""
     file = fields.as_path("path", path)

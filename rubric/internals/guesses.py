@@ -81,7 +81,9 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Return what stands before the bracket of a call: `Criterion`, `rubric.expects`, `grade`."""
     if function.__name__ == "__init__":
         return type(args[0]).__name__
-    return f"{variable_of(args[0])}.{function.__name__}" if "." in function.__qualname__ else function.__name__
+    if "." not in function.__qualname__:
+        return function.__name__
+    return f"{args[0].__name__ if isinstance(args[0], type) else variable_of(args[0])}.{function.__name__}"
 
 
 def variable_of(value: object) -> str:
@@ -116,9 +118,14 @@ class _Call:
         self.names = [
             name for name, each in parameters.items() if each.kind not in (each.VAR_KEYWORD, each.POSITIONAL_ONLY)
         ]
-        positional = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.places = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.unknown = [name for name in named if name not in self.names]
-        self.given = {**dict(zip(positional, args, strict=False)), **named}
+        self.given = {**dict(zip(self.places, args, strict=False)), **named}
+        self.required = [
+            n
+            for n, p in parameters.items()
+            if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]
         self.positional_only = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
 
     def cure_of(self, error: DefinitionError) -> str:
@@ -132,36 +139,46 @@ class _Call:
 
     def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
-        example = _example(self.owner, f"{self.called}({', '.join(self.names)})")
+        example = _example(self.owner, f"{self.called}({', '.join(self.places or self.names)})")
         if self.unknown and set(self.unknown) <= set(self.positional_only):
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
-        if not self.unknown or not self.names:
+        if not self.unknown or not (self.names or self.positional_only):
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
         for name, value in ((name, self.named[name]) for name in self.unknown):
             for note, words in _cures("notes", self.alike, "criterion" if self.owner in _OF_CRITERIA else ""):
                 if name in words:
                     raise CallError(name, note.replace("{value}", _source_of(name, value)).replace("{name}", name))
-        meant = {each: self._meant(each) for each in self.unknown}
+        for name in self.unknown:
+            if not self._word(name) and (cure := self._elsewhere(name)):
+                raise CallError(name, cure)
+        meant = {each: self._word(each) or misspelt(each, self.names) for each in self.unknown}
         if foreign := [each for each in self.unknown if not meant[each]]:
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
-            raise CallError(foreign[0], f"{self.called}() has no such option; allowed: {allowed}; as in {example}")
+            allowed = f"; allowed: {allowed}" if allowed else ""
+            raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {example}")
         name = self.unknown[0]
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
-    def _meant(self, name: str) -> str:
+    def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
-        for owner in (self.alike, "every"):
-            words = dict(_cures("arguments", owner))
-            for field in names:
-                if name.lower() in words.get(field, ()):
-                    return field
-        return misspelt(name, self.names)
+        return _argument(self.alike, name, names)
+
+    def _elsewhere(self, name: str) -> str:
+        """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
+        owners = (self.owner, self.alike, "criterion" if self.owner in _OF_CRITERIA else "")
+        for section, lines in _words()["elsewhere"].items():
+            for kind, line in lines.items() if not {*owners}.isdisjoint(section.split()) else ():
+                names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
+                if field := name if name in names else _argument(kind, name, names):
+                    return str(line).replace("{name}", field).replace("{value}", _source_of(field, self.named[name]))
+        return ""
 
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
         named = {meant.get(name) or name: value for name, value in self.named.items()}
         clash = next((field for field in meant.values() if field in self.given), "")
-        shown = [_source_of("", value) for value in self.args]
+        places = [*self.places, *("" for _ in self.args)]
+        shown = [_source_of("", value, place) for value, place in zip(self.args, places, strict=False)]
         if clash:
             return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
         shown += [_source_of("", named.pop(name)) for name in self.positional_only if name in named]
@@ -170,8 +187,19 @@ class _Call:
                 self.make(*self.args, **named)
             except (TypeError, DefinitionError):
                 return f"Write {_example(self.owner, self.called + '(...)')}"
-        shown += [f"{name}={_source_of(name, value)}" for name, value in named.items()]
+        named |= {name: object() for name in self.required if name not in self.given and name not in named}
+        shown += [f"{name}={_source_of(name, value, name)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
+
+
+def _argument(owner: str, name: str, allowed: Collection[str]) -> str:
+    """Return which of the arguments *allowed* in a call of *owner* is meant by *name*, a word of the table."""
+    for section in (owner, "every"):
+        words = dict(_cures("arguments", section))
+        for field in allowed:
+            if name.lower() in words.get(field, ()):
+                return field
+    return ""
 
 
 def _cure_of_value(owner: str, field: str, value: object) -> str:
@@ -198,8 +226,8 @@ def _cure_of_value(owner: str, field: str, value: object) -> str:
     return ""
 
 
-def _source_of(name: str, value: object) -> str:
-    """Return *value* as one would type it; never a secret, and nothing long."""
+def _source_of(name: str, value: object, place: str = "") -> str:
+    """Return *value* as one would type it, never a secret; what is long goes by the name of its *place*."""
     if name and is_secret(name):
         return "..."
     if value is None or isinstance(value, bool | int | float):
@@ -208,10 +236,24 @@ def _source_of(name: str, value: object) -> str:
         return value.__name__
     if isinstance(value, str | list | tuple | dict | range):
         text = redact(repr(value))
-        return (
-            text if len(text) <= _SHORT else repr(shorten(redact(value), _SHORT)) if isinstance(value, str) else "..."
-        )
-    return variable_of(value) if type(value).__module__.startswith("rubric.") else "..."
+        if isinstance(value, str):
+            return text if len(text) <= _SHORT else repr(shorten(redact(value), _SHORT))
+        return text if len(text) <= _SHORT and "<" not in text else place or "..."
+    return variable_of(value) if type(value).__module__.startswith("rubric.") else place or "..."
+
+
+def order_error(function: Callable[..., Any], args: tuple[Any, ...], error: DefinitionError) -> CallError | None:
+    """Return the error for *args* in a wrong order, which *error* does not tell; None if each is in its place."""
+    names = [*inspect.signature(function).parameters]
+    if " comes first" in error.message and names[0].startswith("candidate"):
+        return None
+    for name, value in zip(names, args, strict=False):
+        kind = type(value).__name__
+        meant = [each for each in names if kind in _words()["held"].get(each, "").split()]
+        if meant and name not in meant:
+            line = f"{_callee(function, args)}({', '.join(each for each in names[: len(args)] if each != 'self')})"
+            return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
+    return None
 
 
 # -- shapes ----------------------------------------------------------------------------------------------
@@ -312,36 +354,6 @@ _PARENTS = {
     "Scored": "_Finding", "NotApplicable": "_Finding", "Abstained": "_Finding", "Unjudged": "_Finding",
 }  # fmt: skip
 
-_RELATED: dict[str, tuple[tuple[str, str], ...]] = {
-    "Grading": (("rubric.results.collection:Grades", ".collect() reads the results: grade_many(...).collect().{}"),),
-    "AsyncGrading": (
-        ("rubric.results.collection:Grades", ".collect() reads the results: (await agrade_many(...).collect()).{}"),
-    ),
-    "Grades": (
-        ("rubric.results.result:Grade", "each result has its own: [g.{} for g in grades]"),
-        ("rubric.results.summary:Summary", "grades.summary().{}"),
-    ),
-    "Result": (
-        ("rubric.values.requests:Usage", "grade.usage.{}"),
-        ("rubric.results.result:Grade", "only a Grade has it: check isinstance(result, Grade), or call grade()"),
-        ("rubric.values.findings:Scored", "each finding has its own: grade['id'].{}"),
-        ("rubric.values.rubrics:Rubric", "grade.rubric.{}"),
-        ("rubric.results.collection:Grades", "that is of many results: Grades([grade]).{}"),
-    ),
-    "_Finding": (
-        ("rubric.values.findings:Scored", "only a Scored finding has it: check isinstance(finding, Scored)"),
-        ("rubric.values.criteria:Criterion", "the criterion has it: grade.rubric[finding.id].{}"),
-        ("rubric.results.result:Grade", "the grade has it: grade.{}"),
-    ),
-    "Criterion": (("rubric.values.answers:Levels", "the answer has it: criterion.answer.{}"),),
-    "Rubric": (("rubric.values.criteria:Criterion", "each criterion has its own: rubric['id'].{}"),),
-    "Candidate": (("builtins:str", "a candidate is no text; its text is candidate.output.{}"),),
-    "Leaf": (("rubric.values.trees:DecisionTree", "a leaf ends the tree; its parent has it: tree.{}"),),
-    "Question": (("rubric.values.trees:DecisionTree", "it is no tree yet; give it both .yes(...) and .no(...)"),),
-    "HalfAnswered": (("rubric.values.trees:DecisionTree", "it is no tree yet; give it the other branch as well"),),
-}
-"""Classes whose attributes are asked of another one, and the expression with which they are reached."""
-
 _PREFIXES = ("get_", "is_", "has_", "to_", "as_", "with_", "set_", "add_")
 
 
@@ -378,11 +390,11 @@ def _expression(kind: type, name: str) -> str:
                 return f"a rubric never changes, so keep what it returns: {expression}"
             return expression if " " in expression.split("(")[0] or ":" in expression else f"write {expression}"
     for each in _lineage(kind):
-        for where, expression in _RELATED.get(each, ()):
+        for where, expression in _words()["related"].get(each, {}).items():
             module, _, related = where.partition(":")
             of = getattr(import_module(module), related)
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
-                return expression.format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
+                return str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
     return ""
 
 
@@ -435,6 +447,17 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
             return f"; did you mean {homes[near]}.{near}?"
     kinds = [means for ending, means in _KINDS.items() if name.endswith(ending) and name != ending]
     return f"; {_named(kinds[0], homes)}" if kinds else ""
+
+
+def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) -> str:
+    """Return the end of the message on *module*, which there is not, from which *wanted* names are imported."""
+    last = module.rpartition(".")[2]
+    if resources.files("rubric.integrations").joinpath(f"{last}.py").is_file():
+        return f"; it is rubric.integrations.{last}"
+    for name in (*wanted, last, last.title()):
+        if cure := name_cure(name, "rubric", homes):
+            return cure
+    return "; names are in rubric itself: from rubric import Rubric, grade; its error for any other name has the module"
 
 
 def _named(name: str, homes: Mapping[str, str]) -> str:

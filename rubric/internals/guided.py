@@ -8,15 +8,17 @@ are in `rubric.internals.guesses`, which is loaded by the first wrong guess.
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial, wraps
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from attrs.exceptions import FrozenInstanceError
 
-from rubric.errors import DefinitionError, RubricError
+from rubric.errors import CallError, DefinitionError, RubricError
 
+P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 K = TypeVar("K", bound=type)
@@ -80,10 +82,22 @@ class GuidedABC(GuidedType, ABCMeta):
     """The same for classes with an abstract base, such as a sequence."""
 
 
-def guided(function: F) -> F:
-    """Return *function*, or an attrs class, with the hook: wrong arguments are answered with the call that works."""
-    if isinstance(function, type):
-        return cast("F", guided_class(cast("Any", function)))
+@overload
+def guided(function: F) -> F: ...
+@overload
+def guided(*, waits_for: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[..., None]], Callable[P, T]]: ...
+def guided(function: Any = None, *, waits_for: Any = None) -> Any:
+    """
+    Return *function*, or an attrs class, with the hook: wrong arguments are answered with the call that works.
+
+    With *waits_for*, a decorator: the function, of which only name and docstring count, waits for that coroutine.
+    """
+    if waits_for is not None:
+        return partial(_waiting, waits_for)
+    return guided_class(function) if isinstance(function, type) else _hooked(function)
+
+
+def _hooked(function: F) -> F:
     switches = frozenset(name for name, default in (function.__kwdefaults__ or {}).items() if isinstance(default, bool))
 
     @wraps(function)
@@ -98,7 +112,7 @@ def guided(function: F) -> F:
                 _again(function, args, named, error)
                 raise
         except RubricError as error:
-            raise _without_frames(error)  # noqa: B904 - it is the same error
+            raise _without_frames(_in_order(function, args, error))  # noqa: B904 - it is the same error
 
     @wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
@@ -111,9 +125,39 @@ def guided(function: F) -> F:
                 _again(function, args, named, error)
                 raise
         except RubricError as error:
-            raise _without_frames(error)  # noqa: B904 - as above
+            raise _without_frames(_in_order(function, args, error))  # noqa: B904 - as above
 
     return cast("F", acall if iscoroutinefunction(function) else call)
+
+
+def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Callable[..., None]) -> Any:
+    """Return *documented* as the function that runs *coroutine* on the background loop, with its parameters."""
+
+    @wraps(coroutine)
+    def run(*args: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        from rubric.internals import background_loop  # noqa: PLC0415 - values need no loop
+
+        try:
+            return background_loop.run(coroutine(*args, **named))
+        except CallError as error:  # it has the name of *coroutine*, which nobody typed
+            said = error.message.replace("await ", "").replace(f"{coroutine.__name__}(", f"{documented.__name__}(")
+            field = documented.__name__ if error.field == coroutine.__name__ else error.field
+            raise CallError(field, said) from None
+        except RubricError as error:
+            raise _without_frames(error)  # noqa: B904 - it is the same error
+
+    run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
+    return run
+
+
+def _in_order(function: Callable[..., Any], args: tuple[Any, ...], error: RubricError) -> RubricError:
+    """Return *error*, or the one on the order of *args*, if one of them stands in the place of another."""
+    if type(error) is not DefinitionError or len(args) < 2:  # noqa: PLR2004 - an order takes two
+        return error
+    from rubric.internals.guesses import order_error  # noqa: PLC0415 - needed for errors alone
+
+    return order_error(function, args, error) or error
 
 
 def _without_frames(error: RubricError) -> RubricError:
@@ -129,6 +173,16 @@ def _check_switches(names: frozenset[str], given: Mapping[str, Any]) -> None:
             raise DefinitionError(name, f"expected True or False, got {given[name]!r}")
 
 
+def guided_methods(kind: K) -> K:
+    """Give each public method of *kind* the hook; those of its bases keep what they have."""
+    for name, each in [*vars(kind).items()]:
+        function = each.__func__ if isinstance(each, classmethod | staticmethod) else each
+        if isinstance(function, FunctionType) and not name.startswith("_") and not hasattr(function, "__wrapped__"):
+            hooked = guided(function)
+            setattr(kind, name, hooked if function is each else type(each)(hooked))
+    return kind
+
+
 def guided_init(kind: K) -> K:
     """Give the constructor of *kind* the hook."""
     of: Any = kind  # the method is that of this very class
@@ -137,8 +191,8 @@ def guided_init(kind: K) -> K:
 
 
 def guided_class(kind: K) -> K:
-    """Give the constructor of *kind*, an attrs class, the hook, and let it tell how one with other fields is made."""
-    of: Any = guided_init(kind)
+    """Give the constructor and methods of *kind*, an attrs class, the hook, and changes of fields a cure."""
+    of: Any = guided_init(guided_methods(kind))
 
     def refuse_change(self: object, name: str, *_: object) -> None:
         raise UnchangeableError(type(self), name)

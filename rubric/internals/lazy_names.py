@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from types import ModuleType
+from types import FrameType, ModuleType
 
 _EXTRAS = {"numpy": "stats", "scipy": "stats"}
 
@@ -58,6 +58,38 @@ def attach(name: str, file: str) -> tuple[Callable[[str], object], Callable[[], 
         return sorted(homes())
 
     return find, names
+
+
+class ModuleGuesses:
+    """
+    The last finder of modules: it answers `from rubric.metrics import X`, a module that no other finder has found.
+
+    It finds nothing, and says nothing where it is asked whether a module is there.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:  # noqa: ARG004 - Python's protocol
+        asking = sys._getframe(2)  # noqa: SLF001 - an import statement and `find_spec` ask alike
+        if not name.startswith("rubric.") or asking.f_code.co_name != "_find_and_load_unlocked":
+            return
+        from rubric.internals.guesses import module_cure  # noqa: PLC0415 - needed for errors alone
+
+        cure = module_cure(name, _names_wanted(asking), public_names())
+        raise ModuleNotFoundError(f"No module named {name!r}{cure}", name=name)
+
+
+def _names_wanted(asking: FrameType | None) -> tuple[str, ...]:
+    """Return the names that the import statement above *asking* takes from its module."""
+    from dis import get_instructions  # noqa: PLC0415 - needed for errors alone
+
+    while asking is not None and asking.f_code.co_filename.startswith("<frozen importlib"):
+        asking = asking.f_back
+    before = None
+    for each in get_instructions(asking.f_code) if asking is not None else ():
+        if each.offset == asking.f_lasti and each.opname == "IMPORT_NAME" and before is not None:  # type: ignore[union-attr]
+            return tuple(before.argval or ())
+        before = each
+    return ()
 
 
 def public_names() -> dict[str, str]:

@@ -28,6 +28,7 @@ from attrs import define, evolve, field
 
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.frozen_map import thaw
+from rubric.internals.guided import guided
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.models.chat_completions import Form, first_form, form_for, relax, replies_for, reply_from, response_format
@@ -47,6 +48,7 @@ _GATHERING = 0.005
 _LARGEST_BATCH = 256
 
 
+@guided
 def model(client: object, name: str | None = None, /) -> ClientModel:
     """
     Return the model behind a client object, to be used as `Judge(model)` or as the judge itself.

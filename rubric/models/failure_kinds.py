@@ -142,13 +142,14 @@ _BY_CLASS: tuple[tuple[FailureKind, set[str]], ...] = (
 """The kinds of errors without a status, by the names of their classes; the first match decides."""
 
 _NO_VENDOR = re.compile(r"LLM Provider NOT provided.*?model=(\S+)", re.DOTALL)
+_WITH_COLON = re.compile("(openai|anthropic|gemini|azure|mistral|groq|ollama|bedrock|xai):/*(.+)")
 _A_NAME = "no vendor is known by {!r}{} A model's name is vendor/model, such as 'openai/gpt-5.6'"
 
 
 def no_vendor(model: str) -> str:
     """Return the message that no vendor is known by the name *model*."""
-    near = get_close_matches(model, ["offline"], n=1)
-    return _A_NAME.format(model, "; did you mean 'offline'?" if near else ".")
+    meant = [*get_close_matches(model, ["offline"], n=1), _WITH_COLON.sub(r"\1/\2", model)][0]
+    return _A_NAME.format(model, f"; did you mean {meant!r}?" if meant != model else ".")
 
 
 def failure_of(

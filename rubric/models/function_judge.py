@@ -15,6 +15,7 @@ from attrs import define
 
 from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import plain_number, refuse
+from rubric.internals.guided import guided
 from rubric.internals.secrets import describe
 from rubric.models.threads import in_thread
 from rubric.values.answers import Choices, Levels, Unit, YesNo
@@ -29,6 +30,7 @@ Decision = bool | float | str | tuple[bool | float | str, str]
 CriterionFunction = Callable[[Candidate, Criterion], Decision | Awaitable[Decision]]
 
 
+@guided
 def judge_function(function: CriterionFunction, /, *, threads: int = 1, identity: str | None = None) -> Judge:
     """
     Return the judge that decides each criterion by `function(candidate, criterion)`.

@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
-from rubric.embed import CONCURRENCY, JudgeLike, Options, StoreLike, Wording, fields
+from rubric.embed import CONCURRENCY, JudgeLike, Options, StoreLike, Wording, fields, guided
 from rubric.quality import cross_fitting
 from rubric.quality.alignment import Alignment, Edit, Kind, Proposal
 from rubric.quality.cross_fitting import Agreements
@@ -38,6 +38,7 @@ _FACTORS = (0.0, 0.5, 2.0)
 """What a weight is multiplied by."""
 
 
+@guided
 def align(  # noqa: PLR0917 - the order of the arguments is the order of the work
     rubric: Rubric,
     grades: Grades | Sequence[Grade | Ungraded],

@@ -55,7 +55,7 @@ _MOST_TESTS = 3
 
 
 @guided
-def generate(
+async def agenerate(
     case: Case | str | None = None,
     judge: JudgeLike | None = None,
     sources: Iterable[Source] = (),
@@ -70,6 +70,15 @@ def generate(
     budget: Budget | None = None,
     concurrency: int = CONCURRENCY,
 ) -> Generation:
+    """Write a rubric like `generate`, without holding up the event loop."""
+    options = Options(concurrency, store, budget)
+    texts = {"input": input, "references": references, "examples": examples, "name": name}
+    given = await asyncio.to_thread(gathered, case, sources, preferred, **texts)  # type: ignore[arg-type]
+    return await generated(given, judge, writer, options)
+
+
+@guided(waits_for=agenerate)
+def generate() -> None:  # the parameters and the result are those of `agenerate`
     """
     Write a rubric, and keep the criteria that tell preferred answers from rejected ones.
 
@@ -108,32 +117,6 @@ def generate(
         >>> generate("Says on which day which sum comes back, and thanks", Judge(model)).rubric.ids
         ('names-the-day', 'names-the-sum', 'thanks-the-customer')
     """
-    options = Options(concurrency, store, budget)
-    given = gathered(case, sources, preferred, input=input, references=references, examples=examples, name=name)
-    return run(generated(given, judge, writer, options))
-
-
-@guided
-async def agenerate(
-    case: Case | str | None = None,
-    judge: JudgeLike | None = None,
-    sources: Iterable[Source] = (),
-    preferred: Iterable[Any] | Path | None = None,
-    *,
-    input: str = "",
-    references: Iterable[str] = (),
-    examples: Iterable[Anchor] = (),
-    name: str = "",
-    writer: JudgeLike | None = None,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    concurrency: int = CONCURRENCY,
-) -> Generation:
-    """Write a rubric like `generate`, without holding up the event loop."""
-    options = Options(concurrency, store, budget)
-    texts = {"input": input, "references": references, "examples": examples, "name": name}
-    given = await asyncio.to_thread(gathered, case, sources, preferred, **texts)  # type: ignore[arg-type]
-    return await generated(given, judge, writer, options)
 
 
 async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike | None, options: Options) -> Generation:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from attrs import asdict, frozen
 
 from rubric import DefinitionError, Rubric, YesNo
-from rubric.embed import TOLERANCE, Check, Listed, NoTruth, Presented, Table, shorten
+from rubric.embed import TOLERANCE, Check, Listed, NoTruth, Presented, Table, guided, shorten
 from rubric.quality.coalitions import part_at, shares_of
 from rubric.quality.reachable import Reach
 from rubric.scoring.outcomes import Rules
@@ -111,6 +111,7 @@ class Influences(Presented, Listed[Influence]):
         }
 
 
+@guided
 def influence(rubric: Rubric | str) -> Influences:
     """
     Return what each criterion of *rubric* can do to the verdict: without a judge, and without a call.

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from scipy import stats
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields, guided
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
 from rubric.trust.assumptions import of_labels, sentences
@@ -151,6 +151,7 @@ class Items(Presented, Listed[Item]):
         return drift(self.baseline, old.baseline, risk)
 
 
+@guided
 def items(
     grades: Grades | Sequence[Grade | Ungraded], labels: Labels | Mapping[Any, Any] | str | PathLike[str] | None = None
 ) -> Items:

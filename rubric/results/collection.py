@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse, suggest
-from rubric.internals.guided import Guided, GuidedABC
+from rubric.internals.guided import Guided, GuidedABC, guided_class
 from rubric.internals.notebooks import as_html, draw, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_MOST_ROWS = 40
+_MOST_ROWS, _MOST_LISTED = 40, 10
 
 
 def _as_results(value: Iterable[Grade | Ungraded]) -> tuple[Grade | Ungraded, ...]:
@@ -75,13 +75,14 @@ class Figure(float):
         return float(self)
 
 
+@guided_class
 @frozen(repr=False)
 class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     """
     Many results: a sequence that does not change, in the order of the candidates.
 
     Slices and `filter` give `Grades` again, and several become one by `Grades([*some, *others])`. Printed, or on a
-    line of its own in a notebook, it shows its summary.
+    line of its own in a notebook, it shows its summary, and the results themselves if they are ten at most.
     """
 
     results: tuple[Grade | Ungraded, ...] = field(default=(), converter=_as_results)
@@ -108,7 +109,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return f"<Grades: {self.summary().line}>"
 
     def __str__(self) -> str:
-        return str(self.summary())
+        return self._listed() if 0 < len(self) <= _MOST_LISTED else str(self.summary())
 
     _repr_html_ = as_html
 
@@ -167,6 +168,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         As in a data frame, a comparison with a score that is missing is not true: `lambda r: r.score < 0.5` leaves
         ungraded results out.
         """
+
+        if not callable(keep):
+            raise refuse("keep", keep, "a function of a result, such as lambda g: g.score > 0.5")
 
         def is_kept(result: Grade | Ungraded) -> object:
             try:
@@ -251,13 +255,17 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         if (display := notebook()) is not None:
             display.display(self)
             return
+        print(self._listed(most))  # noqa: T201 - it is what the caller asked for
+
+    def _listed(self, most: int = _MOST_LISTED) -> str:
+        """Return the summary and the first *most* results, with why each fell short."""
         lines = [str(self.summary()), ""]
         for n, result in enumerate(self[:most]):
             head, *details = str(result).splitlines()[:-1]
             lines += [f"{result.key or f'#{_place(result, n)}'}: {head}"]
             lines += [line for line in details if not line.startswith("  ✓")]
         lines += [f"and {len(self) - most:,} more"] if len(self) > most else []
-        print(visible("\n".join(lines))[0])  # noqa: T201 - it is what the caller asked for
+        return visible("\n".join(lines))[0]
 
     def plot(self, *others: Any) -> alt.VConcatChart:
         """

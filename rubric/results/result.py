@@ -15,6 +15,7 @@ from rubric.errors import DefinitionError
 from rubric.internals.containers import Listed, NoTruth
 from rubric.internals.fields import as_map, check_fields
 from rubric.internals.frozen_map import FrozenMap
+from rubric.internals.guided import guided_methods
 from rubric.internals.notebooks import as_html, draw
 from rubric.internals.text import counted, shorten
 from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcome, skipped_weight, unknown
@@ -66,6 +67,7 @@ JudgeOf = Judge | Jury | Panel | Cascade | str
 """The judge of a result that is read: itself, or a model name."""
 
 
+@guided_methods
 @frozen(repr=False)
 class Result(NoTruth, Listed[Finding]):
     """
@@ -251,6 +253,7 @@ class Result(NoTruth, Listed[Finding]):
         return _word("as_text", self)
 
 
+@guided_methods
 @frozen(repr=False)
 class Grade(Result):
     """A whole result: a score in 0..1, a verdict, and a finding for each criterion."""
@@ -299,6 +302,7 @@ class Grade(Result):
         return f"<Grade {self.score:.3f} {self.verdict}: {counted(len(self.findings), 'criterion')}, {self.usage}>"
 
 
+@guided_methods
 @frozen(repr=False)
 class Ungraded(Result):
     """An incomplete result: something could not be judged. `failures` say why, `bounds` what the score could be."""

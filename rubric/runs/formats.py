@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from rubric.embed import guided
 from rubric.errors import DefinitionError
 from rubric.internals.atomic_write import replacing
 from rubric.internals.row_files import Broken, read_json
@@ -284,6 +285,7 @@ def candidates_of_file(path: Path) -> Found | None:
 # -- for one run ------------------------------------------------------------------------------------------
 
 
+@guided
 def read(source: Path | str | Mapping[str, Any] | list[Any], format: str | None = None) -> Run:
     """
     Return the run in *source*: a file in JSON, or what one holds, as a mapping or a list; also an object of Pydantic's.
@@ -330,6 +332,7 @@ def is_run(source: Any) -> bool:
     return (candidates_of_file(Path(source)) if isinstance(source, Path | str) else candidates_in(source)) is not None
 
 
+@guided
 def write(run: Run, path: Path | str) -> None:
     """
     Write *run* to the file at *path*, in ATIF.

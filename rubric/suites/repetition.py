@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
 
-from rubric.embed import Listed, NoTruth, mean_interval, percent, table
+from rubric.embed import Listed, NoTruth, guided, mean_interval, percent, table
 from rubric.suites.case_rows import row_id
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ class Flips(Listed[Flip]):
         return table(head, rows)
 
 
+@guided
 def flips(report: Report) -> Flips:
     """
     Return how often the verdicts of each criterion differ between the repetitions in *report*.
@@ -258,6 +259,7 @@ class PassRates(Listed[PassRate]):
         return f"{self.runs} runs graded{ungraded}; flip rate {flips}\n\n{table(head, rows)}"
 
 
+@guided
 def pass_rates(report: Report) -> PassRates:
     """
     Return how likely one of k runs, and all of k runs, of a case are to pass.

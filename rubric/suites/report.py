@@ -16,7 +16,7 @@ from attrs import asdict, field, frozen
 
 from rubric import DefinitionError, Grades
 from rubric.driving import Usage
-from rubric.embed import Listed, NoTruth, Status, fields, read_json, shorten
+from rubric.embed import Listed, NoTruth, Status, fields, guided, read_json, shorten
 from rubric.results import Plain, Row
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Deferred = Literal["pass", "fail", "error"]
 PASSED, FAILED, ERROR = 0, 1, 2
 
 
+@guided
 @frozen(repr=False)
 class Report(NoTruth, Listed[Row], Plain):
     """

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, get_args
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from attrs import evolve, field, frozen
 from attrs.converters import optional
 
-from rubric import CallError, DefinitionError, Judge
+from rubric import DefinitionError, Judge
 from rubric.embed import FrozenMap, Listed, counted, fields, guided, shorten
 from rubric.errors import Problem
 from rubric.suites.cases import Case, cells
@@ -58,30 +57,6 @@ def fits(patterns: Iterable[str], id: str, tags: Iterable[str] = ()) -> bool:
         if any(re.fullmatch(glob, each, re.DOTALL) for each in names):
             return True
     return False
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _waiting_for(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[..., None]], Callable[P, T]]:
-    """Make the decorated function run *method* on the background loop and wait for it, with its parameters."""
-
-    def decorate(documented: Callable[..., None]) -> Callable[P, T]:
-        @wraps(method)
-        def run(*args: P.args, **kwargs: P.kwargs) -> T:
-            from rubric import embed  # noqa: PLC0415 - a suite that is only loaded needs no loop
-
-            try:
-                return embed.run(method(*args, **kwargs))
-            except CallError as error:  # it has the name of *method*, which nobody typed
-                shown = error.message.replace("await ", "").replace(f"{method.__name__}(", f"{documented.__name__}(")
-                raise CallError(error.field, shown) from None
-
-        run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
-        return run
-
-    return decorate
 
 
 @guided
@@ -173,7 +148,6 @@ class Suite(fields.Shown, Listed[Case]):
 
         return answered(self, replies)
 
-    @guided
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """
         Return the suite with each case once for each of the *judges* and each of the *prompts*, to compare them.
@@ -215,7 +189,7 @@ class Suite(fields.Shown, Listed[Case]):
 
         return await run_suite(self, **given)
 
-    @_waiting_for(arun)
+    @guided(waits_for=arun)
     def run(self) -> None:  # the parameters and the result are those of `arun`
         """
         Grade every case and return the report: a row for each, in order.
@@ -270,7 +244,6 @@ class Suite(fields.Shown, Listed[Case]):
         cases = suite.cases if target is None else [run for case in suite.cases for run in several(case, runs)]
         return evolve(suite, cases=settled(cases))
 
-    @guided
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """
         Plan a run without sending anything: the source of each candidate, its judge, calls, tokens and cost.

@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
-from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, percent
+from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.coefficients import share
@@ -180,6 +180,7 @@ class Thresholds(Presented, Listed[Point]):
         return chart(part("curves", [(best.threshold, f"best: {best.threshold:.2f}")], rows=rows), title=best.sentence)
 
 
+@guided
 def thresholds(
     grades: Grades | Report | Sequence[Grade | Ungraded], labels: Labels | Mapping[Any, Any] | str | PathLike[str]
 ) -> Thresholds:

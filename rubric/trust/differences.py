@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields
+from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
@@ -169,6 +169,7 @@ class Difference(Presented, Listed[CriterionDifference]):
         return chart(drawn, title=self.sentence)
 
 
+@guided
 def compare(
     new: Grades | Report | Judged | str | PathLike[str],
     old: Grades | Report | Judged | str | PathLike[str],

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
-from rubric.embed import NoTruth, Wording, counted, fields, rows_in, shorten
+from rubric.embed import NoTruth, Wording, counted, fields, guided, rows_in, shorten
 from rubric.view.cards import name_of_result
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Label(NoTruth):
 
 
 def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
-    wanted = "a mapping such as {key: value}, or Label rows; a file is for Labels.read(path)"
+    wanted = "a mapping such as {key: value} (by place, dict(enumerate(values))), or Label rows; a file is for "
+    wanted += "Labels.read(path), a frame for Labels.from_pandas(frame)"
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise fields.refuse("labels", given, wanted)
     rows = tuple(_of_mapping(given) if isinstance(given, Mapping) else given)
@@ -81,6 +82,7 @@ def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
     return rows
 
 
+@guided
 @frozen(repr=False)
 class Labels(NoTruth):
     """

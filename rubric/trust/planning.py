@@ -14,7 +14,7 @@ from statistics import NormalDist
 from attrs import frozen
 
 from rubric import Grades
-from rubric.embed import Listed, NoTruth, Presented, Table, fields, share_interval
+from rubric.embed import Listed, NoTruth, Presented, Table, fields, guided, share_interval
 from rubric.trust.ratings import judged
 
 _Z = NormalDist().inv_cdf(0.975)
@@ -89,6 +89,7 @@ class LabelPlan(Presented, Listed[Need]):
         return [("", ("figure", "labels", "graded", "cost", "since"), rows)]
 
 
+@guided
 def plan_labels(
     width: float = 0.1,
     grades: Grades | None = None,

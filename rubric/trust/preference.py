@@ -55,7 +55,6 @@ from rubric.embed import (
     judge_or_default,
     one_candidate,
     rows_in,
-    run,
 )
 from rubric.engine import CandidateLike
 from rubric.engine.bulk import session
@@ -239,7 +238,7 @@ class Preference(Presented, Listed[CriterionPreference]):
 
 
 @guided
-def prefer(
+async def aprefer(
     a: CandidateLike,
     b: CandidateLike,
     rubric: Rubric | str | Path,
@@ -255,6 +254,15 @@ def prefer(
     reference: str = "",
     context: str = "",
 ) -> Preference:
+    """Say which is better like `prefer`, without holding up the event loop."""
+    beside = {"input": input, "reference": reference, "context": context}
+    pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
+    options = Options(concurrency, store, budget, limits, keep)
+    return (await _preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
+
+
+@guided(waits_for=aprefer)
+def prefer() -> None:  # the parameters and the result are those of `aprefer`
     """
     Say which of *a* and *b* is better, by each criterion of *rubric*.
 
@@ -286,73 +294,6 @@ def prefer(
         >>> prefer("Thanks for waiting!", "Wait.", "Says thank you", lambda messages: '{"choice": "1"}').outcome
         'inconsistent'
     """
-    beside = {"input": input, "reference": reference, "context": context}
-    pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
-    options = Options(concurrency, store, budget, limits, keep)
-    return run(_preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
-
-
-@guided
-async def aprefer(
-    a: CandidateLike,
-    b: CandidateLike,
-    rubric: Rubric | str | Path,
-    judge: JudgeLike | None = None,
-    *,
-    both_orders: bool = True,
-    concurrency: int = CONCURRENCY,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    limits: Limiter | None = None,
-    keep: bool | None = None,
-    input: str = "",
-    reference: str = "",
-    context: str = "",
-) -> Preference:
-    """Say which is better like `prefer`, without holding up the event loop."""
-    beside = {"input": input, "reference": reference, "context": context}
-    pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
-    options = Options(concurrency, store, budget, limits, keep)
-    return (await _preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
-
-
-@guided
-def prefer_many(
-    pairs: Iterable[Any] | Path,
-    rubric: Rubric | str | Path,
-    judge: JudgeLike | None = None,
-    *,
-    both_orders: bool = True,
-    columns: Mapping[str, str] | None = None,
-    concurrency: int = CONCURRENCY,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    limits: Limiter | None = None,
-    keep: bool = False,
-) -> Preferences:
-    """
-    Say which is better of many *pairs*, and return win rates, position bias and strengths.
-
-    Args:
-        pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
-            `key`, `group`, `model_a` and `model_b`; or the `Path` of a file of such rows (JSON lines or CSV). Pairs of
-            one group belong together: intervals take them as one draw.
-        rubric: As for `prefer`.
-        judge: As for `prefer`.
-        both_orders: As for `prefer`.
-        columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`.
-        concurrency: Pairs in progress at once, and requests in flight.
-        store: As for `grade`.
-        budget: As for `grade`.
-        limits: As for `grade`.
-        keep: As for `grade`.
-
-    Raises:
-        DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
-    """
-    options = Options(concurrency, store, budget, limits, keep)
-    asking = _preferred(pairs_of(pairs, columns), rubric, judge, options, both_orders=both_orders)
-    return Preferences(run(asking))
 
 
 @guided
@@ -373,6 +314,30 @@ async def aprefer_many(
     options = Options(concurrency, store, budget, limits, keep)
     given = await asyncio.to_thread(pairs_of, pairs, columns)
     return Preferences(await _preferred(given, rubric, judge, options, both_orders=both_orders))
+
+
+@guided(waits_for=aprefer_many)
+def prefer_many() -> None:  # the parameters and the result are those of `aprefer_many`
+    """
+    Say which is better of many *pairs*, and return win rates, position bias and strengths.
+
+    Args:
+        pairs: Pairs `(a, b)` of candidates; or mappings with `a`, `b` and, if known, `input`, `reference`, `context`,
+            `key`, `group`, `model_a` and `model_b`; or the `Path` of a file of such rows (JSON lines or CSV). Pairs of
+            one group belong together: intervals take them as one draw.
+        rubric: As for `prefer`.
+        judge: As for `prefer`.
+        both_orders: As for `prefer`.
+        columns: The columns of mappings with other names: `{"a": "response1", "b": "response2"}`.
+        concurrency: Pairs in progress at once, and requests in flight.
+        store: As for `grade`.
+        budget: As for `grade`.
+        limits: As for `grade`.
+        keep: As for `grade`.
+
+    Raises:
+        DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
+    """
 
 
 @guided

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from rubric import DefinitionError, Grade, Grades, Ungraded
-from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields
+from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields, guided
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_labels, sentences
 from rubric.trust.coefficients import share
@@ -107,6 +107,7 @@ class Slices(Presented, Listed[Slice]):
         return [("", ("answers", "n", "agreement", "error", "error less that of the others", "p (Holm)"), rows)]
 
 
+@guided
 def errors_by(
     grades: Grades | Report | Sequence[Grade | Ungraded] | Judged,
     labels: Labels | Mapping[Any, Any] | str | PathLike[str],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from rubric.errors import DefinitionError
 from rubric.internals.fields import check_number, refuse
 from rubric.internals.frozen_map import FrozenMap, scalar
-from rubric.internals.guided import guided
+from rubric.internals.guided import guided_methods
 from rubric.internals.text import shorten
 from rubric.values.answers import Bands, Choices, Levels, Menu, ScoreRange, Unit, YesNo
 from rubric.values.checks import Check, Opinion, as_check
@@ -60,6 +60,7 @@ def levels_of(levels: Bands | Levels | int | None, high: int | None) -> Levels:
     return Levels(levels)
 
 
+@guided_methods
 class Building:
     """The verbs of a rubric. Each returns a new rubric with one criterion more, at its end."""
 
@@ -75,7 +76,6 @@ class Building:
         options = {name: given[name] for name in _OPTIONS if name in given}
         return self.adding(Criterion(text, answer=answer, **options | fixed))
 
-    @guided
     def requires(
         self,
         text: str,
@@ -98,7 +98,6 @@ class Building:
             raise DefinitionError("required", "this verb means True, got False; use another verb, such as expects")
         return self._adding(locals(), text, YesNo())
 
-    @guided
     def expects(
         self,
         text: str,
@@ -119,7 +118,6 @@ class Building:
         """Return the rubric with a yes/no criterion."""
         return self._adding(locals(), text, YesNo())
 
-    @guided
     def scores(
         self,
         text: str,
@@ -140,7 +138,6 @@ class Building:
         """Return the rubric with a criterion that the judge scores in 0..1."""
         return self._adding(locals(), text, Unit())
 
-    @guided
     def rates(
         self,
         text: str,
@@ -168,7 +165,6 @@ class Building:
         """
         return self._adding(locals(), text, levels_of(levels, high))
 
-    @guided
     def chooses(
         self,
         text: str,
@@ -194,7 +190,6 @@ class Building:
         """
         return self._adding(locals(), text, choices if isinstance(choices, Choices) else Choices(choices))
 
-    @guided
     def forbids(
         self,
         text: str,
@@ -215,7 +210,6 @@ class Building:
         check_gate("guard", {} if required is None else {"required": required})
         return self._adding(locals(), text, YesNo(), polarity="guard", required=bool(required))
 
-    @guided
     def penalizes(
         self,
         text: str,
@@ -238,7 +232,6 @@ class Building:
         check_number("points", points, 0, above=True)
         return self._adding(locals(), text, YesNo(), polarity="penalty", weight=points)
 
-    @guided
     def checks(
         self,
         check: Check | str | re.Pattern[str] | Callable[[Candidate], Opinion],
@@ -262,7 +255,6 @@ class Building:
         found = as_check(check)
         return self._adding(locals(), text or str(found), found)
 
-    @guided
     def decides(
         self,
         text: str | DecisionTree,
@@ -290,7 +282,6 @@ class Building:
             raise refuse("by", given, f"{TREE}{half}")
         return self._adding(locals(), cast("str", words), tree)
 
-    @guided
     def includes(
         self,
         rubric: Rubric,

@@ -15,7 +15,7 @@ from rubric.internals import fields
 from rubric.internals.containers import Listed
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
-from rubric.internals.guided import Unchanging, guided, guided_class
+from rubric.internals.guided import Unchanging, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
 from rubric.values.aggregations import Aggregation
@@ -385,7 +385,6 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         """Return a rubric that is one decision *tree*."""
         return cls(name, tree=tree, threshold=threshold)
 
-    @guided
     def passing_at(self, threshold: float | str | None, /) -> Self:
         """Return the rubric with another *threshold*: 0.8 or "80%"; None lets the judge's own pass flag decide."""
         share = fields.as_share(threshold) if isinstance(threshold, str) else None

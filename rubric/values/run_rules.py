@@ -23,7 +23,7 @@ from rubric.errors import DefinitionError
 from rubric.internals import fields
 from rubric.internals.fields import Shown, refuse
 from rubric.internals.frozen_map import FrozenMap, freeze, thaw
-from rubric.internals.guided import guided_class
+from rubric.internals.guided import guided_class, guided_methods
 from rubric.internals.text import as_json
 from rubric.values.answers import Check
 from rubric.values.matching import check_pattern, matches, matches_name, pattern
@@ -48,6 +48,7 @@ def _is_named(name: str, called: str) -> bool:
     return matches_name(name, called) if name else not called
 
 
+@guided_methods
 class Matcher(Shown):
     """Which events are meant; the parent of `call`, `said` and `state`. Its methods make rules."""
 
