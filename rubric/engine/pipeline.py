@@ -176,8 +176,6 @@ class Dispatcher:
 
     Args:
         places: Acquired by every request for as long as it is in flight; one that waits for a retry holds none.
-        limiter: Every request passes it; None lets all through.
-        model_of: Returns the model that answers for a judge.
     """
 
     places: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
@@ -221,7 +219,6 @@ class _ModelQueue:
         judge: Is kept, so that its id is not used again.
         turns: Taken first, by each request to a model that takes a few at a time: while a request waits for its turn,
             it takes no place from other models, and its deadline does not run.
-        window: How many tokens a prompt may have, where that is known.
     """
 
     judge: Judge
@@ -294,9 +291,7 @@ class _Turns:
     Args:
         model: Counts the seconds of its calls so far, as `busy`.
         judge: One of those that name it.
-        waiting: How many requests wait.
         calls: How many calls there were while others waited.
-        seconds: How long these calls took.
         width: How many turns there are.
     """
 
@@ -376,9 +371,6 @@ class Leads:
     `rubric.grading.flow` does so for the asks about one candidate. Completions of one task are graded side by side, and
     would all be billed for the whole task: a vendor caches a prefix when the first request that has it is answered.
     A judge with `prime=False` saves that round. An ask without such a prefix costs nothing here.
-
-    Args:
-        transport: Gets the asks.
     """
 
     transport: Transport

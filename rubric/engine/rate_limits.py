@@ -166,11 +166,6 @@ class Window:
     requests when they arrive, which cannot be seen from here: at some time between sending and the reply. So an entry
     counts from when its request is sent until *seconds* after its reply, or after its fifth second in flight, whichever
     comes first. If it counted from sending alone, a slow request could arrive in the vendor's next window.
-
-    Args:
-        limit: The most that any window may hold.
-        seconds: How long a window is.
-        used: The sum in the window now.
     """
 
     limit: float
@@ -343,14 +338,10 @@ class ModelLimiter:
     Holds one model to its limits.
 
     Args:
-        most: Requests at once.
         model: Keeps the id of the model its own.
-        requests: Those of the last minute.
-        tokens: Those of the last minute.
         allowed: Requests at once for now: fewer than the most after the server has been too busy.
         goal: Up to here `allowed` doubles in each round: half of what was in flight when a trouble began. An outage
             tells nothing about what the server bears afterwards, so what it takes from `allowed` leaves the goal.
-        in_flight: Requests that were sent and are not through.
         closed_until: No request is sent before; in the seconds of the clock.
     """
 

@@ -223,8 +223,6 @@ class EndMark:
         shard: The part, such as 1/16.
         results: How many lines come before.
         candidates: How many the whole data set has.
-        data: A digest of the data set.
-        rubric: A digest of the rubric.
         judge: A digest of the judges, without addresses and keys: each machine may have its own.
     """
 

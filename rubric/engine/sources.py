@@ -93,10 +93,8 @@ class Source:
     A data set of candidates.
 
     Args:
-        items: The items; one that is no candidate is found when its turn comes.
         count: Returns how many there are, if it can; it is None where that is not known without taking them.
         is_held: Whether they are in memory already, so that taking the next one never has to wait.
-        columns: Which columns hold which fields, where they are rows.
         given: The argument that the items come from; a shard knows more than its items: its part, its end.
     """
 

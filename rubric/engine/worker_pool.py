@@ -166,7 +166,6 @@ class WorkerPool(Generic[R]):
     It belongs to the event loop of the first `take`.
 
     Args:
-        reader: Reads the items.
         work: Makes a result of an item and its place, from 0; an exception of it ends the pool.
         concurrency: How many items are worked on at once, besides those that wait for a retry.
         ahead: How many more may have been taken from the source, and not been handed out.

@@ -80,7 +80,6 @@ def forbidden(criterion: Criterion, program: checks.Launcher) -> Failure:
 
 
 def _ask_function(criterion: Criterion, check: checks.Holds, candidate: Candidate) -> Finding:
-    """Return the finding of *criterion*, which a function of the user's own decides."""
     try:
         said: object = check.function(candidate)
     except Exception as error:  # noqa: BLE001 - a function of the user's own may raise anything
@@ -97,7 +96,6 @@ def _ask_function(criterion: Criterion, check: checks.Holds, candidate: Candidat
 
 
 def _check_limits(criterion: Criterion, check: checks.Within, candidate: Candidate) -> Finding:
-    """Return the finding of *criterion*, which limits what the run took."""
     took = {"tool_calls": len(candidate.tool_calls)}
     took |= {n: value for n in check.limits if (value := getattr(candidate.metrics, n, None)) is not None}
     if unknown := [name for name in check.limits if name not in took]:

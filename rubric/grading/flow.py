@@ -377,7 +377,6 @@ class _Session:
     One judge's work on one candidate: each method yields asks and returns findings.
 
     Args:
-        rubric: The outermost rubric, or one that is nested in it.
         guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
         part: The turn that is judged, or the tool calls; empty for the whole candidate.
     """

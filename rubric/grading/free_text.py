@@ -152,7 +152,6 @@ def _fold(text: str) -> str:
 
 
 def _match(text: str, reader: Mapping[str, str], graded: _Graded) -> str:
-    """Return the label whose pattern is found in *text*."""
     found = [
         (span, label)
         for label, pattern in reader.items()

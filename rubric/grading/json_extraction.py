@@ -40,11 +40,8 @@ class Piece:
     An outermost object of a text.
 
     Args:
-        start: Where it begins.
         end: Where it ends; None if it has no end and hides all that follows.
-        source: Its text.
         value: Its content; None if it cannot be read.
-        is_repaired: True if json-repair proposed the content.
     """
 
     start: int

@@ -79,14 +79,9 @@ class SharedPrompt:
     What all asks about one candidate share.
 
     Args:
-        rubric: The outermost rubric.
-        shared: The first part of the user message.
-        sections: The parts of the candidate by title, as they are shown.
-        variables: The candidate's variables, as they are shown.
         run: Its steps and file changes, as they are shown.
         media: What is attached of the run, by its name in the list of steps.
         places: The parts of *run* that are the candidate's own: the step, where it starts and where it ends.
-        warnings: What a user should know of the candidate's texts.
         cuts: The places in *shared* up to which candidates may be the same that differ in what follows.
         digest: A hash of all that is shown; copied, and fed the rest of an ask, it gives the nonce.
     """
@@ -422,9 +417,6 @@ class CriterionPrompt:
     What differs from ask to ask about one candidate, and is the same for many candidates.
 
     Args:
-        tail: The criteria with all that helps to judge them.
-        texts: The criteria in the author's words alone.
-        unsealed: The last part of the user message, with the form of an unsealed reply.
         before_nonce: That part for a sealed reply, up to the nonce; *after_nonce* is the rest of it.
         digested: What the nonce depends on of all this, as bytes.
     """

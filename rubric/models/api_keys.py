@@ -30,7 +30,6 @@ class Vendor:
     A vendor, and its variables in the environment.
 
     Args:
-        provider: LiteLLM's name for it: the part before the slash.
         model: Of the default judge; for Azure, which has no models of its own, with a place for the deployment.
         keys: Variables of which each is enough, in order of precedence.
         deployments: Variables of which one is needed, too.

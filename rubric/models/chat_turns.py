@@ -35,7 +35,6 @@ class ToolRequest:
 
     Args:
         id: The result must have the same.
-        name: Of the function, as offered, or as the model made it up.
         arguments: JSON text, as the model wrote it: it may be broken.
     """
 
@@ -65,11 +64,8 @@ class Turn:
     The model's turn in a chat: the result of one request.
 
     Args:
-        text: Of the message; may be empty beside tool calls.
-        tool_calls: The requested calls, in order; empty in a final reply.
         finish: Why it ended: `stop`, `tool_calls`, `length`, `refusal`, or the vendor's own word.
         usage: Of this request, and of failed attempts before it.
-        unsent: Parameters that the model does not take, and that were left out.
         message: The same as a chat message, to be sent back with the tools' results.
     """
 

@@ -143,7 +143,6 @@ class Server:
     A server, and the way to it; *secrets* are texts that must not be shown.
 
     Args:
-        headers: Of each request, with the key.
         trust: The certificates that are trusted; None for those of aiohttp, where nothing is encrypted.
     """
 

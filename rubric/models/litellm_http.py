@@ -52,13 +52,10 @@ class Call:
     A call of ours to LiteLLM: its requests and its response.
 
     Args:
-        logprobs: Whether each token comes with its alternatives.
-        secrets: Texts that must not be shown.
         is_watched: Whether all requests of LiteLLM's for it pass through here.
         tokens: The most in the response, over all choices.
         images: The paths, with their queries, of the images' addresses.
         may_end_early: Whether LiteLLM is needed for the request alone, so that a whole completion ends the call.
-        has_left: Whether a request was put on the wire.
         was_cut: Whether Ollama says that the reply was cut, which LiteLLM passes on for one of its two calls alone.
         completion: The response in OpenAI's dialect, as plain data: LiteLLM fails over some of them.
     """

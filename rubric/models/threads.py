@@ -75,7 +75,6 @@ class _Pool:
 
     Args:
         jobs: Calls that wait; None ends the thread that takes it.
-        workers: The threads, with the call that each executes.
         pending: The number of unfinished calls, waiting ones included.
     """
 

@@ -71,7 +71,6 @@ class Figure(float):
     """A number that may be called as well: `grades.mean` and, as in pandas, `grades.mean()`."""
 
     def __call__(self) -> float:
-        """Return the number."""
         return float(self)
 
 

@@ -468,7 +468,6 @@ class RowBuilder:
         )
 
     def _criterion(self, criterion: Criterion) -> tuple[str, str, str]:
-        """Return the id, the text and the kind of answer of *criterion*, masked."""
         known = self._criteria.get(id(criterion))
         if known is None:
             id_, text, answer = map(self._label, (criterion.id, criterion.text, describe(criterion)))

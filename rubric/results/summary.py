@@ -290,7 +290,6 @@ def failures_of(result: Ungraded) -> Sequence[Failure]:
 
 
 def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -> Iterator[CriterionSummary]:
-    """Yield the summary of each criterion."""
     kinds: defaultdict[str, Counter[type]] = defaultdict(Counter)
     contributions: defaultdict[str, list[float]] = defaultdict(list)
     among: defaultdict[str, list[Hashable]] = defaultdict(list)

@@ -37,7 +37,6 @@ class RunFormat:
     A format of runs.
 
     Args:
-        name: As `format=` names it.
         is_of: True if a document, as JSON has it, is of this format.
         read: Yields the candidates in a document, and `Broken` for what is none; the runs of sub-agents that are in
             other files are looked for in the folder.

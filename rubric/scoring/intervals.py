@@ -154,10 +154,7 @@ class PairedMean:
     Where a mean of paired differences lies.
 
     Args:
-        mean: The mean that was seen.
         middle: The middle of its intervals.
-        error: The standard error.
-        freedom: The degrees of freedom.
         units: The number of groups, or of pairs without groups.
         step: The variance that a difference adds to the mean, for each unit of the difference.
     """
@@ -230,7 +227,6 @@ def jackknife(sums: Sequence[float], sizes: Sequence[float]) -> tuple[float, flo
 
 
 def _by_group(values: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[list[float], list[float]]:
-    """Return the sum and the size of each group."""
     if groups is None:
         return [*values], [1.0] * len(values)
     sums: dict[Hashable, float] = {}

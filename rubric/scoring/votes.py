@@ -125,9 +125,7 @@ class Voter:
     A judge and the number of its vote.
 
     Args:
-        judge: A single judge, or several that vote.
         vote: The number of a single judge's vote; 0 for several, whose members have their own.
-        members: The voters among several, in order.
     """
 
     judge: AnyJudge

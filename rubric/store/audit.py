@@ -23,17 +23,7 @@ from rubric.store.schema import PATIENCE, connect_to_read, explain, sql
 
 @frozen
 class ModelStats:
-    """
-    The calls of one model that have ended.
-
-    Args:
-        model: Its name.
-        calls: Requests that were sent, retries included.
-        prompt_tokens: Tokens sent, as far as they were reported.
-        completion_tokens: Tokens received, as far as they were reported.
-        cost: In US dollars, as far as it is known.
-        unknown: Calls whose cost is not known.
-    """
+    """The calls of one model that have ended; its fields are as of `Stats`."""
 
     model: str
     calls: int
@@ -211,7 +201,6 @@ def _read(path: str | Path) -> Iterator[sqlite3.Connection]:
 
 
 def _text(row: tuple[Any, ...]) -> str:
-    """Return the text of the request in *row* of `_ROWS`."""
     _, key, model, *bodies, nonce = row[:6]
     skeleton, shared = (zlib.decompress(body).decode("utf-8", "surrogatepass") if body else "" for body in bodies)
     return Request(key.hex(), model, skeleton, shared, nonce).text
@@ -244,7 +233,6 @@ def verify(path: str | Path) -> list[Problem]:
 
 
 def _damage(row: tuple[Any, ...]) -> str:
-    """Return the damage to *row* of `_ROWS`, or ''."""
     _, key, *_, state, _, _, _, result = row
     try:
         if digest(_text(row)) != key.hex():

@@ -134,7 +134,6 @@ class Request:
 
     Args:
         key: The SHA-256 of the whole text: what the reply is stored under.
-        model: The model's name.
         skeleton: The text with gaps, the same for every candidate that is asked about one criterion.
         shared: Fills the gap `SHARED`: the part of the prompt that all asks about one candidate share.
         nonce: Fills the gaps `NONCE`.
@@ -261,7 +260,6 @@ def _settings(judge: Judge) -> dict[str, Any]:
 
 
 def _encode(value: Any) -> Any:
-    """Convert *value*, which JSON has no form for."""
     return dict(value) if isinstance(value, Mapping) else _plain(value)
 
 

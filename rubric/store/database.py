@@ -290,7 +290,6 @@ class Database:
     Args:
         reader: For lookups, beside the writer; any thread may use it, one at a time.
         writer: For claims and changes, in the writer thread alone; None for a session that only reads.
-        mode: Of the store.
         in_doubt: Whether calls of dead sessions are sent again.
     """
 

@@ -74,10 +74,8 @@ class InFlight:
         is_new: Whether the request was free when it was looked up.
         is_limited: Whether it passes limits, after which `leave` records that it is sent.
         leaves: Whether it may leave: a claim that is not made yet is then recorded as sent at once.
-        claimed: The claim, once it is on its way to the writer thread.
         has_left: Whether it may have reached the model, as far as is known.
         was_sent: Whether it has left before.
-        is_over: Whether its end is recorded.
         is_lost: Whether it may not leave: another session has it.
     """
 
@@ -231,7 +229,6 @@ class SharedRequest:
 
     Args:
         calls: The calls made for it so far; the last one may be in flight.
-        waiting: How many tasks wait for it.
         is_paid: Whether a task has got the reply with its usage; the others get it for free.
         is_given_up: Whether it was cancelled, and may not be joined though its task has not ended yet.
     """

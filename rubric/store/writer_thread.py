@@ -64,8 +64,6 @@ class WriterThread:
     Runs tasks, in order, in a thread of its own.
 
     Args:
-        path: Of the file, for messages.
-        database: Changed by this thread alone.
         is_busy: Tells whether requests are in flight, so that other sessions need a heartbeat.
     """
 

@@ -157,8 +157,6 @@ class Material:
     What a judge with tools may read.
 
     Args:
-        files: By their names.
-        steps: Of the run, by their numbers.
         foreign: The numbers of steps that others than the candidate took: no evidence for what it did.
     """
 

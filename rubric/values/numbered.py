@@ -35,8 +35,6 @@ class NumberedStep:
     One event as it is shown.
 
     Args:
-        step: Its place, such as `3`, or `3.2` in the run of a sub-agent.
-        text: The line, or lines, with the step before it.
         is_own: Whether the candidate said or did it, so that a quote of it is evidence; else others said it.
         index: That of its event in the run, or of the sub-run that it is in.
         offset: Characters of the whole list before it.

@@ -79,7 +79,6 @@ def _as_tests(value: Iterable[RubricTest | Mapping[str, Any]]) -> tuple[RubricTe
 
 
 def _files() -> Any:
-    """Return the module of rubric files, which only a rubric that is read or written needs."""
     from rubric.formats import rubrics  # noqa: PLC0415 - it brings the parsers of YAML and JSON
 
     return rubrics

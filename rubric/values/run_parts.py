@@ -23,7 +23,6 @@ class RunPart:
     The part of a run that a candidate is.
 
     Args:
-        run: All that happened, with the output.
         asked: The index of the event that is the input; None if nobody asked it in the run.
         answered: The index of the event that is the output; None if the run has no answer.
         since: The index of the event with which the turn of the output begins.

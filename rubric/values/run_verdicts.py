@@ -149,12 +149,8 @@ class _Part:
     A part of a run, which is read once.
 
     Args:
-        events: The rest of the run.
-        ends: Whether an event ends the part.
         known: The states as they were before the event that is read.
         is_cut: Whether the run was cut short, so that a part without an end may go on.
-        ended_by: The event that ended it.
-        seen: How many of the events that the rule speaks of are in it.
         settled: Whether nothing that may follow in it can break the rule.
         is_unrecorded: Whether the rule is about a state that was not recorded in it.
     """
@@ -302,7 +298,6 @@ def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Callable[[Any], Hashable], 
 
 
 def _key_of(same: str) -> Callable[[Any], Hashable]:
-    """Return what gives the key by which calls are the same."""
     if same == _ALL:
         return lambda one: one.arguments
     return (lambda one: one.arguments.get(same, _LACKING)) if same else lambda _: None
