@@ -169,16 +169,7 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
 
 
 _ADDED = {
-    "reference",
-    "finish_reason",
-    "name",
-    "to",
-    "media",
-    "reasoning",
-    "time",
-    "metadata",
-    "error",
-    "agent",
+    *("reference", "finish_reason", "name", "to", "media", "reasoning", "time", "metadata", "error", "agent"),
     "duration",
 }
 """Fields of messages, tool calls and metrics that a later version added: as defaults they do not count."""

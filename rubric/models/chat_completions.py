@@ -415,22 +415,44 @@ def _has_thought(response: Any, choice: Any) -> bool:
 
 def _tool_message(message: Any, text: str | None) -> str:
     """Return the message that asks for tools, as it is sent back; empty where it asks for none."""
-    requested = at(message, "tool_calls")
-    calls = []
-    for number, request in enumerate(requested[:MOST_CALLS] if isinstance(requested, list) else (), 1):
+    calls = [call for call, _ in tool_calls_in(message)[:MOST_CALLS]]
+    said = {"role": "assistant", "content": text or None, "tool_calls": calls}
+    return json.dumps(said, default=str) if calls else ""
+
+
+def tool_calls_in(message: Any) -> list[tuple[dict[str, Any], str]]:
+    """Return the calls of tools in *message* as they are sent back, each with its arguments as the model wrote them."""
+    requested, found = at(message, "tool_calls"), list[tuple[dict[str, Any], str]]()
+    for number, request in enumerate(requested if isinstance(requested, list) else (), 1):
         function = at(request, "function")
         name, arguments = (clean(at(function, part)) or "" for part in ("name", "arguments"))
-        call = {"id": str(at(request, "id") or f"call_{number}"), "type": "function"}
-        calls.append({**call, "function": {"name": name, "arguments": _as_object(arguments)}})
-    return json.dumps({"role": "assistant", "content": text or None, "tool_calls": calls}) if calls else ""
+        call: dict[str, Any] = {"id": str(at(request, "id") or f"call_{number}"), "type": "function"}
+        call["function"] = {"name": name, "arguments": _as_object(arguments)}
+        if signed := at(request, "provider_specific_fields"):  # Gemini's signatures of its thoughts
+            call["provider_specific_fields"] = signed
+        found.append((call, arguments))
+    return found
 
 
 def _as_object(arguments: str) -> str:
-    """Return *arguments* if they are a JSON object; vendors refuse anything else that is sent back."""
+    """Return *arguments* if they are a JSON object; LiteLLM and vendors refuse anything else that is sent back."""
     try:
-        return arguments if isinstance(json.loads(arguments), dict) else "{}"
-    except (ValueError, RecursionError):
+        read_arguments(arguments)
+    except ValueError:
         return "{}"
+    return arguments if arguments.strip() else "{}"
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """Return the arguments in *text*, {} for no text; raise `ValueError` if they are no JSON object to be sent."""
+    try:
+        value = json.loads(text) if text.strip() else {}
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
+    return value
 
 
 def at(value: Any, name: str) -> Any:

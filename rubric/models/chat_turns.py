@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -12,7 +11,16 @@ from rubric.internals import background_loop
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import values_of
 from rubric.models.api_keys import missing_key
-from rubric.models.chat_completions import at, choices_of, clean, finish_of, said_in, usage_of
+from rubric.models.chat_completions import (
+    at,
+    choices_of,
+    clean,
+    finish_of,
+    read_arguments,
+    said_in,
+    tool_calls_in,
+    usage_of,
+)
 from rubric.models.failure_kinds import no_vendor
 from rubric.models.litellm import complete
 from rubric.models.litellm_library import ready, vendor_of
@@ -44,14 +52,7 @@ class ToolRequest:
 
     def parse(self) -> dict[str, Any]:
         """Return the arguments, {} for no text; raise `ValueError` if they are no JSON object that can be sent."""
-        try:
-            value = json.loads(self.arguments) if self.arguments.strip() else {}
-            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-        if not isinstance(value, dict):
-            raise ValueError(f"expected a JSON object, got {type(value).__name__}")  # noqa: TRY004 - one error for all
-        return value
+        return read_arguments(self.arguments)
 
     def answer_with(self, result: str) -> dict[str, Any]:
         """Return the message that tells the model the *result*; half surrogates in it are replaced."""
@@ -88,13 +89,8 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]
     finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
-    text, requested = text or refusal, at(message, "tool_calls")
-    calls, sent_back = [], []
-    for number, request in enumerate(requested if isinstance(requested, list) else (), 1):
-        function = at(request, "function")
-        name, arguments = (clean(at(function, field)) or "" for field in ("name", "arguments"))
-        calls.append(ToolRequest(str(at(request, "id") or f"call_{number}"), name, arguments))
-        sent_back.append(_sent_back(calls[-1], request))
+    text, requested = text or refusal, tool_calls_in(message)
+    calls = [ToolRequest(call["id"], call["function"]["name"], arguments) for call, arguments in requested]
     if finish == "length" and calls:
         raise ModelError(evolve(_CUT, usage=usage))
     if finish == "content_filter":
@@ -105,24 +101,10 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     # The message to send back has the fields that vendors need again, and no others.
     again: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
-        again["tool_calls"] = sent_back
+        again["tool_calls"] = [call for call, _ in requested]
     if blocks := at(message, "thinking_blocks"):  # Anthropic's, without which it takes no tool results
         again["thinking_blocks"] = blocks
     return Turn(text, tuple(calls), "refusal" if refusal else finish, usage, unsent, again)
-
-
-def _sent_back(call: ToolRequest, original: Any) -> dict[str, Any]:
-    # LiteLLM parses them for vendors that take objects, and some vendors parse them too: broken ones go as {}.
-    try:
-        call.parse()
-        arguments = call.arguments if call.arguments.strip() else "{}"
-    except ValueError:
-        arguments = "{}"
-    function = {"name": call.name, "arguments": arguments}
-    sent: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
-    if signed := at(original, "provider_specific_fields"):  # Gemini's signatures of its thoughts
-        sent["provider_specific_fields"] = signed
-    return sent
 
 
 @frozen

@@ -47,15 +47,7 @@ from rubric.store.database import (
     kind_of,
     never_left,
 )
-from rubric.store.schema import (
-    PATIENCE,
-    as_store_error,
-    connect,
-    connect_beside,
-    connect_to_read,
-    explain,
-    transaction,
-)
+from rubric.store.schema import PATIENCE, as_store_error, connect, connect_beside, connect_to_read, explain, transaction
 from rubric.store.writer_thread import Task, WriterThread
 from rubric.values.requests import UNSENT, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 

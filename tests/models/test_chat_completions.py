@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -245,6 +246,16 @@ def test_a_turn_in_plain_data_is_read_as_litellms_objects_are() -> None:
     turn = turn_from(completion({"content": None, "tool_calls": [call]}, {"finish_reason": "tool_use"}))
     assert (turn.finish, turn.tool_calls[0].name, turn.tool_calls[0].parse()) == ("tool_calls", "look", {"x": 1})
     assert turn.message["tool_calls"] == [call]
+
+
+def test_a_judge_with_tools_and_a_target_send_the_same_back(server: Server) -> None:
+    """Gemini refuses the results of tools without the signature of its thoughts."""
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    call |= {"provider_specific_fields": {"thought_signature": "QQ=="}}
+    response = completion({"content": None, "tool_calls": [call]}, {"finish_reason": "tool_use"})
+    ask = evolve(openai_ask(server.saying(response), via="http"), steps=1)
+    assert json.loads(reply_from(response, ask=ask).wanted)["tool_calls"] == [call]
+    assert turn_from(response).message["tool_calls"] == [call]
 
 
 @pytest.mark.parametrize("logprob", [10**400, "much", None, [], float("nan")])
