@@ -41,7 +41,7 @@ def init(folder: Path, preset: str | None) -> None:
         raise Refusal(f"{' and '.join(taken)} exist already; name another folder: {PROGRAM} init FOLDER")
     folder.mkdir(parents=True, exist_ok=True)
     for name in STARTERS:
-        write_text(folder / name, _starter(name) if preset is None else _of_preset(name, preset))
+        write_text(folder / name, _text_of(name, preset))
     rubric, suite = (folder / name for name in STARTERS)
     print_line(f"wrote {rubric} and {suite}")
     print_line("try them without a key, with a judge that only compares words:")
@@ -52,12 +52,10 @@ def init(folder: Path, preset: str | None) -> None:
     print_line(f'  echo "{_REPLY}" | {PROGRAM} grade {rubric} - --judge offline')
 
 
-def _starter(name: str) -> str:
-    return files("rubric.commands").joinpath("starters", name).read_text("utf-8")
-
-
-def _of_preset(name: str, preset: str) -> str:
-    """Return the rubric of *preset*, or its suite of examples, as the text of a file."""
+def _text_of(name: str, preset: str | None) -> str:
+    """Return the text of a starting file: of *preset* its rubric, or its suite of examples."""
+    if preset is None:
+        return files("rubric.commands").joinpath("starters", name).read_text("utf-8")
     return presets.text_of(preset) if name == STARTERS[1] else dumps(presets.examples(preset)[0].rubric)
 
 

@@ -164,7 +164,7 @@ class _Rewriting:
         while waiting:
             node, inside = waiting.pop()
             inside = inside or node.type in _FUNCTIONS
-            if node.type in ("await_expression", "for_in_statement") and not inside and _awaits(node):
+            if node.type in ("await_expression", "for_in_statement") and not inside and _has(node, "await"):
                 raise JavaScriptError("it has an `await` outside of functions")
             waiting += [(child, inside) for child in self._take(node)]
 
@@ -323,7 +323,3 @@ def _bound(node: Node) -> Iterator[str]:
             waiting.append(at.children[-1])
         elif at.type in ("object_pattern", "array_pattern", "rest_pattern"):
             waiting += at.children
-
-
-def _awaits(node: Node) -> bool:
-    return node.type == "await_expression" or _has(node, "await")

@@ -31,21 +31,17 @@ def default_candidate(test_case: LLMTestCase) -> Candidate:
         DefinitionError: There is neither an actual output nor a tool call.
     """
     output = test_case.actual_output
-    context = [*(test_case.context or ()), *(_text(each) for each in test_case.retrieval_context or ())]
+    retrieved = [str(getattr(one, "context", one)) for one in test_case.retrieval_context or ()]
     return Candidate(
         "" if output is None and test_case.tools_called else output_text(output),
         input=test_case.input or "",
         reference=test_case.expected_output or "",
-        context="\n\n".join(context),
+        context="\n\n".join([*(test_case.context or ()), *retrieved]),
         tool_calls=[
             ToolCall(call.name, arguments=call.input_parameters or {}, result=call.output)
             for call in test_case.tools_called or ()
         ],
     )
-
-
-def _text(retrieved: Any) -> str:
-    return retrieved if isinstance(retrieved, str) else str(getattr(retrieved, "context", retrieved))
 
 
 class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed

@@ -22,10 +22,6 @@ def _as_providers(value: Iterable[Provider]) -> tuple[Provider, ...]:
     return fields.as_tuple("providers", value, Provider, "providers")
 
 
-def _as_rubric(value: Rubric | str) -> Rubric:
-    return rubric_of(value)
-
-
 def _as_judges(value: Mapping[str, Any]) -> FrozenMap:
     return FrozenMap({name: as_judge(judge) for name, judge in fields.as_map("judges", value).items()})
 
@@ -78,6 +74,13 @@ class History:
     shown: Callable[[Case, Sequence[Case]], Case] | None = field(default=None, eq=False, repr=False)
 
 
+_OF_BOTH: tuple[str, ...] = (
+    "input", "reference", "messages", "tool_calls", "run", "file_changes", "files", "metrics", "context", "variables",
+    "images",
+)  # fmt: skip
+"""The fields of a case that its candidate has too."""
+
+
 @guided
 @frozen(repr=False)
 class Case(fields.Shown):
@@ -120,7 +123,7 @@ class Case(fields.Shown):
     _positional = ("id", "rubric")
 
     id: str = field(validator=_names_a_case)
-    rubric: Rubric = field(converter=_as_rubric)
+    rubric: Rubric = field(converter=rubric_of)
     input: str = field(default="", kw_only=True, validator=fields.string)
     output: str | None = field(default=None, kw_only=True, validator=fields.optional(fields.string))
     reference: str = field(default="", kw_only=True, validator=fields.string)
@@ -166,21 +169,7 @@ class Case(fields.Shown):
 
     def responding(self, output: str, **changes: Any) -> Candidate:
         """Return the candidate with *output* for this case, and its id as key; *changes* replace the case's."""
-        known = {
-            "key": self.id,
-            "input": self.input,
-            "reference": self.reference,
-            "messages": self.messages,
-            "tool_calls": self.tool_calls,
-            "run": self.run,
-            "file_changes": self.file_changes,
-            "files": self.files,
-            "metrics": self.metrics,
-            "context": self.context,
-            "variables": self.variables,
-            "images": self.images,
-        }
-        return Candidate(output, **{**known, **changes})
+        return Candidate(output, **{"key": self.id, **{name: getattr(self, name) for name in _OF_BOTH}, **changes})
 
     def exchanged(self, answers: Sequence[str], calls: Sequence[Sequence[ToolCall]] = ()) -> tuple[Event, ...]:
         """Return the messages of the case, and its turns with their *answers* and *calls* as far as there are any."""

@@ -53,13 +53,11 @@ class Conversations:
             if found is None or isinstance(found, Exception):
                 why = "it is not in the run" if found is None else shorten(Failure.of(found).message, 300)
                 message = f"it continues a conversation whose turn {turn} has no response: {why}"
-                raise DeferError(message) if isinstance(found, DeferError) else ModelError(_lost(message))
+                raise (
+                    DeferError(message) if isinstance(found, DeferError) else ModelError(Failure("exception", message))
+                )
             earlier.append(found)
         return evolve(history.shown(case, earlier), history=evolve(history, shown=None))
-
-
-def _lost(message: str) -> Failure:
-    return Failure("exception", message)
 
 
 def _key(case: Case) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,8 +88,8 @@ async def run_suite(
         for one in prepared:
             for by, _ in one.assigned.groups(one.case.rubric):
                 opened.check(by)
-        enough = partial(_ends_the_run, deferred) if fail_fast else _never
-        rows = await run.rows(prepared, concurrency, on_row, enough)
+        last = {"failed", "ungraded", *(() if deferred == "pass" else ("deferred",))} if fail_fast else ()
+        rows = await run.rows(prepared, concurrency, on_row, last)
     notes: list[object] = [*suite.warnings, *opened.dispatcher.remarks()]
     if raw := dict.fromkeys(case.id for case in suite if not case.rubric.is_reviewed):
         notes.append(UnreviewedWarning.of([*raw]))
@@ -98,14 +97,6 @@ async def run_suite(
         notes.append(f"the run stopped early: {missing} of {len(suite) * repeat} cases were not run")
     warnings = tuple(clean(str(note)) for note in notes)
     return evolve(report, rows=rows, warnings=warnings, duration=time.monotonic() - began)
-
-
-def _ends_the_run(deferred: Deferred, row: Row) -> bool:
-    return row.status in ("failed", "ungraded") or (row.status == "deferred" and deferred != "pass")
-
-
-def _never(_: Row) -> bool:
-    return False
 
 
 @frozen(eq=False)
@@ -193,12 +184,12 @@ class Run:
         return None if cost is None else cost[1]
 
     async def rows(
-        self, prepared: Sequence[Prepared], concurrency: int, on_row: OnRow | None, enough: Callable[[Row], bool]
+        self, prepared: Sequence[Prepared], concurrency: int, on_row: OnRow | None, last: Container[str]
     ) -> tuple[Row, ...]:
         """
         Return the rows in order, of at most *concurrency* cases in flight.
 
-        No further case starts once *enough* is true of a row. Cases in flight are finished: they are being paid for.
+        No further case starts once a row has a status of *last*. Cases in flight are finished: they are being paid for.
         The cases of one conversation are run one after another.
         """
         done: dict[int, list[Row]] = {}
@@ -213,7 +204,7 @@ class Run:
             for row in rows:
                 if on_row is not None:
                     on_row(row)
-                is_over = is_over or enough(row)
+                is_over = is_over or row.status in last
             return is_over
 
         async def work() -> None:

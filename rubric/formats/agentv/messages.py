@@ -39,15 +39,12 @@ def _messages(at: Cursor, scope: Scope) -> Iterator[Message]:
         case None:
             return
         case list() as parts if parts and all(isinstance(part, Mapping) and "role" in part for part in parts):
-            yield from (message for part in at if (message := _message(part, scope)))
+            made = (at.built(Message, part.value["role"], read_text(part["content"], scope)) for part in at)
+            yield from filter(None, made)
         case str() | list() | Mapping():
             yield Message("user", read_text(at, scope))
         case _:
             yield Message("user", scope.text(at))
-
-
-def _message(at: Cursor, scope: Scope) -> Message | None:
-    return at.built(Message, at.value["role"], read_text(at["content"], scope))
 
 
 def read_text(at: Cursor, scope: Scope) -> str:

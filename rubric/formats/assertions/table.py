@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import attrs
@@ -76,10 +76,6 @@ from rubric.values import Script, Within
 
 GROUP = "rubric.assertions"
 """The group of entry points in which packages register types."""
-
-
-def _one_or_all(texts: tuple[str, ...]) -> str | list[str]:
-    return texts[0] if len(texts) == 1 else [*texts]
 
 
 def _in_units(units: float) -> Callable[[float], float]:
@@ -137,10 +133,6 @@ def _arguments(function: tool_calls.ArgumentsMatch) -> Said:
 def _sequence(check: Trajectory) -> Said:
     steps = {"mode": "exact", "steps": [*check.tools]} if check.order == "exact" else [*check.tools]
     return Said({"type": "trajectory:tool-sequence", "value": steps})
-
-
-def _calls(kind: str) -> Callable[..., Check]:
-    return lambda value, one=False: tool_calls.trajectory_check(kind, value, negate=one)
 
 
 _ANY = Key("any", "one", FLAG, default=False, systems=OWN)
@@ -203,18 +195,10 @@ def _fields(value: Any) -> tuple[Field, ...]:
     return tuple(read_all(value, "field", _read_field))
 
 
-def _trajectory_said(found: tool_calls.ToolTrajectory) -> Said:
-    return Said({"type": "tool-trajectory", **tool_calls.trajectory_data(found)}, systems=AGENTV)
-
-
 def _skill(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise DefinitionError("", "expected the name of a skill as `skill`")
     return value.strip()
-
-
-def _metrics_lack() -> str:
-    return "" if is_installed() else EXTRA
 
 
 _SCHEMAS = Key("schemas", "schemas", mapping_of("a JSON Schema for each tool, by its name"), systems=OWN)
@@ -247,10 +231,13 @@ KINDS: dict[str, Kind] = {
     **{
         kind: Kind(
             TextMetric,
-            (Key("value", "references", TEXTS, write=_one_or_all), Key("threshold", "threshold", number(0), bar)),
+            (
+                Key("value", "references", TEXTS, write=lambda texts: texts[0] if len(texts) == 1 else [*texts]),
+                Key("threshold", "threshold", number(0), bar),
+            ),
             PROMPTFOO,
             {"kind": kind},
-            lacks=_metrics_lack,
+            lacks=lambda: "" if is_installed() else EXTRA,
         )
         for kind, bar in THRESHOLDS.items()
     },
@@ -271,7 +258,10 @@ KINDS: dict[str, Kind] = {
     },
     "finish-reason": Kind(FinishReason, (Key("value", "expected", TEXT),), PROMPTFOO),
     "perplexity-score": Kind(PerplexityScore, (Key("threshold", "threshold", number(0, 1), None),), PROMPTFOO),
-    **{kind: Kind(of, keys, BOTH, make=_calls(kind), said=said) for kind, (of, said, keys) in _CALLS.items()},
+    **{
+        kind: Kind(of, keys, BOTH, make=partial(tool_calls.trajectory_check, kind), said=said)
+        for kind, (of, said, keys) in _CALLS.items()
+    },
     "tool-call-f1": Kind(
         tool_calls.ToolCallF1,
         (
@@ -296,7 +286,7 @@ KINDS: dict[str, Kind] = {
         tuple(Key(name, name, ANY, None) for name in sorted(tool_calls.KEYS)),
         AGENTV,
         make=lambda **given: tool_calls.read_tool_trajectory({k: v for k, v in given.items() if v is not None}),
-        said=_trajectory_said,
+        said=lambda found: Said({"type": "tool-trajectory", **tool_calls.trajectory_data(found)}, systems=AGENTV),
     ),
     "skill-trigger": Kind(
         tool_calls.SkillTriggered,

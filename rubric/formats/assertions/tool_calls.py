@@ -137,11 +137,11 @@ class ToolCallF1:
         return Decided(score, reason=shorten(reason), passed=score >= self.threshold)
 
 
-def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
+def trajectory_check(kind: str, value: Any, *, one: bool = False) -> Check:
     """
     Return the check for the type *kind* (without `not-`) with *value*, or refuse the value.
 
-    Where the check will be turned over (*negate*), several names must then all be missing.
+    Where the check will be turned over (*one*), several names must then all be missing.
     """
     if kind == "trajectory:tool-sequence":
         return _sequence(value)
@@ -152,7 +152,7 @@ def trajectory_check(kind: str, value: Any, *, negate: bool = False) -> Check:
         if what == "step":
             raise fields.refuse("value", value, "a mapping with min or max")
         found = names(value)
-        return Holds(Used(what, found, one=negate and len(found) > 1))
+        return Holds(Used(what, found, one=one and len(found) > 1))
     step = value.get("type") if what == "step" else None
     if step not in (None, "tool", "command"):
         return Unsupported(f"{kind} of the type {shorten(str(step), 40)}: only calls of tools and commands are known")

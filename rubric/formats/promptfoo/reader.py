@@ -224,7 +224,8 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
         for cell in columns:
             # As in promptfoo, a program makes variables for each prompt anew: it is shown it.
             one, slots = _with_made(test, shared, cell)
-            key = (*_likeness(cell), id(cell) if one is not test else 0)
+            # Cells have it in common whose cases are graded alike.
+            key = lacks_of(cell), id(cell.at) if tools_of(cell) else 0, id(cell) if one is not test else 0
             if key not in rubrics:
                 rubrics[key] = _graded(one, slots, cell, f"{number}.{row}")
             rubric = rubrics[key]
@@ -299,11 +300,6 @@ def _with_transformed(test: Test, number: int) -> Test:
                 return evolve(test, variables=test.variables | {key: at.holding(one) for key, one in made.items()})
             why = "transformVars that returned no variables"
     return evolve(test, lacks=test.lacks or why)
-
-
-def _likeness(cell: Cell) -> tuple[str, int]:
-    """Return a key that cells have in common whose cases are graded alike."""
-    return lacks_of(cell), id(cell.at) if tools_of(cell) else 0
 
 
 def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded | None:

@@ -330,18 +330,11 @@ def is_test(at: Cursor) -> bool:
     return bool(at.value.keys() - {"description", "prompts", "providers", *_QUIET_KEYS})
 
 
-def _items(at: Cursor) -> list[Cursor]:
-    return [at] if isinstance(at.value, str) else listed(at, "scenarios")
-
-
-def _spread(at: Cursor) -> list[Cursor]:
-    """Return each file that *at* names, one or a pattern for several; else *at* itself."""
-    return expand_at(at, _FOLDERS) if isinstance(at.value, str) else [at]
-
-
 def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
-    opened = [] if at is None else [followed(one) for item in _items(at) for one in _spread(item)]
+    items = [] if at is None else [at] if isinstance(at.value, str) else listed(at, "scenarios")
+    spread = (expand_at(item, _FOLDERS) if isinstance(item.value, str) else [item] for item in items)
+    opened = [followed(one) for several in spread for one in several]
     scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
     for scenario in scenarios:

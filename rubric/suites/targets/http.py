@@ -31,10 +31,6 @@ LARGEST = 16 << 20
 Finding = Callable[[Any], str]
 
 
-def _as_body(value: Any) -> Any:
-    return freeze(value)
-
-
 @frozen(repr=False)
 class HTTPTarget(fields.Shown):
     """
@@ -60,7 +56,7 @@ class HTTPTarget(fields.Shown):
     url: str = field(validator=fields.string)
     method: str = field(default="POST", kw_only=True)
     headers: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=as_headers)
-    body: Any = field(default=None, kw_only=True, converter=_as_body)
+    body: Any = field(default=None, kw_only=True, converter=freeze)
     answer: str | Finding = field(default="", kw_only=True)
     timeout: float = field(default=60.0, kw_only=True)
     retries: int = field(default=2, kw_only=True)

@@ -85,14 +85,11 @@ class Providers(fields.Shown):
             isinstance(one, PythonFunction | Executable) for one in (provider.program, provider.transform)
         ):
             return f"the provider {shorten(provider.name, 80)!r} is a program of the file: {CURE}"
-        if provider.request is not None and not self._allows(provider.request.host):
-            host = provider.request.host
+        host = "" if provider.request is None else provider.request.host
+        if host and host not in self.hosts and re.sub(r":\d+$", "", host) not in self.hosts:
             cure = f"allow it with --allow-host {host}, or in code with Providers([{host!r}])"
             return f"the host {host!r} is named by the file; {cure}"
         return ""
-
-    def _allows(self, host: str) -> bool:
-        return host in self.hosts or re.sub(r":\d+$", "", host) in self.hosts
 
     async def respond(self, case: Case, /) -> Response:
         """
