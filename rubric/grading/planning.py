@@ -162,16 +162,16 @@ def plan_one(
     about = shared_prompt(candidate, rubric)
     made: dict[int, Plan] = {}  # a jury's votes differ in nothing but their number
 
-    def plan(voter: Voter) -> Plan:
+    def plan_votes(voter: Voter) -> Plan:
         judge = voter.judge
         if not isinstance(judge, Judge):
-            return _together(rubric, judge, [plan(member) for member in voter.members])
+            return _together(rubric, judge, [plan_votes(member) for member in voter.members])
         if id(judge) not in made:
             made[id(judge)] = _Planner(about, judge, count, price, worst, window).of_rubric(rubric, "")
         found = made[id(judge)]
         return evolve(found, asks=tuple(evolve(ask, vote=voter.vote) for ask in found.asks))
 
-    return plan(number_votes(judge))
+    return plan_votes(number_votes(judge))
 
 
 def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Plan]) -> Plan:
