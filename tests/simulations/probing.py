@@ -38,7 +38,7 @@ def table(chance: Chance, n: int, noise: float, weakness: float) -> tuple[Moved,
 def main(runs: int) -> None:
     """Print the share of tables with a false alarm, and of planted weaknesses that are found."""
     head("candidates", "noise", "false alarms", "25 points found", "15 points found")
-    for n, noise in ((60, 0.0), (60, 0.02), (60, 0.04), (60, 0.08), (200, 0.04)):
+    for n, noise in ((60, 0.0), (60, 0.02), (60, 0.04), (60, 0.08), (80, 0.08), (200, 0.04)):
         chance = np.random.default_rng(30)
         alarms = np.mean([any(c.p <= RISK for c in table(chance, n, noise, 0)) for _ in range(runs)])
         found = []
