@@ -76,8 +76,4 @@ def _rubrics(seen: Seen) -> Iterator[Any]:
     return (item for items in listed if isinstance(items, list) for item in items)
 
 
-FORMAT = Format(
-    "healthbench",
-    read,
-    evidence=((SURE, in_any(_rubrics, "a rubric has the key", ("points",))),),
-)
+FORMAT = Format("healthbench", read, evidence=((SURE, in_any(_rubrics, "a rubric has the key", ("points",))),))

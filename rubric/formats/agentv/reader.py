@@ -22,14 +22,7 @@ from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Template, read_prompts
 from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
-from rubric.formats.agentv.tests import (
-    Defaults,
-    Test,
-    check_inner,
-    check_keys,
-    read_case,
-    read_defaults,
-)
+from rubric.formats.agentv.tests import Defaults, Test, check_inner, check_keys, read_case, read_defaults
 from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.includes import expand_at, followed, is_code, read_document_at
 from rubric.formats.recognition import CASES, GRADERS

@@ -16,15 +16,7 @@ from attrs import evolve, field, frozen
 from rubric import DefinitionError, LoadError, Message
 from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.images import Attached, image_in
-from rubric.formats.includes import (
-    expand_at,
-    followed,
-    is_code,
-    is_pattern,
-    is_reference,
-    may_be_read,
-    read_file_at,
-)
+from rubric.formats.includes import expand_at, followed, is_code, is_pattern, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text
@@ -51,9 +43,7 @@ _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt
 _YAML_CHAT = re.compile(r"\s*-\s+role:")
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _OF_PROMPTS = frozenset({"id", "raw", "label", "display", "template", "config"})
-_PROMPT_FATES = {
-    "function": "a prompt that a function makes is not read; the input of its cases is empty",
-}
+_PROMPT_FATES = {"function": "a prompt that a function makes is not read; the input of its cases is empty"}
 
 
 @frozen

@@ -54,14 +54,7 @@ from rubric.formats.promptfoo.tests import (
     test_of,
     tests_of,
 )
-from rubric.formats.promptfoo.texts import (
-    Context,
-    Slots,
-    as_text,
-    filled,
-    named,
-    values_in,
-)
+from rubric.formats.promptfoo.texts import Context, Slots, as_text, filled, named, values_in
 from rubric.formats.providers import read_provider, runs_of
 from rubric.programs.javascript import JavaScriptError, ThrownError
 from rubric.programs.processes import ProgramError
@@ -437,12 +430,7 @@ class _Continued:
             except RubricError as problem:
                 raise DefinitionError("providers", f"a provider's transform: {problem}") from None
         return evolve(
-            case,
-            input=asked.input,
-            messages=asked.messages,
-            images=asked.images,
-            output=output,
-            providers=providers,
+            case, input=asked.input, messages=asked.messages, images=asked.images, output=output, providers=providers
         )
 
 

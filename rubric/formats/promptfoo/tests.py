@@ -30,14 +30,7 @@ from rubric.formats.includes import (
 )
 from rubric.formats.json_values import each_text
 from rubric.formats.promptfoo.functions import made_at, why_not
-from rubric.formats.promptfoo.texts import (
-    as_text,
-    compact,
-    listed,
-    named,
-    values_in,
-    with_environment,
-)
+from rubric.formats.promptfoo.texts import as_text, compact, listed, named, values_in, with_environment
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")

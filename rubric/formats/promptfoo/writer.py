@@ -385,8 +385,5 @@ def _with_images(case: Case, losses: Losses) -> str:
         losses.add("images", "there is no message of the user to hold them")
     else:
         text = [{"type": "text", "text": last["content"]}] if last["content"] else []
-        last["content"] = [
-            *text,
-            *({"type": "image_url", "image_url": {"url": image}} for image in case.images),
-        ]
+        last["content"] = [*text, *({"type": "image_url", "image_url": {"url": image}} for image in case.images)]
     return compact(chat)

@@ -135,10 +135,7 @@ def render_sarif(report: Report) -> str:
     if report.version:
         driver["version"] = shown(report.version)
     # `executionSuccessful` says that every case was graded, not that it passed.
-    invocation: dict[str, Any] = {
-        "executionSuccessful": not report.counts["ungraded"],
-        "exitCode": report.exit_code,
-    }
+    invocation: dict[str, Any] = {"executionSuccessful": not report.counts["ungraded"], "exitCode": report.exit_code}
     if report.warnings:
         notes = [{"level": "warning", "message": {"text": line(warning)}} for warning in report.warnings]
         invocation["toolConfigurationNotifications"] = notes

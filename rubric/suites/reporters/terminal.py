@@ -42,11 +42,7 @@ def render(report: Report, *, width: int = WIDTH, colour: bool = False) -> str:
     """Return *report* as text in lines of at most *width* characters, without colour unless *colour* is set."""
     text = io.StringIO()
     console = Console(
-        file=text,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
+        file=text, width=width, force_terminal=colour, color_system="standard" if colour else None, legacy_windows=False
     )
     _print(report, console)
     return text.getvalue()

@@ -136,11 +136,7 @@ async def _enter(leaving: AsyncExitStack, server: Server, stderr: IO[bytes], sta
     if isinstance(server, StdioServer):
         words = [*leaving.enter_context(_group()), server.command, *server.args]
         parameters = StdioServerParameters(
-            command=words[0],
-            args=words[1:],
-            env=dict(server.env),
-            cwd=server.cwd,
-            encoding_error_handler="replace",
+            command=words[0], args=words[1:], env=dict(server.env), cwd=server.cwd, encoding_error_handler="replace"
         )
         # `errlog` is handed to the process, as a file.
         transport = stdio_client(parameters, errlog=stderr)  # type: ignore[arg-type]
