@@ -173,11 +173,16 @@ def _check_switches(names: frozenset[str], given: Mapping[str, Any]) -> None:
             raise DefinitionError(name, f"expected True or False, got {given[name]!r}")
 
 
+_IN_LOOPS = frozenset({"band", "derive", "fits", "gate_of", "is_kin", "is_sealed", "nearest", "place", "policy"})
+"""Methods that grading calls for each event, candidate or finding; the hook would take as long as they do."""
+
+
 def guided_methods(kind: K) -> K:
     """Give each public method of *kind* the hook; those of its bases keep what they have."""
     for name, each in [*vars(kind).items()]:
         function = each.__func__ if isinstance(each, classmethod | staticmethod) else each
-        if isinstance(function, FunctionType) and not name.startswith("_") and not hasattr(function, "__wrapped__"):
+        is_method = isinstance(function, FunctionType) and not hasattr(function, "__wrapped__")
+        if is_method and not name.startswith("_") and name not in _IN_LOOPS:
             hooked = guided(function)
             setattr(kind, name, hooked if function is each else type(each)(hooked))
     return kind
