@@ -45,11 +45,7 @@ def options(*given: Callable[[Any], Any]) -> Options:
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """
-    One of the names that *known* returns, which may include those of plug-ins.
-
-    `click.Choice` wants them when the commands are imported; *known* is asked when help is shown or a name is refused.
-    """
+    """One of the names that *known* returns when help is shown or a name is refused; plug-ins may have added some."""
 
     name = "name"
 
@@ -201,19 +197,22 @@ RUNNING = options(
 
 
 def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> JudgeLike | None:
-    """Return several models as a panel, each with the embedder; None is the environment's judge."""
-    embedder = ctx.meta.get(EMBEDDER)
-    if embedder is not None and not models:
-        raise click.UsageError("--embedder belongs to the judge of the run; name that too: --judge MODEL", ctx)
-    judges = [model if embedder is None else Judge(model, embedder=embedder) for model in models]
+    """Return several models as a panel, each with its settings; None is the environment's judge."""
+    settings = ctx.meta.get(SETTINGS, {})
+    for name in settings if not models else ():
+        option = f"--{name.replace('_', '-')}"
+        raise click.UsageError(f"{option} belongs to the judge of the run; name that too: --judge MODEL", ctx)
+    judges = [Judge(model, **settings) if settings else model for model in models]
     return judges if len(judges) > 1 else next(iter(judges), None)
 
 
-def _keep_embedder(ctx: click.Context, _: click.Parameter, embedder: str | None) -> None:
-    ctx.meta[EMBEDDER] = embedder
+def _keep_setting(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        kept: Any = int(value) if value.isdecimal() else value
+        ctx.meta.setdefault(SETTINGS, {})[option.name] = kept
 
 
-EMBEDDER = "rubric.embedder"
+SETTINGS = "rubric.judge"
 JUDGE = options(
     click.option(
         "--judge",
@@ -227,9 +226,17 @@ JUDGE = options(
         "--embedder",
         is_eager=True,  # the judge needs it
         expose_value=False,
-        callback=_keep_embedder,
+        callback=_keep_setting,
         metavar="MODEL",
         help="Let this model make the embeddings for checks of similarity.",
+    ),
+    click.option(
+        "--per-call",
+        is_eager=True,
+        expose_value=False,
+        callback=_keep_setting,
+        metavar="N|all",
+        help="Ask for so many criteria in one request: fewer requests, and verdicts that may sway each other.",
     ),
 )
 THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")

@@ -84,11 +84,7 @@ def answered(
     """
     Return *suite* with *replies* as the outputs of its cases; see `Suite.answered`.
 
-    Args:
-        wanted: Whether a case will be graded: nothing is listed of others.
-
-    Raises:
-        DefinitionError: Nothing in it belongs to a case of the suite.
+    Nothing is listed of cases that are not *wanted*.
     """
     if isinstance(replies, str | PathLike):
         read = rows_in("outputs", Path(replies), broken=partial(Reply, "", None))

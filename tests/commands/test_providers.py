@@ -124,3 +124,13 @@ def test_variables_of_a_projects_targets_are_read_or_the_command_is_told(
     assert [row["status"] for row in found] == ["passed"]
     assert os.environ[name] not in said or name == "MODEL"
     assert len(openai.requests) == 1
+
+
+@pytest.mark.parametrize(("settings", "calls"), [((), 3), (("--per-call", "2"), 2), (("--per-call", "all"), 1)])
+def test_several_criteria_may_go_in_one_request(settings: tuple[str, ...], calls: int, tmp_path: Path) -> None:
+    """As `Judge(per_call=...)` has it; it belongs to a judge that is named."""
+    (rubric := tmp_path / "r.yaml").write_text("criteria: [Is polite, Is short, Is true]\n")
+    planned = json.loads(run("plan", str(rubric), "-j", "openai/gpt-5", *settings, "--format", "json").stdout)
+    assert planned["calls"]["most"] == calls
+    if settings:
+        assert "--per-call belongs to the judge of the run" in run("plan", str(rubric), *settings).stderr

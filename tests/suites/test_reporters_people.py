@@ -210,3 +210,15 @@ def test_a_report_shows_itself_in_a_notebook() -> None:
     """As Markdown."""
     assert REPORT._repr_markdown_() == REPORT.render("md")
     assert "✅ passed" in Report("s", (PASSED,))._repr_markdown_()
+
+
+def test_a_warning_that_stands_at_many_tests_is_told_once() -> None:
+    """At its first place, with the number of the others; other messages stay apart."""
+    told = [f"a.yaml:{n}:5: tests[{n}].assert[0]: moderation is not here" for n in range(4)]
+    shown = pretty.render(evolve(REPORT, warnings=(*told, "a.yaml:9:1: x", "the run stopped early")))
+    lines = [text for text in shown.splitlines() if text.startswith("warning")]
+    assert lines == [
+        "warning: a.yaml:0:5: tests[0].assert[0]: moderation is not here (and at 3 other places)",
+        "warning: a.yaml:9:1: x",
+        "warning: the run stopped early",
+    ]

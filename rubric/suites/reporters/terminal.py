@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from typing import IO, TYPE_CHECKING, Literal
 
@@ -12,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rubric.embed import line
+from rubric.embed import counted, line
 from rubric.view.grid import Grid, grid_of
 
 if TYPE_CHECKING:
@@ -75,8 +76,12 @@ def _blocks(report: Report, detail: Detail) -> Iterator[RenderableType]:
             yield _Answers(grid)
             yield ""
         yield from _rows(report, verbose=detail == "verbose")
+        places: dict[str, list[str]] = {}
         for warning in report.warnings:
-            yield Text(f"warning: {line(warning)}", style="yellow")
+            places.setdefault(_PLACE.sub("", warning), []).append(warning)
+        for first, *others in places.values():  # one that stands at many tests is told once
+            more = f" (and at {counted(len(others), 'other place')})" if others else ""
+            yield Text(f"warning: {line(first)}{more}", style="yellow")
         yield "" if len(report) else "no cases"
     totals = Text()
     for status, count in report.counts.items():
@@ -105,6 +110,10 @@ class _Answers:
                 yield from (Text(f"  {line(column, 80)}: ") + text for column, texts in pairs for text in texts)
         if not narrow:
             yield table
+
+
+_PLACE = re.compile(r"^.*?:\d+:\d+: (?:\S+: )?")
+"""The place of a warning, before its message."""
 
 
 def _answer(row: Row) -> Text:
