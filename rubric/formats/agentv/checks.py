@@ -26,7 +26,7 @@ _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
 """Keys that limit what is not known here: tokens sent and received apart, and which tools explore."""
 
 
-def decided(entry: Entry) -> Check:
+def read_check(entry: Entry) -> Check:
     """Return the check of *entry*, of a type in `KINDS`."""
     kind, at = entry.kind.replace("_", "-"), entry.at  # as older files write it
     row = kind_called(kind)
@@ -79,7 +79,7 @@ def _trajectory(entry: Entry, given: Mapping[str, Any]) -> Check:
     return read_tool_trajectory(given, "superset" if entry.scope.generation == "agentv-1" else "exact")
 
 
-def scripted(entry: Entry) -> Check:
+def read_javascript(entry: Entry) -> Check:
     """Return the JavaScript that *entry* is: an expression, or a body of its own with `return`."""
     at = entry.at
     if not isinstance(at["value"].value, str) or not at["value"].value.strip():
@@ -123,13 +123,13 @@ def unknown(entry: Entry) -> Check:
 
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {
     kind: (
-        decided,
+        read_check,
         row.names("agentv")
         | ({*_UNKNOWN, "exploration_tolerance"} if row.of is Within else {"flags"} if kind in DETERMINISTIC else set()),
     )
     for kind, row in KINDS.items()
     if "agentv" in row.systems or kind in DETERMINISTIC
 }
-CHECKS["javascript"] = (scripted, frozenset({"value", "threshold", "config"}))
+CHECKS["javascript"] = (read_javascript, frozenset({"value", "threshold", "config"}))
 CHECKS |= {kind.replace("-", "_"): row for kind, row in CHECKS.items()}
 """The readers of types, with the keys that they read besides those of all; generation 1 writes them with `_`."""

@@ -3,7 +3,7 @@ Graders: from a list such as `assert`, `assertions` or `evaluators` to what deci
 
 Each type and what decides it are in docs/how-to/from_agentv.md. `not-` before a type, and `negate: true`, turn the
 outcome over. Providers are read as models: no address, key or header is taken from a file. All graders of a case
-together are its rubric (`grouped`). What is judged is the grader's `value` (before generation 2: `criteria`,
+together are its rubric (`group`). What is judged is the grader's `value` (before generation 2: `criteria`,
 `rubrics`); without one, and before generation 2 only, what the case says a good answer does.
 """
 
@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
 from rubric.embed import Answer, Check, Cursor, shorten
-from rubric.formats.agentv.checks import CHECKS, decided, unknown
+from rubric.formats.agentv.checks import CHECKS, read_check, unknown
 from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
@@ -57,7 +57,7 @@ class Grader:
     variables: Mapping[str, str] = {}
 
 
-def renamed(graders: Sequence[Grader]) -> Iterator[Grader]:
+def name_apart(graders: Sequence[Grader]) -> Iterator[Grader]:
     """Yield *graders* with names that differ: the second `llm-rubric` is `llm-rubric-2`."""
     taken = {grader.name for grader in graders}
     seen: set[str] = set()
@@ -91,12 +91,12 @@ def binds(criteria: Sequence[Criterion]) -> bool:
     )
 
 
-def grouped(graders: Sequence[Grader], task: Task) -> Rubric:
+def group(graders: Sequence[Grader], task: Task) -> Rubric:
     """Return the rubric of a case: that of its only grader, or one with a criterion for each."""
     borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
     if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
         return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
-    criteria = [as_criterion(grader) for grader in renamed(graders)]
+    criteria = [as_criterion(grader) for grader in name_apart(graders)]
     if len(graders) == 1 and graders[0].decides:
         criteria = [evolve(criteria[0], required=True)]
     # Only a judge can be talked round by an empty answer: where none is asked, the checks decide.
@@ -148,17 +148,17 @@ def read_judged(entry: Entry) -> Grader | None:
         entry.warn(f"there is nothing to judge by, no `{field}` and no `prompt`: beside other graders it is ungraded")
         return Grader(entry.name, EMPTY)
     if missing:
-        return _undecided(entry, f"{entry.kind} with {missing}")
+        return _leave_undecided(entry, f"{entry.kind} with {missing}")
     read = ("max_steps",) if entry.kind == "agent-rubric" else ()
     for unused in (key for key in ("max_steps", "preprocessors") if key in at and key not in read):
         at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
     items = _items(entry, judged)
     if items is None and entry.kind in ITEMS:
         entry.warn("AgentV skips a text that is no list; here it is judged as one criterion")
-    return _free(entry, prompt, judged) if items is None else _listed(entry, prompt, items)
+    return _free(entry, prompt, judged) if items is None else _judge_items(entry, prompt, items)
 
 
-def _undecided(entry: Entry, why: str) -> Grader:
+def _leave_undecided(entry: Entry, why: str) -> Grader:
     entry.warn(f"{why} is not supported: the case is ungraded")
     return Grader(entry.name, Unsupported(why))
 
@@ -194,14 +194,14 @@ def _items(entry: Entry, judged: Cursor) -> list[Criterion] | None:
     return None
 
 
-def _listed(entry: Entry, prompt: Prompt, items: list[Criterion]) -> Grader | None:
+def _judge_items(entry: Entry, prompt: Prompt, items: list[Criterion]) -> Grader | None:
     if prompt.text:
         entry.warn("items say what is judged; a prompt without a {{ variable }} is not used", "prompt")
     if not items:
         return None
     least = None if "score_ranges" in entry.at else entry.least()
     rubric = rubric_of(entry.name, items, entry.task, least)
-    return _prompted(entry, rubric, prompt, plain=least is None)
+    return _with_prompt(entry, rubric, prompt, plain=least is None)
 
 
 def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
@@ -218,12 +218,12 @@ def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
         text = json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
     text = text or entry.task.criteria
     if not text and prompt.template is None and not prompt.lost:
-        return _undecided(entry, f"{entry.kind} without criteria")
+        return _leave_undecided(entry, f"{entry.kind} without criteria")
     criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
-    return _prompted(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
+    return _with_prompt(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
 
 
-def _prompted(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
+def _with_prompt(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
     return Grader(entry.name, evolve(rubric, prompt=prompt.template), plain=plain, variables=prompt.variables)
 
 
@@ -245,7 +245,7 @@ def check_for(entry: Entry) -> Check:
     row = None if entry.kind in CHECKS else kind_called(entry.kind)
     if entry.kind not in CHECKS and (row is None or "agentv" not in row.systems):
         return unknown(entry)
-    read, keys = CHECKS[entry.kind] if row is None else (decided, row.names("agentv"))
+    read, keys = CHECKS[entry.kind] if row is None else (read_check, row.names("agentv"))
     entry.check_keys(_OF_ALL | keys)
     return read(entry)
 
@@ -339,7 +339,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
     if not children:
         entry.warn("there is no grader in it: beside other graders it is ungraded")
         return Grader(entry.name, EMPTY)
-    children, own, threshold = [*renamed(children)], entry.at.find("threshold"), None
+    children, own, threshold = [*name_apart(children)], entry.at.find("threshold"), None
     if entry.kind == "composite":
         aggregator, threshold = entry.at["aggregator"], THRESHOLD
         named = isinstance(aggregator.value, Mapping)
@@ -475,16 +475,16 @@ def _read_entry(at: Cursor, scope: Scope, task: Task, kind: str, *, negate: bool
     own = at.find("metric", "name", "id")
     name = kind if own is None else " ".join(scope.text(own).split()) or kind
     entry = Entry(kind, name, at, scope, task)
-    made = _made(entry)
-    return None if made is None else _counted(made, entry, negate=negate)
+    made = _read_kind(entry)
+    return None if made is None else _count(made, entry, negate=negate)
 
 
-def _made(entry: Entry) -> Grader | None:
+def _read_kind(entry: Entry) -> Grader | None:
     """Return the grader without what it counts; None where there is nothing to grade by, which is noted."""
     at = entry.at
     if entry.kind in SETS:
         key = next((key for key in LISTS if key in at), "")
-        return read_set(entry, read_graders(_configured(at[key], entry), entry.scope, entry.task) if key else [])
+        return read_set(entry, read_graders(_with_config(at[key], entry), entry.scope, entry.task) if key else [])
     if entry.kind == "agent-rubric":
         return _with_tools(read_judged(entry), entry)
     if entry.kind in ("llm-rubric", *ITEMS, *FREE):
@@ -495,7 +495,7 @@ def _made(entry: Entry) -> Grader | None:
     return Grader(entry.name, Unsupported(f"{entry.kind} that cannot be read") if check is None else check)
 
 
-def _configured(listed: Cursor, entry: Entry) -> Cursor:
+def _with_config(listed: Cursor, entry: Entry) -> Cursor:
     """Return the graders of a set with its `config`, below their own; those that read none are left as they are."""
     shared, read = entry.at.under("config").value, (*SETS, *_SCRIPTS, "javascript", "not-javascript")
     if not shared or not isinstance(listed.value, list):
@@ -516,7 +516,7 @@ def _with_tools(made: Grader | None, entry: Entry) -> Grader | None:
     return made if steps is None else evolve(made, answer=evolve(made.answer, max_steps=int(steps)))
 
 
-def _counted(made: Grader, entry: Entry, *, negate: bool) -> Grader:
+def _count(made: Grader, entry: Entry, *, negate: bool) -> Grader:
     """Return *made* with its weight, its gate and its judge, and turned over where that is wanted."""
     at, answer, judge = entry.at, made.answer, None
     weight = at["weight"].number(0) if at.has("weight") else made.weight

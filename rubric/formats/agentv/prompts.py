@@ -72,12 +72,12 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     if isinstance(value, Mapping) and not value.keys().isdisjoint(("command", "script")):
         return Prompt(missing="a prompt that a program writes")
     if _is_chat(value):
-        return _translated(json.dumps(value, ensure_ascii=False), at, scope)
+        return _translate(json.dumps(value, ensure_ascii=False), at, scope)
     if not isinstance(value, str):
         at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
         return Prompt(lost=True)
     if not is_file(value):
-        return _translated(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+        return _translate(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
     name = scope.fill(value, at).strip()
     text, missing = prompt_in(name, at)
     if text is None:
@@ -85,7 +85,7 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
     if _ANSWERS.isdisjoint(SLOTS.get(match[1]) for match in SLOT.finditer(text)):
         at.warn("the file shows no answer, and AgentV skips it; here {{ output }} is added to its end")
         text = f"{text.rstrip()}{_ANSWER}"
-    return _translated(text, at, scope)
+    return _translate(text, at, scope)
 
 
 def prompt_in(name: str, at: Cursor) -> tuple[str | None, str]:
@@ -107,7 +107,7 @@ def _shows_a_variable(text: str) -> bool:
     return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
 
 
-def _translated(text: str, at: Cursor, scope: Scope) -> Prompt:
+def _translate(text: str, at: Cursor, scope: Scope) -> Prompt:
     """Return the prompt of *text*, a template or a JSON list of messages, with the form of the reply at its end."""
     variables: dict[str, str] = {}
 

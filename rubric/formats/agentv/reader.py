@@ -72,12 +72,12 @@ def _judge_of(defaults: Defaults, scope: Scope) -> Judge | None:
     options = defaults.test.under("options")
     with defaults.test.notes.lacking() as lacks:
         judge = read_judge(options, scope)
-        if judge is None and (grader := scope.targets.grader_of(_answering(defaults.suite, scope))):
+        if judge is None and (grader := scope.targets.grader_of(_target_name(defaults.suite, scope))):
             judge = read_judge(options.holding({"provider": grader}), scope)
     return None if lacks else judge
 
 
-def _answering(suite: Cursor, scope: Scope) -> str:
+def _target_name(suite: Cursor, scope: Scope) -> str:
     """Return the name of the target that answers the tests of a file, as far as it has one."""
     named = suite.find("target", "targets", "providers") or suite.under("execution").find("target", "targets")
     first = named.value if named is not None else scope.targets.provider
@@ -125,7 +125,7 @@ def _skill_tests(root: Cursor) -> Cursor:
         asserted = [] if said is None else said.listing("a list of texts")
         given = {key: item.value[key] for key in ("id", "name", "expected_output") if item.has(key)}
         given |= {"input": item.value["prompt"]} | ({} if asserted else {"criteria": item.value.get("expected_output")})
-        given["assert"] = [_asserted(one, number) for number, one in enumerate(asserted, 1)]
+        given["assert"] = [_read_assertion(one, number) for number, one in enumerate(asserted, 1)]
         files = [{"type": "file", "value": name} for name in item.value.get("files") or [] if isinstance(name, str)]
         if files:
             given["input"] = [*files, {"type": "text", "value": given["input"]}]
@@ -138,7 +138,7 @@ _SAID = ("text", "description", "assertion", "expectation", "statement", "criter
 """The keys under which authors write the text of an assertion that is a mapping."""
 
 
-def _asserted(at: Cursor, number: int) -> dict[str, Any]:
+def _read_assertion(at: Cursor, number: int) -> dict[str, Any]:
     """Return the assertion of a skill, a text or a mapping with one, as a grader; another mapping as an unknown one."""
     name = f"assertion-{number}"
     if not isinstance(at.value, dict):
@@ -232,11 +232,11 @@ def _sidecar(root: Cursor) -> Cursor | None:
 def _tests(at: Cursor) -> Iterator[Cursor]:
     """Yield the tests of a list, and those in the files that it names; the name of a program is one itself."""
     if isinstance(at.value, str):
-        yield from _included(at)
+        yield from _include_files(at)
         return
     for entry in at.listing("a list of tests, or the name of a file with some"):
         if isinstance(entry.value, str):
-            yield from _included(entry)
+            yield from _include_files(entry)
         elif entry.mapping("a test (a mapping), or the name of a file with tests"):
             is_row = any(isinstance(key, str) and key.startswith(f"{_MAGIC}expected") for key in entry.value)
             yield entry.holding(_test_of(entry.value)) if is_row else entry
@@ -246,7 +246,7 @@ _FOLDERS = ("*/case.y*ml", "**/*.y*ml", "**/*.jsonl")
 """The files that a folder of tests is short for: a folder for each case, called by its id, or files of cases."""
 
 
-def _included(at: Cursor) -> Iterator[Cursor]:
+def _include_files(at: Cursor) -> Iterator[Cursor]:
     if is_code(at.value):
         yield at
         return

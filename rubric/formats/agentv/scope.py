@@ -53,7 +53,7 @@ def generation_of(data: Any) -> Generation:
     if keys & _SECOND:
         return "agentv-2"
     if "assert" in keys:
-        graders = [grader for part in parts for grader in _asserted(part)]
+        graders = [grader for part in parts for grader in _assertions_of(part)]
         types = {str(grader.get("type")).removeprefix("not-") for grader in graders}
         if types & _SECOND_TYPES or not types & _REMOVED_TYPES:
             return "agentv-2"
@@ -65,7 +65,7 @@ def generation_of(data: Any) -> Generation:
     return "agentv-1.5" if keys & (_BETWEEN | _FIRST) else "agentv-2"
 
 
-def _asserted(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+def _assertions_of(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     """Return what *part* asserts, but for plain texts."""
     entries = part.get("assert")
     return [grader for grader in entries if isinstance(grader, Mapping)] if isinstance(entries, list) else []
@@ -79,7 +79,7 @@ def looks_like_grader(item: object) -> bool:
 _RAW = re.compile(r"\{%\s*raw\s*%\}((?:(?!\{%-?\s*endraw).)*)\{%\s*endraw\s*%\}", re.DOTALL)
 
 
-def unquoted(text: str) -> str | None:
+def unquote(text: str) -> str | None:
     """Return the text between the marks of a raw text, where they enclose all of *text*; else None."""
     match = _RAW.fullmatch(text)
     return None if match is None else match[1]
@@ -130,7 +130,7 @@ class Scope(ItemScope):
 
     def seeing(self, variables: Mapping[str, Any], at: Cursor) -> Scope:
         """Return the scope of a case with *variables*; they may show one another, but for those that are raw."""
-        raw = {name: said for name, v in variables.items() if isinstance(v, str) and (said := unquoted(v)) is not None}
+        raw = {name: said for name, v in variables.items() if isinstance(v, str) and (said := unquote(v)) is not None}
         scope = evolve(self, variables={**variables, **raw})
         # Bounded, since two variables that show each other would grow for ever.
         for _ in range(_DEEPEST):
@@ -160,7 +160,7 @@ class Scope(ItemScope):
 
         A name that is no variable is left as it is, as AgentV does.
         """
-        if (raw := unquoted(text)) is not None:
+        if (raw := unquote(text)) is not None:
             return raw
         if _ENVIRONMENT.search(text):
             text = show_environment(text, at)

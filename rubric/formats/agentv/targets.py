@@ -110,7 +110,7 @@ def read_targets(whole: Cursor) -> Targets:
     for holder in (whole, *files):
         for definition in _definitions(holder):
             known.setdefault(_label(definition.value) or str(definition.value.get("id")), definition)
-    defaults = [_resolved(holder["defaults"]) for holder in (whole, *files) if isinstance(holder.value, Mapping)]
+    defaults = [_follow(holder["defaults"]) for holder in (whole, *files) if isinstance(holder.value, Mapping)]
 
     def told(key: str) -> str:
         return next((str(at[key].value) for at in defaults if at.has(key)), "")
@@ -120,16 +120,14 @@ def read_targets(whole: Cursor) -> Targets:
 
 
 def _definitions(holder: Cursor) -> Iterator[Cursor]:
-    lists = (
-        [holder] if isinstance(holder.value, list) else [_resolved(holder[key]) for key in _LISTS if holder.has(key)]
-    )
+    lists = [holder] if isinstance(holder.value, list) else [_follow(holder[key]) for key in _LISTS if holder.has(key)]
     for listed in lists if isinstance(holder.value, list | Mapping) else ():
         for entry in listed if isinstance(listed.value, list) else ():
             if isinstance(entry.value, Mapping) and (_label(entry.value) or isinstance(entry.value.get("id"), str)):
                 yield entry
 
 
-def _resolved(at: Cursor) -> Cursor:
+def _follow(at: Cursor) -> Cursor:
     """Return what is at the cursor, or in the file that it names."""
     return followed(at, at.warn) or at.holding(None)
 

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, Judge, Message, Rubric
 from rubric.embed import NOTHING, Cursor, candidate_of, fields, is_chat, shorten
-from rubric.formats.agentv.graders import EMPTY, Grader, grouped, read_graders, read_judge, renamed
+from rubric.formats.agentv.graders import EMPTY, Grader, group, name_apart, read_graders, read_judge
 from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
@@ -75,7 +75,7 @@ def read_defaults(whole: Cursor, scope: Scope) -> Defaults:
     default = whole["default_test"]
     test: Cursor | None = default
     if isinstance(default.value, str):
-        reference = _resolved(default, whole, scope)
+        reference = _resolve(default, whole, scope)
         test = None if reference is None else read_document_at(reference, default)
         if test is not None and not isinstance(test.value, Mapping):
             test.error("expected the fields of a test: `options`, `vars`, `assert`, `threshold`")
@@ -85,7 +85,7 @@ def read_defaults(whole: Cursor, scope: Scope) -> Defaults:
     return Defaults(whole, test if test is not None and isinstance(test.value, Mapping) else default.holding({}), scope)
 
 
-def _resolved(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
+def _resolve(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
     """Return the file that *at* names, by the names of a project where it uses one."""
     names = whole.under("refs").value
     if at.loading.folder is not None and may_be_read(CONFIG, at.loading):
@@ -144,7 +144,7 @@ def read_case(test: Test, defaults: Defaults, template: Template | None, *, seve
         task = _task(test, defaults)
         graders, attached = _graders(test, defaults, task), Attached()
         seeing = evolve(test, scope=evolve(test.scope, attached=attached))
-        asked, output = _asked(seeing, defaults, template), _output(seeing, graders)
+        asked, output = _find_asked(seeing, defaults, template), _output(seeing, graders)
         if attached.lacks:
             graders.append(Grader("image", Unsupported(attached.lacks)))
         if template is not None and template.missing:
@@ -170,7 +170,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: s
     if turns:
         rubric, judges = _of_conversation(test, task, graders, answered, beside)
     else:
-        rubric = grouped(graders, task)
+        rubric = group(graders, task)
     judge = read_judge(test.under("options"), scope)
     alone = len(graders) == 1 and graders[0].plain and not turns
     said = alone and any(criterion.text == task.criteria for criterion in rubric.criteria)
@@ -188,7 +188,7 @@ def _case(test: Test, task: Task, graders: list[Grader], asked: Asked, output: s
         file_changes=scope.text(at["file_changes"]) if at.has("file_changes") else "",
         variables=_variables(test, graders),
         judge=graders[0].judge or judge if alone else judge,
-        judges=judges if alone or turns else {g.name: g.judge for g in renamed(graders) if g.judge is not None},
+        judges=judges if alone or turns else {g.name: g.judge for g in name_apart(graders) if g.judge is not None},
         cell={"prompt": label} if label else {},
         tags=_tags(test),
         metadata=_metadata(test),
@@ -263,13 +263,13 @@ def _of_conversation(
             turn[key].once(f"`{key}` of a turn is not used")
         own = [grader for key in GRADERS if turn.has(key) for grader in read_graders(turn[key], test.scope, task)]
         if own:
-            rubric = grouped(own, task)
+            rubric = group(own, task)
             if beside and number == len(test.at["turns"].value):
                 rubric = evolve(rubric, guidelines=f"{_REFERENCE}{beside}")
             add(f"turn {number}", f"turn-{number}", rubric, own, answered + number)
     whole = [grader for grader in graders if grader.answer != NOTHING]
     if whole or not criteria:
-        add(_WHOLE, "conversation", grouped(whole or graders, task), whole, "conversation")
+        add(_WHOLE, "conversation", group(whole or graders, task), whole, "conversation")
     return Rubric(criteria=criteria, threshold=task.threshold, aggregation=_aggregation(test)), judges
 
 
@@ -358,7 +358,7 @@ def _graders(test: Test, defaults: Defaults, task: Task) -> list[Grader]:
     elif not graders and not test.at.notes.errors and not _turns(test):
         test.at.warn("there is nothing to grade by: no grader and no criteria; the case is ungraded")
         graders = [Grader("nothing", NOTHING)]
-    return [*graders, *_unsupported(test, defaults)] or [Grader("nothing", NOTHING)]
+    return [*graders, *_find_unsupported(test, defaults)] or [Grader("nothing", NOTHING)]
 
 
 def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:
@@ -371,19 +371,20 @@ def _with_default_prompt(grader: Grader, defaults: Defaults) -> Grader:
         return evolve(grader, answer=Unsupported(f"a rubric_prompt: {prompt.missing}"))
     if prompt.template is None:
         return grader
-    return evolve(grader, answer=_prompted(grader.answer, prompt.template), variables=prompt.variables)
+    return evolve(grader, answer=_with_template(grader.answer, prompt.template), variables=prompt.variables)
 
 
-def _prompted(rubric: Rubric, template: str) -> Rubric:
+def _with_template(rubric: Rubric, template: str) -> Rubric:
     if not any(isinstance(c.answer, Rubric) for c in rubric.criteria):
         return evolve(rubric, prompt=rubric.prompt or template)
     inner = [
-        evolve(c, answer=_prompted(c.answer, template)) if isinstance(c.answer, Rubric) else c for c in rubric.criteria
+        evolve(c, answer=_with_template(c.answer, template)) if isinstance(c.answer, Rubric) else c
+        for c in rubric.criteria
     ]
     return evolve(rubric, criteria=inner)
 
 
-def _unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
+def _find_unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
     """Yield what would have to be done before the graders are right, and is not: the case is ungraded."""
     if test.at.has("turns") and not _turns(test):
         test.at["turns"].warn("there are no turns in it: a list of turns, each with `input`", key=True)
@@ -393,7 +394,7 @@ def _unsupported(test: Test, defaults: Defaults) -> Iterator[Grader]:
         yield Grader("transform", Unsupported("a transform of the answer"))
 
 
-def _asked(test: Test, defaults: Defaults, template: Template | None) -> Asked:
+def _find_asked(test: Test, defaults: Defaults, template: Template | None) -> Asked:
     asked = test.at.find(*_INPUTS) or _variable(test, "input")
     if template is not None and "input" not in test.at:
         asked = test.at["vars"].holding(template.asks(test.scope))
