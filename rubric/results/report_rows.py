@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
@@ -167,6 +167,7 @@ class Row(NoTruth, Plain):
         place: Where the case was written.
         vacuous: True if no criterion applied.
         needs: What the verdict is measured by: `needs 0.80`, `needs 2 of 3 votes`, `by the judge's own verdict`.
+        metrics: What the run of the candidate took, as far as it is known, by the names of `Candidate.metrics`.
         result: The whole result; it is not written to files, and None in a report that was read from one.
     """
 
@@ -196,6 +197,7 @@ class Row(NoTruth, Plain):
     place: Place | None = None
     vacuous: bool = False
     needs: str = ""
+    metrics: FrozenMap = field(factory=FrozenMap, eq=False)  # two runs alike do not last equally long
     result: Grade | Ungraded | None = field(default=None, eq=False, repr=False, metadata=UNWRITTEN)
 
     @property
@@ -388,7 +390,9 @@ class RowBuilder:
         """Return the fields of a row that show *candidate*."""
         run = numbered_steps(candidate.part) if candidate.part else ()
         text = clean(candidate.output) if output is None else output.text
-        return {"input": clean(candidate.input), "output": text, "run": tuple(clean(step.text) for step in run)}
+        took = {name: value for name, value in asdict(candidate.metrics).items() if value not in (None, "")}
+        shown = {"input": clean(candidate.input), "output": text, "run": tuple(clean(step.text) for step in run)}
+        return {**shown, "metrics": FrozenMap(took)}
 
     def _label(self, text: str) -> str:
         """Return *text* of the suite or of a judge, masked."""

@@ -237,7 +237,7 @@ def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
         assert not [tag for tag, _ in seen_at(address, tmp_path).tags if tag in ("script", "img")]
 
 
-@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/3")])
+@pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/4")])
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
     """A file that is no store and no report has an error that says what was expected."""
     (tmp_path / "x").write_text(content)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError
+from rubric import Case, DefinitionError, Rubric
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
+from rubric.values import Within
 
 EVAL = """
 tests:
@@ -70,3 +71,14 @@ def test_an_index_without_readable_answers_is_refused(tmp_path: Path) -> None:
     """The reason is that of its first row."""
     with pytest.raises(DefinitionError, match=r"none of .* cannot be read"):
         suite().answered(index(tmp_path, one=None))
+
+
+def test_a_report_of_ours_keeps_what_the_runs_took(tmp_path: Path) -> None:
+    """A limit on latency is decided again from it, and two reports of runs alike are equal."""
+    suite = Suite("s", [Case("a", Rubric().checks(Within(latency=60)), input="Why?")])
+    report = suite.run(target=lambda _: "so")
+    assert report[0].metrics.keys() == {"latency"}
+    report.write(tmp_path / "report.json")
+    again = suite.answered(tmp_path / "report.json")
+    assert (again["a"].metrics.latency, again.warnings) == (report[0].metrics["latency"], ())
+    assert again.run()["a"].status == "passed"

@@ -58,11 +58,11 @@ def test_the_data_names_its_schema_and_what_it_comes_to() -> None:
 def test_the_keys_belong_to_the_version_of_the_schema() -> None:
     """Whoever changes one of these lists gives the schema another number."""
     row = REPORT.to_dict()["rows"][0]
-    assert SCHEMA == "rubric-report/3"
+    assert SCHEMA == "rubric-report/4"
     assert list(row) == [
         "id", "status", "score", "verdict", "shown", "threshold", "bounds", "reason", "rubric", "judge", "input", "output",
         "run", "entries", "votes", "gates", "path", "warnings", "usage", "cell", "tags", "place", "vacuous",
-        "needs",
+        "needs", "metrics",
     ]  # fmt: skip
     assert list(row["entries"][0]) == [
         "id", "text", "status", "score", "contribution", "weight", "answer", "value", "level", "gated", "reason",
