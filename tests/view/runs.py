@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from rubric import Candidate, Grade, Grades, Judge, Panel, Rubric, Ungraded, ask, evaluate
 from rubric.driving import Failure
 from rubric.testing import Says, ScriptedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SUPPORT = (
     Rubric("support reply", threshold=0.7)
@@ -53,7 +56,14 @@ def _named(name: str, script: Any) -> ScriptedModel:
 
 
 def one(
-    number: int, *, rubric: Rubric = SUPPORT, seed: int = 1, better: float = 0.0, jury: int = 1, judged: int = 0
+    number: int,
+    *,
+    rubric: Rubric = SUPPORT,
+    seed: int = 1,
+    better: float = 0.0,
+    jury: int = 1,
+    judged: int = 0,
+    store: Path | None = None,
 ) -> Any:
     """
     Return the result of the candidate with a *number*.
@@ -65,6 +75,7 @@ def one(
         better: Raises how often a criterion is met.
         jury: The number of judges.
         judged: Another judge says something else of the same texts.
+        store: Keeps the replies.
     """
     output = text_of(random.Random(f"{seed} {number}"), number)
     own = random.Random(f"{seed} {number} {judged}")
@@ -96,12 +107,13 @@ def one(
         return {each.id: said.get(each.id) or Says(good(0.8), reason=_GOOD) for each in rubric.criteria}
 
     names = ("strict", "lenient", "kind") if not judged else ("other", "another", "a third")
-    judges = [Judge(_named(names[n], lines(n)), repairs=0, retries=0) for n in range(jury)]
+    own_name = f"run {number}" if store else None
+    judges = [Judge(_named(names[n], lines(n)), repairs=0, retries=0, identity=own_name) for n in range(jury)]
     judge: Any = judges[0] if jury == 1 else Panel(judges, level="criterion")
     candidate = Candidate(
         output, input=f"Where is my parcel {4400 + number}?", key=f"ticket-{number:05}", group=f"day {number % 5}"
     )
-    return evaluate(candidate, rubric, judge)
+    return evaluate(candidate, rubric, judge, store=store)
 
 
 def run(count: int, **how: Any) -> Grades:

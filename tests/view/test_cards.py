@@ -317,6 +317,9 @@ def test_results_are_plotted_by_altair(grades: Grades) -> None:
     assert len(drawn["vconcat"]) == 2
     assert "threshold 0.8" in str(drawn)
     assert len(grades.plot(grades).to_dict()["vconcat"]) == 3
+    one = str(grades[0].plot().to_dict())
+    assert all(criterion.text in one for criterion in grades[0].rubric.criteria)
+    assert "threshold 0.8" in one
 
 
 @given(rubrics(), st.integers(), st.sampled_from([0, 0.3]))

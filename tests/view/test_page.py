@@ -66,6 +66,10 @@ def test_cells_hold_the_answer_as_text(tab: Tab) -> None:
     """Yes and no, levels by their words and choices by their names stand in the cells, each with a sign."""
     cells = tab.run("[...document.querySelectorAll('td.criterion')].map((cell) => cell.innerText)")
     assert {"✓ yes", "✕ no", "✓ warm", "✓ 10: at once"} <= {*cells}
+    widths = tab.run(
+        "[...document.querySelector('tr.case').children].map((cell) => cell.getBoundingClientRect().width)"
+    )
+    assert min(widths) > 80  # the column of costs, too
 
 
 def test_words_are_searched_in_reasons_and_kept_in_the_address(tab: Tab, grades: Grades) -> None:

@@ -225,14 +225,14 @@ class Page {
         const is = state.answers.some(([each, said]) => each === id && said === answer);
         this.change({ like: "", answers: is ? [] : [[id, answer]], show: is || answer !== "falls short" ? "" : "failed" });
       };
-      const bar = h("span.cost-bar", { "aria-hidden": "true" }, h("span.short"), h("span.alone"));
+      const bar = h(`span.cost-bar${this.data.names ? ".paired" : ""}`, { "aria-hidden": "true" }, h("span.short"), h("span.alone"));
       bar.children[0].style.width = `${(100 * one.short) / most}%`;
       bar.children[1].style.width = `${(100 * one.alone) / most}%`;
       return h("li", {}, h("button.cost", { type: "button", "aria-pressed": String(chosen === id), title: text, on: { click: filter(this.data.names ? "changed" : "falls short") } },
         t("span.what", text), bar, h("span.num", {}, one.words)),
       one.alone && !this.data.names ? h("button.more", { type: "button", on: { click: filter("costs the pass") } }, `${count(one.alone)} by it alone`) : h("span"));
     });
-    $("costs-say").textContent = !costs.length ? "No criterion falls short." : this.data.names ? "Candidates with another answer than before, by criterion; dark: where it went down."
+    $("costs-say").textContent = !costs.length ? "No criterion falls short." : this.data.names ? "Candidates with another answer than before, by criterion; red: where it went down."
       : "Failing candidates that fall short of each criterion; dark, and behind the link: those that would pass if it alone were met.";
     const rest = costs.length - this.shownCosts;
     box.replaceChildren(h("ul.cost-list", {}, lines), rest > 0 ? h("button.more", { type: "button", on: { click: () => { this.shownCosts = costs.length; this.drawCosts(); } } }, `and ${rest} more`) : "");

@@ -17,7 +17,7 @@ class Table {
     this.columns = columnsOf(data);
     this.head = h("tr", {}, this.columns.map((column) => this.headOf(column)));
     this.body = h("tbody");
-    const widths = h("colgroup", {}, this.columns.map((column) => h(`col.${column.kind}`)));
+    const widths = h("colgroup", {}, this.columns.map((column) => h(`col.${column.kind}${data.names ? ".paired" : ""}`)));
     this.table = h("table.run-table", { role: "grid", tabindex: "0", "aria-label": "Results" }, widths, h("thead", {}, this.head), this.body);
     box.append(this.table);
     this.top = 0; // how far the box is scrolled, and its height: kept, since to ask for them lays out the whole page
@@ -116,7 +116,7 @@ function columnsOf(/** @type {Data} */ data) {
       row.before && row.before.figure && row.before.figure !== row.figure ? h("span.was", {}, `${row.before.figure} → `) : null, t("span", row.figure || "")) },
   ];
   data.criteria.forEach((criterion, n) => columns.push({ key: `c${n}`, kind: "criterion", name: criterion.id, hint: criterion.text, cell: (row) => cellOf(row, n) }));
-  if (has((row) => row.cost !== undefined)) columns.push({ key: "cost", kind: "cost", name: "cost", hint: "US dollars", cell: (row) => h("td.cost.num", {}, row.cost === undefined ? "" : `$${row.cost.toFixed(row.cost < 0.01 ? 5 : 3)}`) });
+  if (has((row) => row.cost !== undefined)) columns.push({ key: "cost", kind: "spent", name: "cost", hint: "US dollars", cell: (row) => h("td.spent.num", {}, row.cost === undefined ? "" : `$${row.cost.toFixed(row.cost < 0.01 ? 5 : 3)}`) });
   return columns;
 }
 
@@ -135,6 +135,6 @@ function cellOf(/** @type {Row} */ row, /** @type {number} */ n) {
   const old = row.before && row.before.cells.get(n);
   const was = old && isChanged(row, n) ? h("span.was", {}, `${LOOKS[old.look][0]} ${answerOf(old)} → `) : null;
   return h(`td.criterion.look.${entry.gated ? "gated" : kind}`, { title: `${word}${entry.gated ? ", gate failed" : ""}${entry.reason ? `: ${entry.reason.slice(0, 300)}` : ""}` },
-    h("span.sign", { "aria-hidden": "true" }, sign), " ", was, t("span", answerOf(entry)),
+    was, h("span.sign", { "aria-hidden": "true" }, sign), " ", t("span", answerOf(entry)),
     disagrees(entry) ? h("span.split", { title: "the judges disagree" }, " ⇄") : null);
 }
