@@ -519,7 +519,8 @@ def _why(result: Any) -> str:
         return f"it meets {rubric.name or 'the rubric'!r}, which it must not"
     reasons = []
     for id_ in result.gates:
-        finding = result[id_]
+        failed = next((vote for vote in result.votes if id_ in vote.outcome.gates), result)  # who says why it fails
+        finding = next(each for each in failed.findings if each.id == id_)
         said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
         reasons.append(f"{id_!r} failed it ({said})" if said else f"{id_!r} failed it")
     if result.votes:

@@ -14,7 +14,7 @@ from attrs import Factory, evolve, field, frozen
 
 from rubric import DecisionTree, Rubric
 from rubric.driving import Failure
-from rubric.embed import TOLERANCE, RowBuilder, clean, shorten
+from rubric.embed import TOLERANCE, RowBuilder, clean, few_groups, shorten
 from rubric.results import Entry, Row
 from rubric.view import charts, html
 from rubric.view.html import Html, join, tag, text
@@ -214,6 +214,8 @@ def figures_of(summary: Summary) -> list[tuple[str, object]]:
     figures: list[tuple[str, object]] = [("results", f"{summary.results:,}")]
     if summary.mean is not None:
         figures.append(("mean score", _between(f"{summary.mean:.3f}", summary.mean_interval, "{:.3f}")))
+    if summary.groups is not None:
+        figures.append(("groups, by which intervals are", f"{summary.groups:,}"))
     figures.append(("calls", f"{summary.usage.calls:,}"))
     cost = summary.usage.cost
     figures.append(("cost", "unknown" if cost is None else f"${cost:,.4f}"))
@@ -225,7 +227,9 @@ def _between(value: str, interval: tuple[float, float] | None, form: str) -> str
 
 
 def remarks(summary: Summary) -> Iterator[Html]:
-    """Yield why results are ungraded, and the warnings, the commonest first."""
+    """Yield whether groups are few, why results are ungraded, and the warnings, the commonest first."""
+    if few := few_groups(summary.groups or 0):
+        yield html.notice(few)
     if summary.pass_bounds is not None and summary.ungraded:
         low, high = summary.pass_bounds
         lines = [f"{count:,} × {shorten(why, 300)}" for why, count in summary.reasons.items()][:5]

@@ -55,7 +55,7 @@ def comparison_page(new: Iterable[Row], old: Iterable[Row], title: str = "", peo
     bar = _bar(counts)
     names = [f"first ({judges[1]})", f"second ({judges[0]})"] if is_judges else ["old", "new"]
     shifts = _shifts(pairs)
-    most = max((abs(end) for shift in shifts for end in shift["interval"]), default=0) or 1
+    most = max((abs(end) for each in shifts if each["new"] != each["old"] for end in each["interval"]), default=0) or 1
     return page(
         title or pairs[0][0].rubric or "rubric",
         _headline(counts, judges, is_judges=is_judges),

@@ -30,6 +30,7 @@ from rubric import (
     plan,
 )
 from rubric.driving import Failure
+from rubric.embed import RowBuilder
 from rubric.quality.lint import Remark, Remarks
 from rubric.quality.lint_rules import RULES
 from rubric.suites.cases import Case
@@ -402,3 +403,14 @@ def test_the_style_reaches_nothing_outside_of_a_card() -> None:
     for line in html.style().splitlines():
         if line[:1] not in (" ", "}", "/", "") and "{" in line:
             assert ".rubric {" in line
+
+
+def test_a_gate_that_a_panel_failed_says_why_by_a_vote_that_failed_it() -> None:
+    """The reason is that of the judge who found it, not that of the first one."""
+    rubric = Rubric("r", threshold=0.7).requires("Is kind", id="kind").expects("Is short", id="short")
+    said = [
+        {"kind": Says(kind, reason=why), "short": True} for kind, why in ((True, "it greets"), (False, "it insults"))
+    ]
+    panel = Panel([Judge(ScriptedModel(each)) for each in said], level="criterion")
+    row = RowBuilder().of(evaluate("Hello", rubric, panel))
+    assert row.reason == "'kind' failed it (it insults)"

@@ -142,7 +142,8 @@ def test_every_key_of_the_list_does_what_it_says(tab: Tab) -> None:
     tab.press("x")
     assert tab.run(f"[{SHOWN}, page.state.q, document.getElementById('q').value]") == [60, "", ""]
     tab.press("/", "x", "Escape")
-    assert tab.run("[page.state.q, document.activeElement === document.body]") == ["x", True]
+    kept = "[page.state.q, document.getElementById('q').value, document.activeElement === document.body]"
+    assert tab.run(kept) == ["x", "x", True]
     named = {key for keys, _ in tab.run("KEYS") for key in keys.split(", ")}
     assert named == {"j", "↓", "k", "↑", "n", "p", "Enter", "Escape", "/", "r", "x", "?"}
 
@@ -153,7 +154,7 @@ def test_below_600_pixels_rows_are_cards(browser: Browser, address: str) -> None
     tab.until(READY)
     assert tab.run("document.documentElement.scrollWidth <= innerWidth")
     assert tab.run("getComputedStyle(document.querySelector('.run-table thead')).display") == "none"
-    assert "✕ cites" in tab.run("document.getElementById('rows').innerText")
+    assert "✕\u00a0cites" in tab.run("document.getElementById('rows').innerText")
     tab.close()
 
 
@@ -253,6 +254,9 @@ def test_criteria_are_listed_by_what_they_cost_each_as_a_filter(tab: Tab, grades
     tab.run("document.querySelector('.cost-list button.cost').click()")
     assert tab.run("page.state.answers[0][1]") == "falls short"
     assert tab.run(SHOWN) == tab.run("costsOf(page.data)[0].short") > 0
+    split = tab.run("page.table.rows.filter((row) => row.disagrees).length")
+    assert f"judges disagree {split}" in tab.run("document.getElementById('flags').innerText")
+    assert tab.run("document.getElementById('work').getBoundingClientRect().top < innerHeight / 2")
     tab.run("document.querySelector('.cost-list button.cost').click()")
     assert tab.run(SHOWN) == len(grades)
 

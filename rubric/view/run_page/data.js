@@ -63,7 +63,7 @@ const isFailing = (/** @type {Row} */ row) => row.status !== "passed";
 function answerOf(/** @type {Entry} */ entry) {
   if (entry.score === undefined) return entry.word || LOOKS[entry.look][1];
   if (entry.level) return entry.value ? `${entry.value}: ${entry.level}` : entry.level;
-  if (entry.value) return entry.value;
+  if (entry.value && Number(entry.value) !== entry.score) return entry.value;
   return entry.look === "met" || entry.look === "unmet" ? LOOKS[entry.look][1] : entry.figure || entry.score.toFixed(2);
 }
 

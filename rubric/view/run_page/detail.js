@@ -49,11 +49,17 @@ function drawCriterion(entry, criterion, old = null) {
       h("div.how", {}, how),
       old ? beside(old, entry) : entry.reason && !entry.votes ? clamped(entry.reason) : null,
       old || entry.votes ? null : quotes(entry.quotes)),
-    h("div.answer", {}, t(`b.${kind}`, answerOf(entry)), entry.score === undefined ? null : h("small.num", {}, entry.figure || entry.score.toFixed(2))),
+    h("div.answer", {}, t(`b.${kind}`, answerOf(entry)), entry.score === undefined || answerOf(entry) === (entry.figure || entry.score.toFixed(2)) ? null : h("small.num", {}, entry.figure || entry.score.toFixed(2))),
     entry.path || entry.parts || entry.votes ? h("div.below", {},
       entry.path ? steps(entry.path) : null,
       entry.parts ? h("ul.criteria", {}, entry.parts.map(drawPart)) : null,
       entry.votes && !old ? opinions(entry.votes) : null) : null);
+}
+
+/** What failed, is open or split before the rest, else in the order of the rubric. */
+function worstFirst(/** @type {Entry[]} */ entries) {
+  const rank = (/** @type {Entry} */ entry) => (entry.gated ? 0 : fallsShort(entry) ? 1 : LOOKS[entry.look][2] === "open" ? 2 : disagrees(entry) ? 3 : 4);
+  return [...entries].sort((a, b) => rank(a) - rank(b));
 }
 
 const drawPart = (/** @type {Entry} */ part) => drawCriterion(part, { id: part.id || "", text: part.text || "", weight: 1 });
@@ -172,7 +178,7 @@ function drawDetail(/** @type {HTMLElement} */ panel, /** @type {Row} */ row, /*
       h("table.votes", {}, h("tbody", {}, row.votes.map((vote) => h("tr", {}, h("td", {}, t("span", vote.judge)), h("td.num", {}, vote.score === undefined ? "no score" : vote.score.toFixed(2)),
         h("td", {}, badge(vote.verdict || "–", vote.verdict === "pass" ? "passed" : vote.verdict === "fail" ? "failed" : "ungraded"))))))) : null,
     row.path ? section("Path", steps(row.path)) : null,
-    row.entries && !two ? section("Criteria", h("ul.criteria.in-detail", {}, row.entries.map((entry) => drawCriterion(entry, page.data.criteria[entry.of])))) : null,
+    row.entries && !two ? section("Criteria", h("ul.criteria.in-detail", {}, worstFirst(row.entries).map((entry) => drawCriterion(entry, page.data.criteria[entry.of])))) : null,
     row.entries && two ? twoVerdicts(row) : null,
     sections.map((draw) => draw(row)),
     h("p.meta.num", {}, [row.rubric && `rubric: ${row.rubric}`, row.judge && `judge: ${row.judge}`, row.usage, row.place, row.group && `group: ${row.group}`,

@@ -198,7 +198,7 @@ function alikeReasons(/** @type {Data} */ data, /** @type {number} */ of) {
   const same = new Map();
   for (const row of data.rows) {
     const entry = row.cells.get(of);
-    if (!entry || !fallsShort(entry)) continue;
+    if (!entry || !fallsShort(entry) || row.status === "passed") continue;
     for (const reason of entry.votes ? entry.votes.filter(fallsShort).map((vote) => vote.reason) : [entry.reason]) {
       if (!reason) continue;
       const words = new Set(reason.toLowerCase().replace(/["“'][^"”']*["”']/g, " ").match(/\p{L}{3,}/gu) || []);

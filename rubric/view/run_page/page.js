@@ -60,6 +60,11 @@ class Page {
     if (isKept) history.replaceState(null, "", toAddress(this.state));
   }
 
+  /** Scroll to the table, if a choice above it has changed what cannot be seen. */
+  reveal() {
+    if (innerHeight - $("work").getBoundingClientRect().top < 240) document.querySelector(".tools").scrollIntoView();
+  }
+
   sort(/** @type {string} */ column) {
     const now = this.state.sort;
     this.change({ sort: now === column ? `-${column}` : now === `-${column}` ? "" : column });
@@ -98,6 +103,7 @@ class Page {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const field = event.target.closest?.("input, select, textarea");
     if (event.key === "Escape") {
+      if (field === $("q")) event.preventDefault(); // a browser would empty the box, and the filter would stay
       if (field) field.blur();
       else if ($("help").open) $("help").close();
       else if (this.state.row >= 0) this.close();
@@ -187,11 +193,12 @@ class Page {
     const { state, data } = this;
     const kinds = data.names ? CHANGES : ORDER;
     const counts = countsOf(this.free.map((row) => row.change || row.status));
+    this.kinds ??= countsOf(data.rows.map((row) => row.change || row.status));
     $("shows").replaceChildren(toggle(`all ${count(this.free.length)}`, !state.show, () => this.change({ show: "" })),
-      ...kinds.filter((kind) => counts.get(kind) || state.show === kind).map((kind) => toggle([`${kind} `, h("b", {}, count(counts.get(kind) || 0))], state.show === kind, () => this.change({ show: state.show === kind ? "" : kind }), kind)));
-    this.flags ??= FLAGS.map(([name, test, hint]) => [name, data.rows.filter(test).length, hint]);
-    const flags = this.flags.filter(([name, found]) => found || state.is.includes(name));
-    $("flags").replaceChildren(...flags.map(([name, found, hint]) => toggle([`${name} `, h("b", {}, count(found))], state.is.includes(name),
+      ...kinds.filter((kind) => this.kinds.has(kind) || state.show === kind).map((kind) => toggle([`${kind} `, h("b", {}, count(counts.get(kind) || 0))], state.show === kind, () => this.change({ show: state.show === kind ? "" : kind }), kind)));
+    this.flags ??= FLAGS.filter(([, test]) => data.rows.some(test));
+    const flags = FLAGS.filter((flag) => this.flags.includes(flag) || state.is.includes(flag[0]));
+    $("flags").replaceChildren(...flags.map(([name, test, hint]) => toggle([`${name} `, h("b", {}, count(this.table.rows.filter(test).length))], state.is.includes(name),
       () => this.change({ is: state.is.includes(name) ? state.is.filter((each) => each !== name) : [...state.is, name] }), "", hint)));
     $("picked").replaceChildren(
       ...state.answers.map(([id, answer]) => picked(`${id}: ${answer}`, () => this.change({ answers: state.answers.filter(([each]) => each !== id) }))),
@@ -224,6 +231,7 @@ class Page {
       const filter = (/** @type {string} */ answer) => () => {
         const is = state.answers.some(([each, said]) => each === id && said === answer);
         this.change({ like: "", answers: is ? [] : [[id, answer]], show: is || answer !== "falls short" ? "" : "failed" });
+        this.reveal();
       };
       const bar = h(`span.cost-bar${this.data.names ? ".paired" : ""}`, { "aria-hidden": "true" }, h("span.short"), h("span.alone"));
       bar.children[0].style.width = `${(100 * one.short) / most}%`;
@@ -232,8 +240,8 @@ class Page {
         t("span.what", text), bar, h("span.num", {}, one.words)),
       one.alone && !this.data.names ? h("button.more", { type: "button", on: { click: filter("costs the pass") } }, `${count(one.alone)} by it alone`) : h("span"));
     });
-    $("costs-say").textContent = !costs.length ? "No criterion falls short." : this.data.names ? "Candidates with another answer than before, by criterion; red: where it went down."
-      : "Failing candidates that fall short of each criterion; dark, and behind the link: those that would pass if it alone were met.";
+    $("costs-say").textContent = !costs.length ? "No criterion falls short." : this.data.names ? `Of all ${count(this.data.rows.length)}: candidates with another answer than before, most losses first; red: where it went down.`
+      : `Of all ${count(this.data.rows.length)}: failing candidates that fall short of each criterion; in full colour, and behind the link: those that would pass with this one met.`;
     const rest = costs.length - this.shownCosts;
     box.replaceChildren(h("ul.cost-list", {}, lines), rest > 0 ? h("button.more", { type: "button", on: { click: () => { this.shownCosts = costs.length; this.drawCosts(); } } }, `and ${rest} more`) : "");
     const of = this.data.criteria.findIndex(({ id }) => id === (chosen || (costs[0] && this.data.criteria[costs[0].of].id)));
@@ -245,10 +253,10 @@ class Page {
     $("alike").replaceChildren(...(groups.length ? [h("h3.section", {}, "Reasons that are alike: ", t("span.plain-case", this.data.criteria[of].id)),
       h("ul.alike-list", {}, groups.slice(0, 5).map((group) => {
         const like = `${this.data.criteria[of].id}~${group.lead}`;
-        return h("li", {}, h("button.cost", { type: "button", "aria-pressed": String(this.state.like === like), on: { click: () => this.change({ like: this.state.like === like ? "" : like }) } },
+        return h("li", {}, h("button.cost", { type: "button", "aria-pressed": String(this.state.like === like), on: { click: () => { this.change({ like: this.state.like === like ? "" : like }); this.reveal(); } } },
           h("b.num", {}, count(group.rows.length)), t("span.what", group.lead.slice(0, 200))));
       })),
-      h("p.how", {}, `${groups.length > 5 ? `and ${count(groups.length - 5)} smaller groups; ` : ""}two reasons are alike if they share half of their words (no numbers, no quotations)`)] : []));
+      h("p.how", {}, `${groups.length > 5 ? `And ${count(groups.length - 5)} smaller groups. ` : ""}The figures are candidates that do not pass. Two reasons are alike if they share half of their words (no numbers, no quotations).`)] : []));
   }
 }
 
@@ -286,8 +294,8 @@ function changesOf(/** @type {Data} */ data) {
         found[entry.of].short++;
         if (value(entry) < value(row.before.cells.get(entry.of))) found[entry.of].alone++;
       }
-  for (const one of found) one.words = `${count(one.short)} changed, ${count(one.alone)} down`;
-  return found.filter((one) => one.short).sort((a, b) => b.short - a.short);
+  for (const one of found) one.words = `${count(one.alone)} down of ${count(one.short)}`;
+  return found.filter((one) => one.short).sort((a, b) => b.alone - a.alone || b.short - a.short);
 }
 
 /** @type {Page} */

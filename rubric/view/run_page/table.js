@@ -126,7 +126,7 @@ const excerpt = (/** @type {Row} */ row) => (typeof row.output === "string" ? ro
 
 /** The criteria that a row falls short of, in a line: what a card on a small screen shows. */
 const failingOf = (/** @type {Data} */ data, /** @type {Row} */ row) =>
-  (row.entries || []).filter((entry) => entry.gated || ["unmet", "low", "open", "unsure"].includes(entry.look)).map((entry) => `${LOOKS[entry.look][0]} ${data.criteria[entry.of].id}`).join("  ");
+  (row.entries || []).filter((entry) => entry.gated || ["unmet", "low", "open", "unsure"].includes(entry.look)).map((entry) => `${LOOKS[entry.look][0]}\u00a0${data.criteria[entry.of].id.replace(/ /g, "\u00a0")}`).join("  ");
 
 function cellOf(/** @type {Row} */ row, /** @type {number} */ n) {
   const entry = row.cells.get(n);
