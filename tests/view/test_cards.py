@@ -413,4 +413,4 @@ def test_a_gate_that_a_panel_failed_says_why_by_a_vote_that_failed_it() -> None:
     ]
     panel = Panel([Judge(ScriptedModel(each)) for each in said], level="criterion")
     row = RowBuilder().of(evaluate("Hello", rubric, panel))
-    assert row.reason == "'kind' failed it (it insults)"
+    assert row.reason.startswith("'kind' failed it (it insults)")
