@@ -191,7 +191,7 @@ def _pair(
 ) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
     found = [_alike(a, b, scale, groups), *(named(rates, balanced(rates, a, b, groups)) if rates else [])]
-    freedom = _freedom(b, scale, groups)
+    freedom = _freedom(a, b, scale, groups)
     plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
     if (more := _unseen(a, b, scale, groups)) is not None:
         x, y, unit = np.append(a, more[0]), np.append(b, more[1]), more[2]
@@ -217,16 +217,20 @@ def _coefficients(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficien
     return found | {"alpha": co.alpha(both), "AC1": co.many(both, "gwet")}
 
 
-def _freedom(b: Floats, scale: Scale, groups: Codes | None) -> float:
+def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
     """
-    Return the groups that the rarer verdict is worth: coefficients that are corrected for chance rest on these.
+    Return the units that a coefficient which is corrected for chance rests on, as its degrees of freedom.
 
-    See A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics 99, 2017.
+    Of verdicts in groups these are the groups that the rarer verdict is worth, of numbers that are mostly equal those
+    that differ (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics 99, 2017).
     """
-    if groups is None or scale.kind != "verdict":
+    least, counted = 1.0, b == float((b == 1).sum() < (b == 0).sum())
+    if scale.kind == "number" and (a == b).mean() > _EXACT:
+        least, counted = co.FEWEST, a != b
+    elif groups is None or scale.kind != "verdict":
         return np.inf
-    counts = np.bincount(groups[b == float((b == 1).sum() < (b == 0).sum())])
-    return float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 1.0
+    counts = np.bincount((np.arange(len(b)) if groups is None else groups)[counted])
+    return max(least, float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 1.0)
 
 
 def _unseen(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
@@ -261,7 +265,7 @@ def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[St
     most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
     off = np.abs(a - b)
     largest = float(off.max()) or float(np.ptp(np.concatenate([a, b]))) or 1.0
-    unseen = 2 if groups is None and (len(a) < _FEW or (a == b).mean() > _EXACT) else 0
+    unseen = 3 if groups is None and (len(a) < _FEW or (a == b).mean() > _EXACT) else 0
     out = []
     for name, power, more in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
         shares = (off / largest) ** power

@@ -236,9 +236,12 @@ def _with_ungraded(
     one: CriterionDifference, rest: Contrast, share: float, n: int, units: Sequence[int]
 ) -> CriterionDifference:
     """Return *one* over all pairs, of which a *share* has an ungraded side and counts by the *rest* of the labels."""
+    of_share = (one.difference - rest.value) * np.sqrt(share * (1 - share) / sum(units))
     errors = (1 - share) * one.error, share * rest.error
-    error = float(np.hypot(*errors))
-    freedom = error**4 / sum(each**4 / (m - 1) for each, m in zip(errors, units, strict=True))  # F. Satterthwaite, 1946
+    freedom = sum(each**2 for each in errors) ** 2 / sum(
+        each**4 / (m - 1) for each, m in zip(errors, units, strict=True)
+    )  # F. E. Satterthwaite, 1946
+    error = float(np.sqrt(errors[0] ** 2 + errors[1] ** 2 + of_share**2))
     whole = contrast((1 - share) * one.difference + share * rest.value, error, freedom)
     ends = (max(whole.interval[0], -1.0), min(whole.interval[1], 1.0)) if one.is_share else whole.interval
     figures: dict[str, Any] = {"p": whole.p, "adjusted": whole.p, "detectable": whole.detectable, "error": error}
@@ -340,7 +343,7 @@ def _corrected(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: 
     power = min(max(covariance / var_f / (1 + n / extra), 0.0), 1.0) if extra and var_f > 0 else 0.0
     value = float(y.mean() + power * ((more.mean() if extra else f.mean()) - f.mean()))
     residual = y - power * f
-    variance = (residual.var(ddof=1) + largest**2 / (2 * n)) / n + (power**2 * more.var() / extra if extra else 0.0)
+    variance = (residual.var(ddof=1) + 1.5 * largest**2 / n) / n + (power**2 * more.var() / extra if extra else 0.0)
     m = n
     if groups is not None:
         among = groups[there]

@@ -10,6 +10,7 @@ too small. Ungraded candidates are a stratum of their own, if some of them are l
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from typing import Any, Literal
 
@@ -54,7 +55,7 @@ class Estimate(Presented):
         more: How many more labels halve the interval; None if those of all candidates do not.
         ungraded: The candidates that the judge did not grade.
         ungraded_labels: What people say of those, where some are labelled.
-        bounds: The value over all candidates, whatever the ungraded ones are.
+        bounds: The value over all candidates, whatever the ungraded ones are, with 95 % confidence.
         notes: What to know before it is trusted.
     """
 
@@ -202,18 +203,19 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
             value, interval = labels_only.value, labels_only.interval
     if how == "ppi" and value is not None and interval is not None and apart is not None and apart.interval is not None:
-        value, interval = _stratified(Statistic("", value, interval), apart, ungraded / len(judge))
+        value, interval = _stratified(
+            Statistic("", value, interval), apart, *mean_error((~graded).astype(float), groups)
+        )
+        interval = max(low, interval[0]), min(high, interval[1])
         basis = f"by their {int((labelled & ~graded).sum()):,} labels, of which {apart.value:.2f} is the mean"
         notes.append(
             f"the {ungraded:,} ungraded candidates count {basis}; of graded ones it is {labels_only.value:.2f}"
         )
     elif ungraded and value is not None:
-        share = ungraded / len(judge)
-        made["bounds"] = ((1 - share) * value + share * low, (1 - share) * value + share * high)
-        said = tuple(f"{end:.3f}" for end in made["bounds"])
-        notes.append(
-            f"{ungraded:,} candidates are ungraded and left out: over all, the value is {said[0]} to {said[1]}"
-        )
+        share, (least, most) = ungraded / len(judge), interval or (value, value)
+        made["bounds"] = ((1 - share) * least + share * low, (1 - share) * most + share * high)
+        said = " to ".join(f"{end:.3f}" for end in made["bounds"])
+        notes.append(f"{ungraded:,} candidates are ungraded and left out: over all, the value is {said}")
     return Estimate(
         measure, value, interval, labels_only, judge_only, ungraded_labels=apart, notes=tuple(notes), **made
     )
@@ -265,18 +267,17 @@ def _apart(ratings: Ratings, target: Floats, where: NDArray[np.bool_], low: floa
     return Statistic("labels on ungraded", mean, _stretched(ends, low, span))
 
 
-def _stratified(graded: Statistic, ungraded: Statistic, share: float) -> tuple[float, Interval]:
+def _stratified(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
     """
     Return the value over all candidates, of which a *share* is ungraded, with its interval.
 
-    The interval is put together from both, as in G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008.
+    The interval is put together from those of both and from the *error* of the share, as in G. Y. Zou and A. Donner,
+    Statistics in Medicine 27, 2008.
     """
-    parts = ((1 - share, graded), (share, ungraded))
-    value = sum(by * (one.value or 0.0) for by, one in parts)
-    low, high = (
-        float(np.sqrt(sum((by * ((one.value or 0.0) - (one.interval or (0.0, 1.0))[end])) ** 2 for by, one in parts)))
-        for end in (0, 1)
-    )
+    parts = [(by, one.value or 0.0, one.interval or (0.0, 1.0)) for by, one in ((1 - share, graded), (share, ungraded))]
+    value, apart = sum(by * mean for by, mean, _ in parts), parts[0][1] - parts[1][1]
+    moved = float(stats.norm.ppf(UPPER)) * apart * error
+    low, high = (math.hypot(moved, *(by * (mean - ends[end]) for by, mean, ends in parts)) for end in (0, 1))
     return value, (value - low, value + high)
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from tests.places import ROOT
-from tests.simulations import agreeing, aligning, choosing, estimating, trusting
+from tests.simulations import agreeing, aligning, assuming, choosing, estimating, trusting
 from tests.simulations.drawing import SIZES, Table
 
 PAGE = ROOT / "docs" / "explanation" / "simulations.md"
@@ -22,6 +22,7 @@ _BY_SIZE = tuple(f"n = {n}" for n in SIZES)
 _LABELS = tuple(f"{n} labels" for n in SIZES)
 _GATE = ("gate: none", "compare: none", "gate: a drop of .10", "compare: a drop of .10")
 _GROUPS = (*(f"20 × 10, ICC {icc}" for icc in (0.1, 0.3, 0.6)), "10 uneven, ICC 0.3")
+_CLUSTERED = ("300 prompts × 5 (without groups)", "100 prompts × 10 (without groups)")
 _ALIGN = (
     *("judge", "true agreement", "honest less true", "apparent less true"),
     *("nothing to gain: accepted", ".10 to gain: accepted", "its true gain"),
@@ -61,6 +62,13 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
         ("labels", "cross-fitted: coverage", "cross-fitted less true", "apparent less true", "true agreement"),
     ),
     choosing.slices: (1, ("labels", "no difference", "fails .2 more of the long ones that people pass")),
+    assuming.clustered: (3, ("rate", "intraclass correlation", *_CLUSTERED)),
+    assuming.ungraded: (1, ("labels", "with labels on ungraded ones", "without them", "bounds")),
+    assuming.divided: (2, ("labels", "the mean of the votes", "without those on which they differ")),
+    assuming.weighted: (3, ("labels", "by weight", "without weights")),
+    assuming.corrected_differences: (2, ("the new system", "labels of both", "corrected", "by the judge alone")),
+    assuming.calibrated: (16, ("labels", "isotonic", "platt", "linear")),
+    assuming.beside: (1, ("criteria", "an interval leaves out 0", "a change is shown", "the word is said")),
     aligned: (10, _ALIGN),
 }
 """Each table, the part of the runs that it takes, and its head."""

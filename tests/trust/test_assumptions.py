@@ -438,3 +438,15 @@ def test_labels_that_saw_the_verdict_count_on_request_in_an_estimate_too() -> No
         estimate(GRADES, seen)
     for notes in (estimate(GRADES, seen.with_seen).notes, trusted(GRADES, seen.with_seen, 0.2).notes):
         assert "120 labels count although the rater had seen the judge's verdict" in notes
+
+
+def test_bounds_of_an_estimate_allow_for_its_own_error() -> None:
+    """Ungraded candidates that are all bad lie at the lower bound, which holds the truth as often as an interval does."""
+    chance, held = np.random.default_rng(4), 0
+    for _ in range(60):
+        good = chance.random(300) < 0.7
+        said = np.where(good, 1.0, np.where(chance.random(300) < 0.5, np.nan, chance.random(300) < 0.2))
+        people = np.where(np.isnan(said) | (np.arange(300) >= 80), np.nan, good)
+        low, high = estimate_of(ratings(people, said)).bounds or (0, 1)
+        held += low <= good.mean() <= high
+    assert held >= 57
