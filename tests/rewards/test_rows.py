@@ -41,6 +41,22 @@ def test_criteria_with_points_are_read() -> None:
     assert rubric.aggregation == "weighted_average"
 
 
+def test_what_trainers_keep_beside_the_criteria_is_passed_over() -> None:
+    """DR Tulu's evolving rubrics have types beside them; verl's rows have a style and a ground truth."""
+    evolving = {
+        "query": "Why?",
+        "rubrics": [{"description": "A", "weight": 1}] * 2,
+        "rubrics_types": ["persistent"] * 2,
+    }
+    assert [one.text for one in rubric_of_row(json.dumps(evolving)).criteria] == ["A", "A"]
+    row = {
+        "style": "rule",
+        "ground_truth": "",
+        "rubrics": [{"criterion": "B", "points": 3, "tags": {"verifier": "llm"}}],
+    }
+    assert [(one.text, one.weight) for one in rubric_of_row(row).criteria] == [("B", 3)]
+
+
 def test_numbered_lines_are_read() -> None:
     """OpenRubrics: the kind at the end of a line is a tag."""
     rubric = rubric_of_row("1. Lists five artifacts. [Hard Rule]\n2. Communicates clearly. [Principle]")
