@@ -180,11 +180,7 @@ class Report(NoTruth, Listed[Row], Plain):
             DefinitionError: The data has another form; the message lists what is wrong.
         """
         found = data.get("schema") if isinstance(data, dict) else data
-        if found not in (
-            SCHEMA,
-            "rubric-report/3",
-            "rubric-report/2",
-        ):  # the keys that a report of that form lacks have their defaults
+        if found not in (SCHEMA, *_EARLIER):
             message = f"expected data with the schema {SCHEMA!r}, got {shorten(repr(found), 80)}"
             raise DefinitionError(source, f"{message}; write it with the reporter 'json'")
         body = {key: value for key, value in data.items() if key not in ("schema", "summary")}
@@ -247,6 +243,7 @@ def _report_of(baseline: Report | str | PathLike[str]) -> Report:
 
 SCHEMA = "rubric-report/4"
 """The version of the form. A number after the slash that is higher than this one is a form that readers must learn."""
+_EARLIER = ("rubric-report/3", "rubric-report/2")  # keys that came later have their defaults
 
 
 def summary(report: Report) -> dict[str, Any]:

@@ -258,11 +258,7 @@ def why_deferred(case: Case, assigned: Assigned, candidate: Candidate | None, ta
 
 
 def plan_case(case: Case, assigned: Assigned, candidate: Candidate | None) -> Plan:
-    """
-    Plan the grading of *candidate* by the judges that *case* is *assigned* to.
-
-    Without a candidate, a response of about 2,000 characters is planned, for which every condition holds.
-    """
+    """Plan the grading of *candidate*; without one, of about 2,000 characters for which every condition holds."""
     rubric = case.rubric if candidate is not None else _unconditional(case.rubric)
     graded = candidate if candidate is not None else _stand_in(case)
     plans = (plan_grade(graded, share(rubric, ids), judge) for judge, ids in assigned.groups(rubric))
