@@ -1,4 +1,8 @@
-"""Run the sides that are named, or all: `python -m tests.upstream [--newest] [--folder FOLDER] [SIDE ...]`."""
+"""
+Run the sides that are named, or all: `python -m tests.upstream [--newest] [--folder FOLDER] [SIDE ...]`.
+
+With `--trees FOLDER --count N`, so many folders of others are run by promptfoo's side too, each configuration whole.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ def main() -> int:
     parser.add_argument("sides", nargs="*", metavar="SIDE", help=f"of {', '.join(SIDES)}; all, if left out")
     parser.add_argument("--newest", action="store_true", help="the newest release, and not the pinned one")
     parser.add_argument("--folder", type=Path, help="where the programs are installed, or will be")
+    parser.add_argument("--trees", type=Path, help="a folder of folders with configurations of promptfoo")
+    parser.add_argument("--count", type=int, default=20, help="how many of them are drawn")
     given = parser.parse_args()
     failed = 0
     for name in given.sides or SIDES:
@@ -28,6 +34,10 @@ def main() -> int:
         folder = (given.folder or Path(tempfile.gettempdir()) / "rubric-upstream") / name
         try:
             version, pairs = side.compared(folder, newest=given.newest)
+            if given.trees is not None and name == "promptfoo":
+                from tests.upstream import promptfoo_trees as trees
+
+                pairs += trees.of_trees(folder / "node_modules/.bin", trees.folders_of(given.trees, given.count))
         except AbsentError as why:
             print(f"{side.NAME}: skipped, since {why}")
             continue

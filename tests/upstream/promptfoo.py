@@ -18,7 +18,6 @@ from unittest.mock import patch
 
 from rubric import DefinitionError, Judge, load_suite
 from rubric.errors import LoadError
-from tests.places import SHARED
 from tests.servers import Server
 from tests.upstream import npm
 from tests.upstream.judge import respond
@@ -33,9 +32,6 @@ NAME = "promptfoo"
 PINNED = ("promptfoo@0.123.1", "@libsql/linux-x64-gnu@0.5.29", "node-sql-parser@5.4.0")
 """From npm, without its optional parts; of these it needs the driver of its database, which is one a platform."""
 
-TREES, FOLDERS = SHARED / "trees/promptfoo-examples", 20
-"""Whole folders, where they are there, and how many of them are compared."""
-
 JUDGE = Judge("openai/gpt-5-mini", embedder="openai/text-embedding-3-large")
 _FAILED = 2  # promptfoo's `failureReason` of a row that has an error
 
@@ -44,13 +40,7 @@ def compared(folder: Path, *, newest: bool) -> tuple[str, list[Pair]]:
     """Install promptfoo below *folder*, and return its version, and both sides of all rows."""
     packages = [re.sub("(?<=.)@.*", "@latest", each) if newest else each for each in PINNED]
     programs = npm.installed(folder, *packages)
-    from tests.upstream import promptfoo_trees
-
     pairs = [*of_layouts(programs), *of_gradings(programs, [*gradings()])]
-    if TREES.is_dir():
-        pairs += promptfoo_trees.of_trees(programs, promptfoo_trees.folders_of(TREES, FOLDERS))
-    else:
-        print(f"whole folders: skipped, since {TREES.name} is not there")
     return npm.version_in(folder, "promptfoo"), pairs
 
 

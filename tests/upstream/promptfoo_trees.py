@@ -50,6 +50,8 @@ def _of_file(programs: Path, file: Path, environ: dict[str, str]) -> Iterator[Pa
         rows = promptfoo.evaluated(programs, file, environ, "--providers", "echo", "--filter-first-n", str(MOST))
     except RuntimeError:  # it cannot run the file here either
         return
+    if not any((row.get("response") or {}).get("output") for row in rows):
+        return
     name, results = f"tree: {file.parent.name}/{file.name}", file.parent / "results.json"
     try:
         with patch.dict("os.environ", environ), warnings.catch_warnings():
@@ -59,11 +61,11 @@ def _of_file(programs: Path, file: Path, environ: dict[str, str]) -> Iterator[Pa
     except (LoadError, DefinitionError) as problem:
         yield Pair(name, "all of it", Verdict(True), Verdict(False, -1, f"REFUSES: {problem}"))
         return
-    ours = {}
+    ours: dict[tuple[int, int], Verdict] = {}
     for case in suite.cases:
-        row = next((row for id_, row in found.items() if id_ == case.id or id_.startswith(f"{case.id} [")), None)
-        if row is not None and row.status != "deferred":
-            ours |= dict.fromkeys(case.columns, verdict_of(row))
+        graded = next((one for id_, one in found.items() if id_ == case.id or id_.startswith(f"{case.id} [")), None)
+        if graded is not None and graded.status != "deferred":
+            ours |= dict.fromkeys(case.columns, verdict_of(graded))
     for row in rows:
         place = (row["testIdx"], row["promptIdx"])
         if place in ours and ours[place].passed is not None:  # what is ungraded is told, with its reason
