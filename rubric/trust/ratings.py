@@ -287,7 +287,7 @@ def _judge(result: _Result) -> tuple[str, str]:
 def mark_of(given: Judged, labels: Labels) -> str:
     """Return the digest of *labels*, and where candidates have keys 8 digits for each labelled one."""
     by_key = any(given.keys) and labels.by != "index"
-    return ":".join([labels.digest, *sorted(labels.places if by_key else ())])
+    return ":".join([labels.digest, *sorted({*labels.places} if by_key else ())])
 
 
 def used_again(marks: Iterable[str], labels: Labels) -> int:
