@@ -59,7 +59,7 @@ def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> 
     data = at if inner is None else inner
     name = (at.find("name") or data["name"]).text("the name of a judge") or "judge"
     judge = judge_called(data.find("model") or at.find("model"))
-    for criterion in _guidelines(data, name) if data.has("guidelines") else _instructed(data, name):
+    for criterion in _guidelines(data, name) if data.has("guidelines") else _instructions(data, name):
         id_ = unused(criterion.id, found)
         found[id_] = criterion if id_ == criterion.id else Criterion(criterion.text, id=id_, answer=criterion.answer)
         if judge is not None:
@@ -76,7 +76,7 @@ def _guidelines(at: Cursor, name: str) -> list[Criterion]:
     return [Criterion(text, id=ids[n], required=True) for n, text in made if text]
 
 
-def _instructed(at: Cursor, name: str) -> list[Criterion]:
+def _instructions(at: Cursor, name: str) -> list[Criterion]:
     text = at["instructions"].words("the instructions of a judge") if at.needs("instructions") else None
     if text is None:
         return []

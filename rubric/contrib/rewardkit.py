@@ -100,7 +100,7 @@ class _Folder:
             name = at["name"].words("the name of a reward") if at.needs("name") else None
             if name in rewards or (has_folders and name in inputs):
                 at["name"].error(f"the name {name!r} belongs to another reward already; change one")
-            rewards[name] = {**_combined(at, inputs, "name"), "name": name}
+            rewards[name] = {**_combine(at, inputs, "name"), "name": name}
         whole = inputs if has_folders else {"reward": rewards.pop("reward", {"inputs": inputs})}
         return {"dimensions": whole, "rewards": [*rewards.values()]}
 
@@ -116,7 +116,7 @@ class _Folder:
                 inner, specs, _ = self._inputs(file, (*path, file.name))
                 for other in specs[1:]:
                     other.error("a folder within the tests has one score; keep one [[reward]]")
-                node = (_combined(specs[0], inner) if specs else {"inputs": inner}) if inner else None
+                node = (_combine(specs[0], inner) if specs else {"inputs": inner}) if inner else None
                 has_folders = has_folders or node is not None
             elif file.suffix == ".py":
                 node = self._programmed(file, id_, config.under("scoring").under(file.stem))
@@ -196,7 +196,7 @@ def _has_checks(file: Path) -> bool:
     return "rewardkit" in file.read_text("utf-8", "replace")
 
 
-def _combined(at: Cursor, inputs: Mapping[str, Any], *also: str) -> dict[str, Any]:
+def _combine(at: Cursor, inputs: Mapping[str, Any], *also: str) -> dict[str, Any]:
     """Return the node that a `[[reward]]` makes of *inputs*."""
     if not at.mapping("a reward (a table with aggregation and weights)"):
         return {"inputs": inputs}

@@ -25,7 +25,7 @@ ONE_OF = (tuple(ANSWERS), KINDS)
 """Keys of which one excludes the others."""
 
 
-def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the YAML *text*, which says *old*, so changed that it says *new*."""
     yaml = _editor()
     root = yaml.load(text)
@@ -33,10 +33,10 @@ def edited(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
     if isinstance(criteria, CommentedSeq) and criteria and not criteria.fa.flow_style():
         dash = criteria.lc.col  # the file's own indentation
         yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
-    return _print(yaml, _merged(root, old, new, ()))
+    return _print(yaml, _merge(root, old, new, ()))
 
 
-def _merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
+def _merge(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
     """Return *node*, which says *old*, changed where it must be to say *new*."""
     if old == new and type(old) is type(new):
         return node
@@ -44,7 +44,7 @@ def _merged(node: Any, old: Any, new: Any, path: tuple[Any, ...]) -> Any:
         return _merged_map(node, old if isinstance(old, dict) else {"text": old}, new, path)
     if isinstance(node, CommentedSeq) and isinstance(old, list) and isinstance(new, list) and new:
         return _merged_list(node, old, new, path)
-    return _styled(new, path)
+    return _style(new, path)
 
 
 def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], path: tuple[Any, ...]) -> CommentedMap:
@@ -55,20 +55,20 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
             rivals = [rival for keys in ONE_OF if key in keys for rival in keys if rival != key and rival in node]
             for rival in rivals:
                 del node[rival]
-            node[key] = _merged(node.get(key), old.get(key), value, (*path, key))
+            node[key] = _merge(node.get(key), old.get(key), value, (*path, key))
     return node
 
 
 def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
     """Match the items by their ids or texts, and move each with its comments."""
-    was = {_called(item): index for index, item in enumerate(old)}
+    was = {_name_of(item): index for index, item in enumerate(old)}
     items, comments = [], {}
     for index, item in enumerate(new):
-        before = was.pop(_called(item), None)
+        before = was.pop(_name_of(item), None)
         if before is None:
-            items.append(_styled(item, (*path, index)))
+            items.append(_style(item, (*path, index)))
             continue
-        items.append(_merged(node[before], old[before], item, (*path, index)))
+        items.append(_merge(node[before], old[before], item, (*path, index)))
         if before in node.ca.items:
             comments[index] = node.ca.items[before]
     node.ca.items.clear()
@@ -78,7 +78,7 @@ def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple
     return node
 
 
-def _called(item: Any) -> str:
+def _name_of(item: Any) -> str:
     """Return the id or the text of a criterion, or else all of it: what no other item has."""
     return str(item.get("id") or item.get("text") or item) if isinstance(item, dict) else str(item)
 
@@ -126,7 +126,7 @@ def _print(yaml: YAML, data: Any) -> str:
     return stream.getvalue()
 
 
-def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
+def _style(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     """Return *data*, which is at *path*, as what ruamel writes like `rubric.formats.yaml`; *inline* within one line."""
     if isinstance(data, str):
         style = style_of(data, inline=inline)
@@ -138,10 +138,10 @@ def _styled(data: Any, path: tuple[Any, ...], *, inline: bool = False) -> Any:
     if isinstance(data, dict):
         block = CommentedMap()
         for key, value in data.items():
-            styled_key = key if key in ("yes", "no") else _styled(key, (), inline=True)
-            block[styled_key] = _styled(value, (*path, key), inline=inline)
+            styled_key = key if key in ("yes", "no") else _style(key, (), inline=True)
+            block[styled_key] = _style(value, (*path, key), inline=inline)
     else:
-        block = CommentedSeq(_styled(value, (*path, index), inline=inline) for index, value in enumerate(data))
+        block = CommentedSeq(_style(value, (*path, index), inline=inline) for index, value in enumerate(data))
     if inline:
         block.fa.set_flow_style()
     return block

@@ -222,7 +222,7 @@ class _Rewriting:
                 raise JavaScriptError(f"it has {_REFUSED[child.type]}, which only a compiler turns into JavaScript")
         source = _string(node.child_by_field_name("source"))
         scope: dict[str, tuple[str, str]] = {}
-        for clause in _named(node, "import_clause"):
+        for clause in _children_of(node, "import_clause"):
             for part in clause.children:
                 if part.type == "identifier":
                     scope[_text(part)] = (source, "default")
@@ -247,7 +247,7 @@ class _Rewriting:
             yield value
         elif declaration is not None:
             self.edits.append((node.start_byte, declaration.start_byte, None))
-            for own in _bound(declaration):
+            for own in _bound_names(declaration):
                 self.exports.append(("default" if "default" in kinds else own, own))
             yield declaration
         elif "=" in kinds or "as" in kinds:
@@ -263,9 +263,9 @@ class _Rewriting:
             self.imports.append((source, {}))
         if _has(node, "*"):
             self.every.append(source)
-        for part in _named(node, "namespace_export"):
-            self.exports.append((_unquoted(part.children[-1]), f"$from({json.dumps(source)}, '*')"))
-        for part in _named(node, "export_clause"):
+        for part in _children_of(node, "namespace_export"):
+            self.exports.append((_unquote(part.children[-1]), f"$from({json.dumps(source)}, '*')"))
+        for part in _children_of(node, "export_clause"):
             for own, outer in _pairs(part, "export_specifier"):
                 self.used.add(own)
                 value = f"$from({json.dumps(source)}, {json.dumps(own)})" if source else own
@@ -280,7 +280,7 @@ def _has(node: Node, *kinds: str) -> bool:
     return any(child.type in kinds for child in node.children)
 
 
-def _unquoted(node: Node) -> str:
+def _unquote(node: Node) -> str:
     return _text(node).strip("'\"")
 
 
@@ -288,31 +288,31 @@ def _string(node: Node | None) -> str:
     """Return the text of the first plain string in *node*, which may be one; '' where there is none."""
     if node is not None and node.type == "arguments":
         node = next((child for child in node.children if child.type == "string"), None)
-    return "" if node is None or node.type != "string" else _unquoted(node)
+    return "" if node is None or node.type != "string" else _unquote(node)
 
 
-def _named(node: Node, kind: str) -> list[Node]:
+def _children_of(node: Node, kind: str) -> list[Node]:
     return [child for child in node.children if child.type == kind]
 
 
 def _pairs(node: Node, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the two names of each specifier in a clause: `a as b` is both, `a` twice the same; no types."""
-    for one in _named(node, kind):
+    for one in _children_of(node, kind):
         if not any(child.type in ("type", "typeof") for child in one.children[:1]):
-            names = [_unquoted(child) for child in one.children if child.type in ("identifier", "string")]
+            names = [_unquote(child) for child in one.children if child.type in ("identifier", "string")]
             if not names or _has(one, "default"):
-                names = [_unquoted(child) for child in one.children if child.type not in ("as", ",")]
+                names = [_unquote(child) for child in one.children if child.type not in ("as", ",")]
             yield names[0], names[-1]
 
 
-def _bound(node: Node) -> Iterator[str]:
+def _bound_names(node: Node) -> Iterator[str]:
     """Yield the names that a declaration gives to something."""
     name = node.child_by_field_name("name")
     if node.type not in ("lexical_declaration", "variable_declaration"):
         if name is not None:
             yield _text(name)
         return
-    waiting = [at for part in _named(node, "variable_declarator") if (at := part.child_by_field_name("name"))]
+    waiting = [at for part in _children_of(node, "variable_declarator") if (at := part.child_by_field_name("name"))]
     while waiting:
         at = waiting.pop(0)
         if at.type in ("identifier", "shorthand_property_identifier_pattern"):

@@ -43,7 +43,7 @@ class Losses:
                 self.add(f"{found.name}{after}")
 
 
-def averaged(rubric: Rubric) -> Rubric:
+def as_averaged(rubric: Rubric) -> Rubric:
     """Return *rubric* for files that know no points: without penalties, points are the weighted average."""
     return evolve(rubric, aggregation="weighted_average") if rubric.aggregation == "points" else rubric
 

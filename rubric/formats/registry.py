@@ -185,10 +185,10 @@ def recognise(data: Any, name: str = "", schema: str = "", around: frozenset[str
             name = known.version(data) if known.version else known.name
             fits.append(_Fit(name, sum(weight for weight, _ in reasons), strongest, why, known.beside))
     if not fits:
-        return Guess("", _described(data))
+        return Guess("", _describe(data))
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
     if best.strongest == HINT and best.beside is not None and not best.beside(seen):
-        return Guess("", _described(data))
+        return Guess("", _describe(data))
     for rival in others:
         plain = min(best.strongest, rival.strongest) >= STRONG
         if rival.weight == best.weight or (plain and rival.weight * 2 > best.weight):
@@ -213,7 +213,7 @@ def case_files(data: Any) -> Iterator[str]:
     yield from (item for item in (tests if isinstance(tests, list) else [tests]) if isinstance(item, str))
 
 
-def _described(data: Any) -> str:
+def _describe(data: Any) -> str:
     if isinstance(data, Mapping):
         return f"its keys are {', '.join(str(key) for key in data)}" if data else "it is an empty mapping"
     return "it is a list of things of no known kind" if isinstance(data, list) else "it is neither mapping nor list"

@@ -16,7 +16,7 @@ from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.cursor import Loading
 from rubric.formats.document import FOR_RUBRICS
 from rubric.formats.document import Mapping as Branches
-from rubric.formats.editing import edited
+from rubric.formats.editing import edit
 from rubric.formats.fields import read_as
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, read_text, write_text
 from rubric.formats.json import to_json
@@ -173,7 +173,7 @@ def _edited(file: Path, rubric: Rubric) -> str | None:
         msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
         raise DumpError(msg) from None
     try:
-        new_text = text if old == rubric else edited(text, as_data(old), as_data(rubric))
+        new_text = text if old == rubric else edit(text, as_data(old), as_data(rubric))
         return new_text if _load(new_text, str(file), "yaml", file.parent) == rubric else None
     except (LoadError, YAMLError, RecursionError):
         return None

@@ -17,7 +17,7 @@ from rubric.formats.document import FOR_SUITES, Document, Listing, plain, refuse
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, rows_of_json
 from rubric.formats.includes import expand_at, followed
 from rubric.formats.json import to_json
-from rubric.formats.losses import averaged
+from rubric.formats.losses import as_averaged
 from rubric.formats.native.suite import as_suite_data, read_suite
 from rubric.formats.projects import around, project_of
 from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
@@ -26,7 +26,7 @@ from rubric.formats.yaml import to_yaml
 from rubric.programs import allowing
 from rubric.results.differences import diff
 from rubric.suites.cases import Case
-from rubric.suites.histories import concluded
+from rubric.suites.histories import conclude
 from rubric.suites.suite import Suite
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
-    guess = _guessed(document, loading) if format_ is None else Guess(format_called(format_).name, "")
+    guess = _guess(document, loading) if format_ is None else Guess(format_called(format_).name, "")
     known = format_called(guess.format)
     notes = Notes(document)
     try:
@@ -151,10 +151,10 @@ def _read(document: Document, format_: str | None, loading: Loading, name: str) 
     return evolve(suite, name=suite.name or name, source=document.source, warnings=tuple(notes.warnings))
 
 
-def _guessed(document: Document, loading: Loading) -> Guess:
+def _guess(document: Document, loading: Loading) -> Guess:
     """Return the format of *document*, recognised by its content and that of the case files that it names."""
     data = plain(document.root)
-    if cases := [*_included(document, loading, [*case_files(data)])]:
+    if cases := [*_include(document, loading, [*case_files(data)])]:
         own = data["tests"] if isinstance(data["tests"], list) else []
         data = {**data, "tests": [*own, *cases]}
     file = Path(document.source)
@@ -176,7 +176,7 @@ MOST_LOOKED_INTO = 8
 """Case files that are read to recognise the file that names them."""
 
 
-def _included(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
+def _include(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
     """
     Yield the cases in the files called *names*; problems are reported when the format's reader reads them.
 
@@ -233,7 +233,7 @@ def convert(suite: Suite, format: str = "native", /) -> Converted:
     if write is None:
         written = [known.name for known in formats().values() if known.write]
         raise DefinitionError("format", f"cannot write {format!r}{fields.suggest(format, written)}")
-    suite = concluded(suite)
+    suite = conclude(suite)
     data, lost = write(suite)
     if not suite.cases:
         return Converted(format, data, tuple(lost))
@@ -275,7 +275,7 @@ def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
         left = [name for name in left if not any(name in sentence for sentence in told)]
         about_fields = [sentence for sentence in told if any(f" {name}" in sentence for name in names)]
         if len(about_fields) == len(told):  # none is about the rubric
-            changes = diff(averaged(case.rubric), averaged(again.rubric))
+            changes = diff(as_averaged(case.rubric), as_averaged(again.rubric))
             left += [f"rubric: {change.id}" for change in changes if change.affects != "people"]
         if left:
             yield f"case {case.id!r}: {shorten(', '.join(left), 300)} would be read otherwise"
@@ -295,7 +295,7 @@ def dumps_suite(suite: Suite, /, *, language: Literal["yaml", "json"] = "yaml") 
         DumpError: It has a value that no file can hold, such as a function.
     """
     _check_suite(suite)
-    suite = concluded(suite)
+    suite = conclude(suite)
     fields.check_name("language", language, ("yaml", "json"))
     data = as_suite_data(suite)
     text = to_json(data) if language == "json" else to_yaml(data)

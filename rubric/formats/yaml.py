@@ -126,7 +126,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
         kind = type(event).__name__
         if kind == "ScalarEvent" and event.anchor is None and event.tag is None:  # nearly all of them
             scalar = _scalar(event, builder) if event.value or event.style else _nothing(event, before, text, builder)
-            builder.add(_marked(scalar, event, text))
+            builder.add(_mark(scalar, event, text))
         elif kind in _NODES:
             place = _place(event.start_mark)
             flaw = _flaw(event, aliases=builder.limits.aliases)
@@ -134,7 +134,7 @@ def _build(text: str, events: Iterator[Any], builder: Builder) -> Node | None:
             if kind != "ScalarEvent":
                 node = (Mapping if kind == "MappingStartEvent" else Listing)(*place, flaw=flaw)
             else:
-                node = Scalar(*place, value=None, flaw=flaw) if flaw else _marked(_scalar(event, builder), event, text)
+                node = Scalar(*place, value=None, flaw=flaw) if flaw else _mark(_scalar(event, builder), event, text)
             if event.anchor is not None and not flaw:
                 named[str(event.anchor)] = node
             builder.add(node)
@@ -164,7 +164,7 @@ def _scalar(event: Any, builder: Builder) -> Scalar:
 _HIDDEN = re.compile(r"[ \t]+(#[^\s#]\S*)")
 
 
-def _marked(node: Scalar, event: Any, text: str) -> Scalar:
+def _mark(node: Scalar, event: Any, text: str) -> Scalar:
     """Return *node*, marked as cut if it is a text without quotes that a comment such as `#5` follows."""
     if not event.style and " " in event.value and (comment := _HIDDEN.match(text, event.end_mark.index)):
         cure = "quote the whole text, or put a space behind the #"

@@ -166,7 +166,7 @@ class _Worker:
         """Return the reply to *request*; that of a process that was ended is that it met a limit."""
         with self.lock:
             if self.process is None or self.process.poll() is not None:
-                self.process = _started()
+                self.process = _start()
             process = self.process
             assert process.stdin is not None  # noqa: S101 - they are pipes
             assert process.stdout is not None  # noqa: S101 - as above
@@ -206,7 +206,7 @@ class _Worker:
             self.process = None
 
 
-def _started() -> subprocess.Popen[str]:
+def _start() -> subprocess.Popen[str]:
     spec = find_spec("quickjs")
     if spec is None or spec.origin is None:
         raise JavaScriptError(f"JavaScript needs an engine; install it: {EXTRA}")

@@ -65,7 +65,7 @@ def _key(case: Case) -> Any:
     return None if case.history is None else (case.history.conversation, cell)
 
 
-def settled(cases: Iterable[Case]) -> Iterator[Case]:
+def settle(cases: Iterable[Case]) -> Iterator[Case]:
     """Yield *cases*, each continued where the earlier ones of its conversation have fixed responses."""
     held = Conversations()
     for case in cases:
@@ -78,11 +78,11 @@ def settled(cases: Iterable[Case]) -> Iterator[Case]:
         yield found
 
 
-def concluded(suite: Suite) -> Suite:
+def conclude(suite: Suite) -> Suite:
     """Return *suite* for a file: a case with the responses before it in its input has no `history` any more."""
     if not any(case.history for case in suite.cases):
         return suite
-    cases = settled(suite.cases)
+    cases = settle(suite.cases)
     return evolve(suite, cases=[evolve(c, history=None) if c.history and not c.history.shown else c for c in cases])
 
 

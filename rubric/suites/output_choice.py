@@ -106,7 +106,7 @@ def question(check: SelectBest, outputs: Sequence[Candidate]) -> tuple[Candidate
     """Return the candidate and the rubric by which a judge picks one of *outputs*."""
     prompt, variables = check.prompt, outputs[0].variables
     if check.shown is not None:
-        prompt, texts = _slotted(check.shown([one.output for one in outputs], check.text))
+        prompt, texts = _with_slots(check.shown([one.output for one in outputs], check.text))
         variables = FrozenMap({**variables, **texts})
     inputs = {(one.input, one.messages) for one in outputs}
     # No response can write the line of another: the mark depends on all of them, and is the same in every process.
@@ -120,7 +120,7 @@ def question(check: SelectBest, outputs: Sequence[Candidate]) -> tuple[Candidate
     return Candidate(shown, input=asked, messages=messages, variables=variables), rubric
 
 
-def _slotted(prompt: str) -> tuple[str, dict[str, str]]:
+def _with_slots(prompt: str) -> tuple[str, dict[str, str]]:
     """Return *prompt* with a slot for each of its texts, and these texts: nothing in an output is read as a slot."""
     if not prompt.lstrip().startswith("["):
         return "{{ shown.0 }}", {"shown.0": prompt}

@@ -38,13 +38,13 @@ def treating_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
     same holds within it: a nested rubric of which nothing is left, or one that turns its outcome over, is itself
     skipped or failed.
     """
-    criteria = [_treated(criterion, otherwise) for criterion in rubric.criteria]
+    criteria = [_treat(criterion, otherwise) for criterion in rubric.criteria]
     if otherwise == "skip" and all(isinstance(criterion.answer, Unsupported) for criterion in criteria):
         return rubric
     return evolve(rubric, criteria=criteria) if criteria != [*rubric.criteria] else rubric
 
 
-def _treated(criterion: Criterion, otherwise: Otherwise) -> Criterion:
+def _treat(criterion: Criterion, otherwise: Otherwise) -> Criterion:
     answer = criterion.answer
     if isinstance(answer, Unsupported) and answer != NOTHING:
         return evolve(criterion, answer=evolve(answer, otherwise=otherwise))

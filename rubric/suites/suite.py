@@ -231,7 +231,7 @@ class Suite(fields.Shown, Listed[Case]):
         Raises:
             DefinitionError: There are to be several runs, and no case that a target answers.
         """
-        from rubric.suites.histories import settled  # noqa: PLC0415 - as in run
+        from rubric.suites.histories import settle  # noqa: PLC0415 - as in run
         from rubric.suites.repetition import several  # noqa: PLC0415 - as in run
         from rubric.suites.targets.providers import as_target, over_providers  # noqa: PLC0415 - as in run
 
@@ -242,7 +242,7 @@ class Suite(fields.Shown, Listed[Case]):
                 raise DefinitionError("runs", message)
         suite = self if target is None else over_providers(self, as_target(target))
         cases = suite.cases if target is None else [run for case in suite.cases for run in several(case, runs)]
-        return evolve(suite, cases=settled(cases))
+        return evolve(suite, cases=settle(cases))
 
     def plan(self, judge: JudgeLike | None = None, *, target: TargetLike | None = None) -> SuitePlan:
         """

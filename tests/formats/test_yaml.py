@@ -110,7 +110,7 @@ def test_files(path: Path) -> None:
 @given(st.dictionaries(any_texts(130), plain_values, max_size=3))
 def test_one_style(data: dict[str, Any]) -> None:
     """What is written anew looks like what is put into a file that is edited, which ruamel writes."""
-    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._styled(data, ()))
+    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._style(data, ()))
 
 
 @given(rubrics())
@@ -123,7 +123,7 @@ def test_rubrics(rubric: Rubric) -> None:
 def test_rubrics_and_suites_in_one_style(suite: Suite) -> None:
     """So do suites, and the rubrics in them."""
     data = as_suite_data(suite)
-    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._styled(data, ()))
+    assert yaml.to_yaml(data) == editing._print(editing._editor(), editing._style(data, ()))
 
 
 def events_of_files() -> Iterator[bool]:

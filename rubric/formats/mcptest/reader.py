@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from rubric import DefinitionError, Judge, Jury, Panel
 from rubric.embed import Cursor, Loading, Notes, shorten
 from rubric.formats.mcptest.rubrics import Shared, overridden, read_rubric, read_shared
-from rubric.formats.mcptest.scorers import read_scorers, scored
+from rubric.formats.mcptest.scorers import read_scorers, score_by
 from rubric.formats.model_names import litellm_name
 from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
@@ -172,7 +172,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         found += [(item["name"], case) for case in cases] if cases else [(item["name"], None)]
     if root.has("scorers"):
         graded, scorers = [case for _, case in found if case is not None], read_scorers(root["scorers"])
-        found += [(root["scorers"], case) for case in scored(graded, scorers)]
+        found += [(root["scorers"], case) for case in score_by(graded, scorers)]
     for key, block in root.items():
         if key not in _BLOCKS:
             found += _read_other(block, shared)

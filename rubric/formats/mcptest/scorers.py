@@ -63,7 +63,7 @@ def _script(at: Cursor) -> Script | None:
     return at.built(Script, ["python", "-c", _HANDS_OVER, *words], folder=folder, timeout=timeout / _MILLISECONDS)
 
 
-def scored(cases: Iterable[Case], scorers: Mapping[str, Check]) -> Iterator[Case]:
+def score_by(cases: Iterable[Case], scorers: Mapping[str, Check]) -> Iterator[Case]:
     """Yield a case for each of *cases* and each of *scorers*, which decides it alone."""
     for case in cases:
         for name, check in scorers.items():

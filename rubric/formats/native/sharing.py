@@ -42,8 +42,8 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     cases = data.get("cases")
     if not isinstance(cases, list) or len(data) == len(rest):
         return rest, [*range(len(cases))] if isinstance(cases, list) else []
-    defaults = _checked("defaults", data.get("defaults", {}), ("id", "cell"))
-    rows = [_checked(f"matrix[{n}]", row) for n, row in enumerate(as_list(data.get("matrix", [{}]), _ROWS))]
+    defaults = _check("defaults", data.get("defaults", {}), ("id", "cell"))
+    rows = [_check(f"matrix[{n}]", row) for n, row in enumerate(as_list(data.get("matrix", [{}]), _ROWS))]
     crossed = [isinstance(case, dict) and "cell" not in case and "matrix" in data for case in cases]
     if not rows or (not any(crossed or [True]) and "matrix" in data):
         raise DefinitionError("matrix", "no case is crossed with it: it has no rows, or each case has a `cell`")
@@ -59,7 +59,7 @@ def spread(data: Data) -> tuple[Data, list[int]]:
 _ROWS = "a list of mappings with fields of a case"
 
 
-def _checked(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
+def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
     """Return *data*, fields of a case at *key*, none of which is *refused*."""
     if not isinstance(data, dict):
         raise DefinitionError(key, wanted("a mapping with fields of a case", data).message)
@@ -101,21 +101,21 @@ def _text(value: Any) -> str:
 
 def share(data: Data) -> Data:
     """Return *data* of a suite, each case written out, with what its cases share said once."""
-    ways = [_shared(data, data["cases"], []), *([_shared(data, *found)] if (found := _crossed(data["cases"])) else [])]
+    ways = [_share(data, data["cases"], []), *([_share(data, *found)] if (found := _cross(data["cases"])) else [])]
     return min(ways, key=lambda way: to_yaml(way).count("\n"))
 
 
-def _shared(data: Data, cases: Sequence[Data], matrix: list[Data]) -> Data:
+def _share(data: Data, cases: Sequence[Data], matrix: list[Data]) -> Data:
     taken = {key for row in matrix for key in row} | {"id", "cell"}
     keys = [key for key in (cases[0] if len(cases) > 1 else ()) if key not in taken]
     defaults = {key: found[0] for key in keys if (found := _template(key, cases)) and found[0] != ""}
-    own, rubrics = _named([{key: case[key] for key in case if key not in defaults} for case in cases])
+    own, rubrics = _name_rubrics([{key: case[key] for key in case if key not in defaults} for case in cases])
     said = {**rubrics, "defaults": defaults, "matrix": matrix}
     rest = {key: value for key, value in {**data, **said}.items() if key != "cases" and (value or key not in said)}
     return {**rest, "cases": own}
 
 
-def _crossed(cases: Sequence[Data]) -> tuple[list[Data], list[Data]] | None:
+def _cross(cases: Sequence[Data]) -> tuple[list[Data], list[Data]] | None:
     """Return the *cases* of a matrix, each written once, and its rows; None where they are none."""
     cells = [*{json.dumps(case.get("cell")): case.get("cell") for case in cases}.values()]
     groups = [cases[n : n + len(cells)] for n in range(0, len(cases), max(len(cells), 1))]
@@ -159,7 +159,7 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
     """Return what each of *cases* has at *key*, or makes of its variables there, as a list; empty if that differs."""
     if not all(key in case for case in cases):
         return []
-    found = [cases[0][key], *(_slotted(case[key], case) for case in cases[:5] if key in _FILLED)]
+    found = [cases[0][key], *(_with_slots(case[key], case) for case in cases[:5] if key in _FILLED)]
 
     def fits(value: Any) -> bool:
         return all((_fill(value, case.get("variables")) if key in _FILLED else value) == case[key] for case in cases)
@@ -167,7 +167,7 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
     return [value for value in found if fits(value)][:1]
 
 
-def _slotted(value: Any, case: Data) -> Any:
+def _with_slots(value: Any, case: Data) -> Any:
     """Return *value* of *case* with slots in place of the texts of its variables."""
     names = {_text(said): name for name, said in case.get("variables", {}).items() if _text(said).strip()}
     if not names or not all(map(str.isidentifier, names.values())):
@@ -176,7 +176,7 @@ def _slotted(value: Any, case: Data) -> Any:
     return each_text(value, lambda text: texts.sub(lambda found: f"{{{{{names[found[0]]}}}}}", text))
 
 
-def _named(cases: list[Data]) -> tuple[list[Data], Data]:
+def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
     """Return *cases* that name each rubric that several have, and those; the most frequent one is the suite's own."""
     texts = [json.dumps(case.get("rubric")) for case in cases]
     counts = Counter(text for text, case in zip(texts, cases, strict=True) if isinstance(case.get("rubric"), dict))

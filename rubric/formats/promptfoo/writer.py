@@ -20,7 +20,7 @@ from rubric.formats.assertions.texts import KNOWN, without_spaces
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.json_values import each_text
-from rubric.formats.losses import Losses, averaged, provider_of, without
+from rubric.formats.losses import Losses, as_averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
@@ -62,7 +62,7 @@ def assertions_of(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) 
     if rubric.negate:
         losses.add("the rubric", "promptfoo turns over no more than one assertion")
         return Assertions([], rubric.threshold, [])
-    losses.fields(averaged(rubric), after=" of the rubric")
+    losses.fields(as_averaged(rubric), after=" of the rubric")
     if rubric.prompt is not None:
         losses.add("prompt of the rubric")
     made = [(criterion.id, _criterion(criterion, variables, losses)) for criterion in rubric.judged]
@@ -99,11 +99,11 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
         made = _check(only.answer, negated=True) if turned else None
         if made is None or made["type"].endswith(("javascript", "python")):  # they turn their own verdicts over
             return None
-        losses.fields(averaged(rubric), after=" of the rubric")
+        losses.fields(as_averaged(rubric), after=" of the rubric")
         return {**made, "type": f"not-{made['type']}"}
     if not isinstance(only.answer, Unit):
         return None
-    losses.fields(averaged(rubric), after=" of the rubric")
+    losses.fields(as_averaged(rubric), after=" of the rubric")
     _add_losses(only, losses)
     if rubric.threshold is not None and only.answer != Unit(flag=True):
         losses.add("that the score alone decides", "promptfoo's graders also have a pass flag")
@@ -205,7 +205,7 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
         return alone
     if inner.tree is not None or inner.negate:
         return None
-    losses.fields(averaged(inner), after=f" of the criterion {criterion.id!r}")
+    losses.fields(as_averaged(inner), after=f" of the criterion {criterion.id!r}")
     if inner.prompt is not None:
         losses.add(f"prompt of the criterion {criterion.id!r}")
     made = [_criterion(part, variables, losses) for part in inner.judged]

@@ -34,7 +34,7 @@ def render(report: Report) -> str:
     """
     found = sorted(issues(report), key=lambda issue: [*_COMMANDS].index(issue.level))
     lines = [*map(_annotation, found)]
-    lines += [f"::warning title=rubric::{_escaped(line(warning, 1_000))}" for warning in report.warnings]
+    lines += [f"::warning title=rubric::{_escape(line(warning, 1_000))}" for warning in report.warnings]
     return "".join(f"{text}\n" for text in [*lines, report.tally])
 
 
@@ -44,11 +44,11 @@ def _annotation(issue: Issue) -> str:
         path = near(place.source).replace("\\", "/").removeprefix("./")
         properties = {"file": shown(path), "line": str(max(place.line, 1)), "col": str(max(place.column, 1))}
     properties["title"] = issue.rule
-    head = ",".join(f"{name}={_escaped(value, in_property=True)}" for name, value in properties.items())
-    return f"::{_COMMANDS[issue.level]} {head}::{_escaped(issue.message)}"
+    head = ",".join(f"{name}={_escape(value, in_property=True)}" for name, value in properties.items())
+    return f"::{_COMMANDS[issue.level]} {head}::{_escape(issue.message)}"
 
 
-def _escaped(text: str, *, in_property: bool = False) -> str:
+def _escape(text: str, *, in_property: bool = False) -> str:
     """Return *text* as the data of a command, or as one of its properties."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if in_property else text

@@ -48,7 +48,7 @@ def _value(node: Mapping[str, Any], scores: Mapping[str, float]) -> float:
     if "inputs" in node:
         weights = node.get("weights", {})
         inputs = [(weights.get(name, one.get("weight", 1)), one) for name, one in node["inputs"].items()]
-        return round(_combined([(_value(one, scores), weight) for weight, one in inputs], node), 4)
+        return round(_combine([(_value(one, scores), weight) for weight, one in inputs], node), 4)
     if node["case"] not in scores:
         raise DefinitionError("reward.json", f"nothing is written: the case {node['case']!r} was not run")
     return scores[node["case"]]
@@ -66,11 +66,11 @@ def _score(row: Row, rule: Mapping[str, Any]) -> float:
         elif rule["aggregation"] != "required-pass" or not criterion.metadata.get("optional"):
             lower = sorted(votes)[(len(votes) - 1) // 2]
             parts.append((lower, -criterion.weight if is_penalty else criterion.weight))
-    found = _combined(parts, rule)
+    found = _combine(parts, rule)
     return min(found, 0) if is_flagged else found
 
 
-def _combined(parts: Sequence[tuple[float, float]], rule: Mapping[str, Any]) -> float:
+def _combine(parts: Sequence[tuple[float, float]], rule: Mapping[str, Any]) -> float:
     """Return what *parts*, values with their weights, come to by the aggregation of *rule*."""
     full = [value >= 1 - TOLERANCE for value, _ in parts]
     total, weight = sum(value * weight for value, weight in parts), sum(weight for _, weight in parts)

@@ -131,7 +131,7 @@ def render_sarif(report: Report) -> str:
     times = Counter(name for name, _ in keys)
     names = {key: key[0] if times[key[0]] == 1 else f"{key[0]}/{_digest(key[1])[:8]}" for key in keys}
     places = {name: n for n, name in enumerate(names.values())}
-    driver: dict[str, Any] = {"name": TOOL, "rules": [_described(name, text) for (_, text), name in names.items()]}
+    driver: dict[str, Any] = {"name": TOOL, "rules": [_describe(name, text) for (_, text), name in names.items()]}
     if report.version:
         driver["version"] = shown(report.version)
     # `executionSuccessful` says that every case was graded, not that it passed.
@@ -153,7 +153,7 @@ def _rule_of(issue: Issue) -> tuple[str, str]:
     return issue.rule, issue.entry.text if issue.entry is not None else "The case as a whole."
 
 
-def _described(name: str, text: str) -> dict[str, Any]:
+def _describe(name: str, text: str) -> dict[str, Any]:
     full = line(text, 1000) or name
     return {"id": name, "shortDescription": {"text": line(text, 120) or name}, "fullDescription": {"text": full}}
 

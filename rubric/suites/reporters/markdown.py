@@ -33,7 +33,7 @@ _MARKS: dict[str, str] = {"passed": "✅", "failed": "❌", "ungraded": "⚠️"
 def render(report: Report) -> str:
     """Return *report* as Markdown."""
     passed = [evolve(row, path=()) for row in report if row.status == "passed"]
-    words = {"plain": plain, "cell": cell, "line": line, "score": _score, "fenced": _fenced, "marks": _MARKS}
+    words = {"plain": plain, "cell": cell, "line": line, "score": _score, "fenced": _fence, "marks": _MARKS}
     passes = [(row, name, entry) for row in passed for name, entry in row.all_entries()]
     text = text_template("report.md").render(words, report=report, grid=grid_of(report), passes=passes, most=MOST)
     return f"{text.rstrip()}\n"
@@ -57,7 +57,7 @@ def _score(row: Row) -> str:
     return plain(figures)
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     """Return *text* word for word, in a fence that it cannot close."""
     inside = shown(cut(text, LONGEST))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inside)), default=0))

@@ -76,7 +76,7 @@ def tools_of(connections: Iterable[Connection]) -> Tools:
     return tools
 
 
-def _offered(name: str, tool: Tool) -> dict[str, Any]:
+def _as_function(name: str, tool: Tool) -> dict[str, Any]:
     """Return *tool* as a function in the form of OpenAI's chat API."""
     parameters = {"type": "object", "properties": {}, **tool.input_schema}
     function = {"name": name, "description": tool.description or tool.title or "", "parameters": parameters}
@@ -173,7 +173,7 @@ class Run:
     async def _steps(self, tools: Tools) -> str | Failure:
         if name := _tool_of(self.case):
             return await self._result(name, tools)
-        offered = [_offered(name, each.tool) for name, each in tools.items()]
+        offered = [_as_function(name, each.tool) for name, each in tools.items()]
         wanted: Sequence[ToolRequest] = ()
         for _ in range(self.target.max_steps):
             self.messages += [await self._call(request, tools) for request in wanted]
