@@ -215,7 +215,7 @@ def figures_of(summary: Summary) -> list[tuple[str, object]]:
     if summary.mean is not None:
         figures.append(("mean score", _between(f"{summary.mean:.3f}", summary.mean_interval, "{:.3f}")))
     if summary.groups is not None:
-        figures.append(("groups, by which intervals are", f"{summary.groups:,}"))
+        figures.append(("groups; intervals are by group", f"{summary.groups:,}"))
     figures.append(("calls", f"{summary.usage.calls:,}"))
     cost = summary.usage.cost
     figures.append(("cost", "unknown" if cost is None else f"${cost:,.4f}"))
