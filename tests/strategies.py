@@ -1,9 +1,15 @@
-"""Hypothesis strategies: any rubric and any suite that can be built and written to a file. They need Hypothesis."""
+"""
+Hypothesis strategies: any rubric and any suite that can be built and written to a file. They need Hypothesis.
+
+Strategies that draw from others have those made once, outside of the drawing: a new one is checked, and its filters'
+code is parsed, at its first draw, which took more than half of the time of a law over suites.
+"""
 
 from __future__ import annotations
 
 import string
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -78,6 +84,7 @@ def _unjoined(text: str) -> bool:
     return not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
 
 
+@cache
 def any_texts(max_size: int = 30) -> st.SearchStrategy[str]:
     """Return texts of all kinds, the empty one too: words, odd Unicode, and texts that YAML takes for other values."""
     odd = st.text(st.characters(), max_size=max_size).filter(_unjoined)
@@ -85,6 +92,7 @@ def any_texts(max_size: int = 30) -> st.SearchStrategy[str]:
     return st.one_of(words, st.sampled_from(AWKWARD), odd)
 
 
+@cache
 def texts(max_size: int = 30) -> st.SearchStrategy[str]:
     """Return texts with something in them."""
     return any_texts(max_size).filter(str.strip)
@@ -111,16 +119,21 @@ free_maps = st.dictionaries(any_texts(), plain_values, max_size=3)
 patterns = st.sampled_from(["a+", r"\d{4}-\d{2}", r"(?i)sorry|cannot", r"\p{L}", "'", '"\\n"', "no", "[a-z]: #", "\n"])
 
 
+_lengths = st.lists(st.integers(1, 5), max_size=5)
+_starts = st.one_of(st.sampled_from([0, 1, -5]), st.integers(-(2**52), 2**52))
+_gaps = st.integers(0, 3)
+
+
 @st.composite
 def levels(draw: st.DrawFn) -> Levels:
     """Return levels: bands and anchors, anywhere on the number line; or a plain scale."""
-    lengths = draw(st.lists(st.integers(1, 5), max_size=5))
+    lengths = draw(_lengths)
     before = 0
-    low = draw(st.one_of(st.sampled_from([0, 1, -5]), st.integers(-(2**52), 2**52)))
+    low = draw(_starts)
     bands = []
     for length in lengths:
         if before == 1:  # behind an anchor there may be a gap
-            low += draw(st.integers(0, 3))
+            low += draw(_gaps)
         before = length
         bands.append(ScoreRange(low, low + length - 1, draw(texts())))
         low += length
@@ -169,8 +182,28 @@ whens = st.one_of(
 _FORMS = schema()["$defs"]
 _KEYS = _FORMS["criterion"]["anyOf"][1]["properties"]
 abstentions = st.one_of(st.sampled_from(_FORMS["abstain"]["anyOf"][0]["enum"]), scores)
+_either = st.booleans()
 flat_answers: st.SearchStrategy[Answer] = st.one_of(
     st.just(YesNo()), st.builds(Unit, flag=st.booleans()), levels(), choice_lists, trees, checks
+)
+
+
+_criterion_options = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": ids,
+        "polarity": st.sampled_from(_KEYS["polarity"]["enum"]),
+        "weight": st.one_of(numbers, st.just(0)),
+        "required": st.booleans(),
+        "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
+        "when": whens,
+        "anchors": st.lists(anchors, max_size=2),
+        "evidence": st.sampled_from([None, True, False]),
+        "abstain": st.one_of(st.none(), abstentions),
+        "on": st.one_of(st.sampled_from(_KEYS["on"]["anyOf"][0]["enum"]), st.integers(1, 9)),
+        "tags": st.lists(any_texts(), max_size=2),
+        "metadata": free_maps,
+    },
 )
 
 
@@ -178,26 +211,8 @@ flat_answers: st.SearchStrategy[Answer] = st.one_of(
 def criteria(draw: st.DrawFn, answers: st.SearchStrategy[Answer] = flat_answers) -> Criterion:
     """Return a criterion; most of its fields are as by default, as people leave them."""
     answer = draw(answers)
-    text = draw(st.one_of(texts(), st.just("Is it so?" if isinstance(answer, YesNo | Rubric) else str(answer))))
-    options: dict[str, Any] = draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "id": ids,
-                "polarity": st.sampled_from(_KEYS["polarity"]["enum"]),
-                "weight": st.one_of(numbers, st.just(0)),
-                "required": st.booleans(),
-                "min_score": st.one_of(st.none(), st.floats(0, 1, exclude_min=True)),
-                "when": whens,
-                "anchors": st.lists(anchors, max_size=2),
-                "evidence": st.sampled_from([None, True, False]),
-                "abstain": st.one_of(st.none(), abstentions),
-                "on": st.one_of(st.sampled_from(_KEYS["on"]["anyOf"][0]["enum"]), st.integers(1, 9)),
-                "tags": st.lists(any_texts(), max_size=2),
-                "metadata": free_maps,
-            },
-        )
-    )
+    text = draw(texts()) if draw(_either) else "Is it so?" if isinstance(answer, YesNo | Rubric) else str(answer)
+    options: dict[str, Any] = draw(_criterion_options)
     is_fault = options.get("polarity") in ("guard", "penalty")  # whose anchors say whether it is there
     shown = [evolve(a, score=bool(a.score) if is_fault else float(a.score)) for a in options.pop("anchors", ())]
     return built(Criterion, text, answer=answer, anchors=shown, **options)
@@ -223,6 +238,7 @@ scales: st.SearchStrategy[UnitScale | Boolean | Letter | Likert] = st.one_of(
 )
 
 
+@cache
 def _words(max_size: int = 30) -> st.SearchStrategy[str]:
     """Return texts that are not refused as the path of a file."""
     return any_texts(max_size).filter(lambda text: takes(Rubric, guidelines=text))
@@ -246,18 +262,24 @@ _rubric_options = _some(
 )
 
 
+_outcomes = _some(passes=_either, score=st.tuples(scores, scores).map(sorted))
+_replies = st.one_of(_words(), st.builds(Candidate, any_texts(), input=any_texts()))
+
+
 @st.composite
 def tests_of(draw: st.DrawFn, rubric: Rubric) -> RubricTest:
     """Return a test of *rubric*: of its verdict, its score or its first criterion."""
     first = rubric.judged[:1]
-    options = draw(_some(passes=st.booleans(), score=st.tuples(scores, scores).map(sorted)))
+    options = draw(_outcomes)
     if first and "passes" not in options:
         options |= {"fails": [first[0].id]}
-    said = draw(st.booleans())
+    said = draw(_either)
     if first and isinstance(first[0].answer, YesNo):
         options |= {"expects": {first[0].id: said}}
-    reply = draw(st.one_of(_words(), st.builds(Candidate, any_texts(), input=any_texts())))
-    return RubricTest(reply, **(options or {"passes": True}))
+    return RubricTest(draw(_replies), **(options or {"passes": True}))
+
+
+_counts = st.integers(0, 2)
 
 
 @st.composite
@@ -268,28 +290,40 @@ def rubrics(draw: st.DrawFn, *, depth: int = 1) -> Rubric:
     It may have tests.
     """
     rubric = draw(_untested(depth))
-    tests = draw(st.lists(tests_of(rubric), max_size=2))
+    tests = [draw(tests_of(rubric)) for _ in range(draw(_counts))]
     return evolve(rubric, tests=tests) if tests else rubric
 
 
+_kinds = st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"])
+_combinations: dict[bool, st.SearchStrategy[Any]] = {
+    True: st.sampled_from(["weighted_average", "min"]),  # all that counts is a penalty
+    False: st.sampled_from(["weighted_average", "min", "points"]),
+}
+
+
+@cache
+def _lists_of_criteria(depth: int) -> st.SearchStrategy[list[Criterion]]:
+    answers = st.one_of(flat_answers, rubrics(depth=depth - 1)) if depth else flat_answers
+    return st.lists(criteria(answers), max_size=4, unique_by=lambda c: c.id)
+
+
+@cache
 @st.composite
 def _untested(draw: st.DrawFn, depth: int) -> Rubric:
-    kind = draw(st.sampled_from(["criteria", "criteria", "criteria", "text", "tree"]))
+    kind = draw(_kinds)
     options = draw(_rubric_options)
-    borderline = draw(st.one_of(st.none(), st.just(options.get("threshold", 0.7))))
+    borderline = options.get("threshold", 0.7) if draw(_either) else None
     name = draw(any_texts())
     if kind == "text":
         return built(Rubric, name, text=draw(texts()), borderline=borderline, **options)
     if kind == "tree":
         return built(Rubric, name, tree=draw(trees), borderline=borderline, **options)
-    nested = [rubrics(depth=depth - 1)] if depth else []
-    held = draw(st.lists(criteria(st.one_of(flat_answers, *nested)), max_size=4, unique_by=lambda c: c.id))
+    held = draw(_lists_of_criteria(depth))
     if not any(c.weight for c in held):  # what grades nothing is not written down
         held = [evolve(c, weight=1) for c in held]
     signs = {c.polarity == "penalty" for c in held if c.weight}
-    fitting = ["points"] if len(signs) > 1 else ["weighted_average", "min", *([] if True in signs else ["points"])]
-    aggregation: Any = draw(st.sampled_from(fitting))
-    if all(isinstance(c.answer, YesNo) and c.polarity != "penalty" for c in held) and draw(st.booleans()):
+    aggregation: Any = "points" if len(signs) > 1 else draw(_combinations[True in signs])
+    if all(isinstance(c.answer, YesNo) and c.polarity != "penalty" for c in held) and draw(_either):
         return Rubric(name, criteria=held, aggregation=aggregation, **{**options, "threshold": None})
     return Rubric(name, criteria=held, aggregation=aggregation, borderline=borderline, **options)
 
@@ -330,35 +364,36 @@ any_judges: st.SearchStrategy[Any] = st.recursive(
 calls = st.builds(ToolCall, texts(), arguments=free_maps, result=plain_values)
 
 
+_case_options = _some(
+    input=any_texts(),
+    output=any_texts(),
+    reference=any_texts(),
+    messages=st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
+    tool_calls=st.lists(calls, max_size=2),
+    metrics=st.builds(RunMetrics, latency=st.floats(0, 60), tokens=st.one_of(st.none(), st.integers(0, 9))),
+    context=any_texts(),
+    variables=free_maps,
+    images=st.lists(st.just("https://example.com/a.png"), max_size=2),
+    judge=any_judges,
+    server=any_texts(),
+    runs=st.integers(1, 9),
+    turns=st.lists(st.one_of(texts(), st.builds(Turn, texts(), reference=any_texts())), max_size=2),
+    cell=free_maps,
+    tags=st.lists(any_texts(), max_size=2),
+    metadata=free_maps,
+)
+
+
 @st.composite
 def cases(draw: st.DrawFn, graded: st.SearchStrategy[Rubric]) -> Case:
     """Return a case that is graded against one of *graded*; most of its fields are as by default."""
-    options = draw(
-        _some(
-            input=any_texts(),
-            output=any_texts(),
-            reference=any_texts(),
-            messages=st.lists(st.builds(Message, texts(), any_texts()), max_size=2),
-            tool_calls=st.lists(calls, max_size=2),
-            metrics=st.builds(RunMetrics, latency=st.floats(0, 60), tokens=st.one_of(st.none(), st.integers(0, 9))),
-            context=any_texts(),
-            variables=free_maps,
-            images=st.lists(st.just("https://example.com/a.png"), max_size=2),
-            judge=any_judges,
-            server=any_texts(),
-            runs=st.integers(1, 9),
-            turns=st.lists(st.one_of(texts(), st.builds(Turn, texts(), reference=any_texts())), max_size=2),
-            cell=free_maps,
-            tags=st.lists(any_texts(), max_size=2),
-            metadata=free_maps,
-        )
-    )
+    options = draw(_case_options)
     rubric = draw(graded)
     if options.get("turns"):
         options.pop("reference", None)
     if options.get("input") or "output" in options:
         options.pop("turns", None)
-    options["judges"] = {c.id: draw(single_judges) for c in rubric.judged[:1] if draw(st.booleans())}
+    options["judges"] = {c.id: draw(single_judges) for c in rubric.judged[:1] if draw(_either)}
     return Case(draw(ids), rubric, **options)
 
 
