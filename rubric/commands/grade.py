@@ -75,7 +75,8 @@ class Inputs:
         With a target, a rubric alone is a suite of one case.
         """
         if len(files) == 2 and Path(files[0]).suffix in {".txt", ".md"} and is_rubric(files[1]):  # noqa: PLR2004 - a pair
-            raise click.UsageError(f"the rubric comes first: rubric grade {shlex.join(reversed(files))}")
+            command = click.get_current_context().info_name
+            raise click.UsageError(f"the rubric comes first: rubric {command} {shlex.join(reversed(files))}")
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
@@ -130,7 +131,10 @@ class Inputs:
     def candidate(self, file: str | None) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
-            cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
+            each = "grade-many grades each"
+            if click.get_current_context().info_name == "plan":  # it sends nothing, and grade-many would
+                each = "in Python, plan(candidates, rubric, judge) says what all of them take"
+            cure = f"{each}; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         if file is not None and is_run(file):
             return one_candidate(

@@ -67,6 +67,10 @@ class Inputs:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
         if self.report is not None and self.report.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
+        if self.out is not None and self.out.suffix.lower() in (".html", ".htm", ".xml", ".csv", ".md"):
+            raise click.UsageError(
+                f"--out {self.out}: results are lines of JSON; name a .jsonl; a page is --report FILE"
+            )
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:

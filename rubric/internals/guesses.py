@@ -11,7 +11,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, resources
 from typing import Any, NoReturn
 
@@ -67,6 +67,8 @@ def understood(
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args[1:] if "." in function.__qualname__ else args
     make = type(args[0]) if function.__name__ == "__init__" else None
+    if owner in _OF_CRITERIA and make is None:  # a verb of a rubric, which changes nothing
+        make = partial(function, args[0])
     call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make)
     for shape in _SHAPES.get(owner, ()):
         if (meant := shape(call)) is not None:
@@ -181,11 +183,14 @@ class _Call:
         shown = [_source_of("", value, place) for value, place in zip(self.args, places, strict=False)]
         if clash:
             return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
-        shown += [_source_of("", named.pop(name)) for name in self.positional_only if name in named]
+        placed = [named.pop(name) for name in self.positional_only if name in named]
+        shown += [_source_of("", value) for value in placed]
         if self.make is not None:  # a value is made at once, and its line is printed if it can be
             try:
-                self.make(*self.args, **named)
-            except (TypeError, DefinitionError):
+                self.make(*self.args, *placed, **named)
+            except DefinitionError as problem:  # the line would be refused, so its error says how the value is given
+                return str(problem)
+            except TypeError:
                 return f"Write {_example(self.owner, self.called + '(...)')}"
         named |= {name: object() for name in self.required if name not in self.given and name not in named}
         shown += [f"{name}={_source_of(name, value, name)}" for name, value in named.items()]
@@ -432,7 +437,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
     home = homes.get(name, "")
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
-    if meant := _named(name, homes):
+    if meant := _named(name, homes, module):
         return f"; {meant}" + (f"; or {elsewhere}" if home else "")
     if home:
         return f"; {elsewhere}"
@@ -460,9 +465,9 @@ def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) 
     return "; names are in rubric itself: from rubric import Rubric, grade; its error for any other name has the module"
 
 
-def _named(name: str, homes: Mapping[str, str]) -> str:
+def _named(name: str, homes: Mapping[str, str], module: str = "") -> str:
     """Return what the table of names has for *name*: a name of ours, or a line; '' if it has none."""
-    for cure, words in _cures("names", "every"):
+    for cure, words in _cures("names", module, "every"):
         if name in words:
             return f"use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else cure
     return ""

@@ -71,8 +71,8 @@ class Label(NoTruth):
 
 
 def _as_rows(given: Iterable[Label] | Mapping[Any, Any]) -> tuple[Label, ...]:
-    wanted = "a mapping such as {key: value} (by place, dict(enumerate(values))), or Label rows; a file is for "
-    wanted += "Labels.read(path), a frame for Labels.from_pandas(frame)"
+    wanted = "a mapping such as {key: value} (by place, write Labels(dict(enumerate(values)), by='index')), or Label "
+    wanted += "rows; a file is for Labels.read(path), a frame for Labels.from_pandas(frame)"
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise fields.refuse("labels", given, wanted)
     rows = tuple(_of_mapping(given) if isinstance(given, Mapping) else given)
@@ -251,7 +251,7 @@ def as_labels(value: object) -> Labels:
         return Labels(value)
     if isinstance(value, str | Path):
         return Labels.read(value)
-    cure = " (by place, write dict(enumerate(labels)))" if isinstance(value, list | tuple) else ""
+    cure = " (by place, write Labels(dict(enumerate(labels)), by='index'))" if isinstance(value, list | tuple) else ""
     raise fields.refuse("labels", value, f"Labels, a mapping such as {{key: value}}{cure}, or the path of a file")
 
 

@@ -408,6 +408,13 @@ def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> Any
     return Judge(cast("str | Function | Model", value))
 
 
+def _as_juror(value: AnyJudge | str | Function | Model) -> AnyJudge:
+    if isinstance(value, list | tuple):
+        cure = "several judges are a panel: Panel(['openai/gpt-5', 'anthropic/claude-sonnet-5'], aggregate='majority')"
+        raise DefinitionError("judge", f"a jury is one judge several times; {cure}")
+    return as_judge(value)
+
+
 class _Rule(Digested):
     """What a jury, a panel and a cascade have in common: they grade by the votes of their members."""
 
@@ -441,7 +448,7 @@ class Jury(_Rule):
 
     _positional = ("judge", "size")
 
-    judge: Judge | Panel | Jury | Cascade = field(converter=as_judge)
+    judge: Judge | Panel | Jury | Cascade = field(converter=_as_juror)
     size: int = field(default=3, validator=fields.count(1))
     consensus: float = field(default=0.5, validator=fields.number(0, 1, above=True))
     early_stop: bool = field(default=False, kw_only=True, validator=fields.flag)

@@ -97,11 +97,14 @@ def read_criterion(data: Any) -> Criterion:
     rest = {key: value for key, value in given.items() if key not in ANSWERS}
     if {"check", "rubric"} & {*answers}:
         rest.setdefault("text", words_of(answer) or "unknown")
-    unknown = next((key for key in rest if key not in fields.KEYS[Criterion].values()), None)
-    if "text" not in rest and isinstance(rest.get(unknown), str | int | float):
-        if meant := word_cure("keys", "Criterion", str(unknown), ["text"]):
-            raise DefinitionError("", f"unknown key {unknown!r}{meant}")
-        whole = repr(shorten(f"{unknown}: {rest[unknown]}", 100))
+    unknown = [key for key in rest if key not in fields.KEYS[Criterion].values()]
+    if "text" not in rest and unknown and isinstance(rest[unknown[0]], str | int | float):
+        for key in unknown:
+            if meant := word_cure("keys", "Criterion", str(key), ["text"]):
+                raise DefinitionError("", f"unknown key {key!r}{meant}")
+        if len(rest) > 1:
+            raise DefinitionError("", "the key 'text' is missing; add it")
+        whole = repr(shorten(f"{unknown[0]}: {rest[unknown[0]]}", 100))
         raise DefinitionError(
             "", f"the key 'text' is missing; add it, or if the colon is in the text, quote it: {whole}"
         )
