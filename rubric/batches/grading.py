@@ -34,7 +34,6 @@ from rubric.embed import (
     guided,
     judge_or_default,
     replacing,
-    run,
     source_of,
 )
 from rubric.engine import Candidates, Shard
@@ -122,8 +121,20 @@ def grade_in_batches() -> None:  # the parameters and the result are those of `a
     """
 
 
-@guided
-def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
+async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
+    """Cancel batches like `cancel_batches`, on the running event loop."""
+    known = BatchList.read(fields.as_path("path", path))
+    places = {Service(one).place: one for one in _in_batches(judge_or_default(judge)).single_judges()}
+    cancelled = 0
+    for sent in known.sent:
+        for one in places.values():
+            batch = sent.id or await openai.find(one, sent.mark)
+            cancelled += bool(batch) and await openai.cancel(one, batch)
+    return cancelled
+
+
+@guided(waits_for=acancel_batches)
+def cancel_batches() -> None:  # the parameters and the result are those of `acancel_batches`
     """
     Cancel the batches in flight that `grade_in_batches` has listed at *path*, and return their number.
 
@@ -136,19 +147,6 @@ def cancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None)
         DefinitionError: *path* holds something else.
         ModelError: The vendor gives no answer.
     """
-    return run(acancel_batches(path, judge))
-
-
-async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
-    """Cancel batches like `cancel_batches`, on the running event loop."""
-    known = BatchList.read(fields.as_path("path", path))
-    places = {Service(one).place: one for one in _in_batches(judge_or_default(judge)).single_judges()}
-    cancelled = 0
-    for sent in known.sent:
-        for one in places.values():
-            batch = sent.id or await openai.find(one, sent.mark)
-            cancelled += bool(batch) and await openai.cancel(one, batch)
-    return cancelled
 
 
 def _in_batches(judge: AnyJudge) -> AnyJudge:

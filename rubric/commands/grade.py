@@ -131,9 +131,8 @@ class Inputs:
     def candidate(self, file: str | None) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
-            each = "grade-many grades each"
-            if click.get_current_context().info_name == "plan":  # it sends nothing, and grade-many would
-                each = "in Python, plan(candidates, rubric, judge) says what all of them take"
+            is_plan = click.get_current_context().info_name == "plan"  # it sends nothing, and grade-many would
+            each = "in Python, plan(candidates, rubric, judge) plans all" if is_plan else "grade-many grades each"
             cure = f"{each}; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         if file is not None and is_run(file):

@@ -114,38 +114,6 @@ async def agrade(
 
 
 @guided
-def evaluate(
-    candidate: CandidateLike,
-    rubric: Rubric | str | Path,
-    judge: JudgeLike | None = None,
-    *,
-    concurrency: int = CONCURRENCY,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    limits: Limiter | None = None,
-    keep: bool | None = None,
-    input: str = "",
-    reference: str = "",
-    context: str = "",
-) -> Grade | Ungraded:
-    """
-    Grade *candidate* like `grade`, and return an `Ungraded` where `grade` raises `UngradedError`.
-
-    Example:
-        >>> from rubric import Grade, evaluate
-        >>> match evaluate("Thank you for waiting.", "Says thank you", "offline"):
-        ...     case Grade(score=score):
-        ...         print(score)
-        ...     case ungraded:
-        ...         print(ungraded.bounds, ungraded.failures)
-        0.5
-    """
-    beside = {"input": input, "reference": reference, "context": context}
-    options = Options(concurrency, store, budget, limits, keep)
-    return background_loop.run(_run(candidate, beside, rubric, judge, options))
-
-
-@guided
 async def aevaluate(
     candidate: CandidateLike,
     rubric: Rubric | str | Path,
@@ -164,6 +132,22 @@ async def aevaluate(
     beside = {"input": input, "reference": reference, "context": context}
     options = Options(concurrency, store, budget, limits, keep)
     return await _run(candidate, beside, rubric, judge, options)
+
+
+@guided(waits_for=aevaluate)
+def evaluate() -> None:  # the parameters and the result are those of `aevaluate`
+    """
+    Grade *candidate* like `grade`, and return an `Ungraded` where `grade` raises `UngradedError`.
+
+    Example:
+        >>> from rubric import Grade, evaluate
+        >>> match evaluate("Thank you for waiting.", "Says thank you", "offline"):
+        ...     case Grade(score=score):
+        ...         print(score)
+        ...     case ungraded:
+        ...         print(ungraded.bounds, ungraded.failures)
+        0.5
+    """
 
 
 async def _run(

@@ -45,19 +45,7 @@ def _example(owner: str, default: str) -> str:
 # -- arguments -------------------------------------------------------------------------------------------
 
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
-_FORMS = {
-    "levels": "the lowest and the highest score, (1, 5), or {1: 'unclear', 5: 'clear'}",
-    "ranges": "the lowest and the highest score, (1, 5), or {1: 'unclear', 5: 'clear'}",
-    "choices": "two labels at least, with a score each: {'cold': 0, 'warm': 1}",
-}
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
-_OF_CRITERIA = frozenset(
-    {"Criterion", "requires", "expects", "scores", "rates", "chooses", "forbids", "penalizes", "checks", "decides"}
-    | {"includes"}
-)
-_ALIKE = {
-    **dict.fromkeys(("agrade", "evaluate", "aevaluate", "plan"), "grade"), "agrade_many": "grade_many", "arun": "run",
-}  # fmt: skip
 
 
 def understood(
@@ -66,8 +54,8 @@ def understood(
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args[1:] if "." in function.__qualname__ else args
-    make = type(args[0]) if function.__name__ == "__init__" else None
-    if owner in _OF_CRITERIA and make is None:  # a verb of a rubric, which changes nothing
+    make: Callable[..., object] | None = type(args[0]) if function.__name__ == "__init__" else None
+    if owner in _words()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
         make = partial(function, args[0])
     call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make)
     for shape in _SHAPES.get(owner, ()):
@@ -91,7 +79,7 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
 def variable_of(value: object) -> str:
     """Return the name that people give to a *value* of ours; a grade that could not be made is one too."""
     kind = value if isinstance(value, type) else type(value)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _PARENTS.get(kind.__name__, kind.__name__)).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _words()["parents"].get(kind.__name__, kind.__name__)).lower()
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -113,7 +101,8 @@ class _Call:
     ) -> None:
         self.owner = owner
         self.make = make
-        self.alike = _ALIKE.get(owner, owner)
+        self.alike = str(_words()["alike"].get(owner, owner))
+        self.sections = (self.alike, "criterion") if owner in _words()["criteria"]["calls"] else (self.alike,)
         self.called = called
         self.args = args
         self.named = named
@@ -135,7 +124,7 @@ class _Call:
         field, is_of_form = error.field, error.message.startswith("expected")
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
             return f"; different judges are a panel: Panel({', '.join(_source_of('', each) for each in self.args)})"
-        if is_of_form and self.owner in _WITH_ANSWERS and (form := _FORMS.get(field.partition("[")[0])):
+        if is_of_form and self.owner in _WITH_ANSWERS and (form := _words()["forms"].get(field.partition("[")[0])):
             return f"; write {form}"
         return _cure_of_value(self.owner, field, self.given.get(field))
 
@@ -147,7 +136,7 @@ class _Call:
         if not self.unknown or not (self.names or self.positional_only):
             raise CallError(self.owner, f"these arguments do not fit; write {example}")
         for name, value in ((name, self.named[name]) for name in self.unknown):
-            for note, words in _cures("notes", self.alike, "criterion" if self.owner in _OF_CRITERIA else ""):
+            for note, words in _cures("notes", *self.sections):
                 if name in words:
                     raise CallError(name, note.replace("{value}", _source_of(name, value)).replace("{name}", name))
         for name in self.unknown:
@@ -167,9 +156,8 @@ class _Call:
 
     def _elsewhere(self, name: str) -> str:
         """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
-        owners = (self.owner, self.alike, "criterion" if self.owner in _OF_CRITERIA else "")
         for section, lines in _words()["elsewhere"].items():
-            for kind, line in lines.items() if not {*owners}.isdisjoint(section.split()) else ():
+            for kind, line in lines.items() if not {self.owner, *self.sections}.isdisjoint(section.split()) else ():
                 names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
                 if field := name if name in names else _argument(kind, name, names):
                     return str(line).replace("{name}", field).replace("{value}", _source_of(field, self.named[name]))
@@ -354,11 +342,6 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
 
 # -- attributes ------------------------------------------------------------------------------------------
 
-_PARENTS = {
-    "Grade": "Result", "Ungraded": "Result",
-    "Scored": "_Finding", "NotApplicable": "_Finding", "Abstained": "_Finding", "Unjudged": "_Finding",
-}  # fmt: skip
-
 _PREFIXES = ("get_", "is_", "has_", "to_", "as_", "with_", "set_", "add_")
 
 
@@ -384,7 +367,7 @@ def attribute_cure(kind: type, name: str) -> str:
 
 def _lineage(kind: type) -> Iterable[str]:
     names = [each.__name__ for each in kind.__mro__]
-    return dict.fromkeys([*names, *(_PARENTS[name] for name in names if name in _PARENTS)])
+    return dict.fromkeys([*names, *(_words()["parents"][name] for name in names if name in _words()["parents"])])
 
 
 def _expression(kind: type, name: str) -> str:
@@ -427,10 +410,6 @@ def change_cure(kind: type, name: str) -> str:
 
 
 _CHECKS = ("Calls", "Contains", "ContainsAll", "ContainsAny", "EndsWith", "Equals", "FitsSchema", "IsJSON", "Matches")
-_KINDS = {"Metric": "Metric", "Error": "RubricException", "Exception": "RubricException"} | dict.fromkeys(
-    ("Judge", "Grader", "Evaluator", "Scorer"), "Grader"
-)
-"""What names with these endings mean: that of another name in the table."""
 
 
 def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
@@ -450,7 +429,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
         near = misspelt(name, known)
         if near and homes[near] != "rubric.embed":
             return f"; did you mean {homes[near]}.{near}?"
-    kinds = [means for ending, means in _KINDS.items() if name.endswith(ending) and name != ending]
+    kinds = [means for ending, means in _words()["endings"].items() if name.endswith(ending) and name != ending]
     return f"; {_named(kinds[0], homes)}" if kinds else ""
 
 

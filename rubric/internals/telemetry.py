@@ -18,9 +18,11 @@ import json
 import logging
 import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.resources import files
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -55,17 +57,7 @@ TRACES, _METRICS = "opentelemetry.trace", "opentelemetry.metrics"
 _SWITCH = "RUBRIC_TELEMETRY"
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
-_PROVIDERS = {
-    "azure": "azure.ai.openai",
-    "azure_ai": "azure.ai.inference",
-    "bedrock": "aws.bedrock",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "moonshot": "moonshot_ai",
-    "vertex_ai": "gcp.vertex_ai",
-    "watsonx": "ibm.watsonx.ai",
-    "xai": "x_ai",
-}
+_PROVIDERS = tomllib.loads(files("rubric.internals").joinpath("providers.toml").read_text("utf-8"))
 """The conventions' names of providers that LiteLLM names otherwise."""
 
 _FINISHES = {"refusal": "content_filter", "tool_calls": "tool_call"}

@@ -4,24 +4,27 @@ API keys in the environment: the default judge that each selects, and which one 
 LiteLLM reads most of the variables by itself. If it knows a key under another name only, the key is passed with the
 call: a judge never holds a key, so none can appear in its `repr`, and the environment is not changed.
 
-A vendor with another variable for its key belongs into `VENDORS`, or into `_KEYS` if no default judge goes with it.
+A vendor with another variable for its key belongs into `api_keys.toml`: among its vendors, or else among its keys.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from rubric.errors import NoJudgeError, Wording
+from rubric.internals.frozen_map import FrozenMap
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.values.judges import AnyJudge, Judge, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @frozen
@@ -41,7 +44,7 @@ class Vendor:
     model: str
     keys: tuple[str, ...]
     deployments: tuple[str, ...] = ()
-    borrowed: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    borrowed: tuple[tuple[str, ...], ...] = ()
 
     def model_in(self, environ: Mapping[str, str]) -> str | None:
         """Return the model's name if *environ* has a key for it; None if not."""
@@ -57,38 +60,8 @@ class Vendor:
         return f"{keys} with {' or '.join(self.deployments)}" if self.deployments else keys
 
 
-VENDORS = (
-    Vendor("openai", "openai/gpt-5.6", ("OPENAI_API_KEY",)),
-    Vendor("anthropic", "anthropic/claude-sonnet-5-5", ("ANTHROPIC_API_KEY",)),
-    Vendor(
-        "gemini",
-        "gemini/gemini-3.8-flash",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALM_API_KEY"),
-        borrowed=(("api_key", "GEMINI_API_KEY", ("GOOGLE_API_KEY", "PALM_API_KEY")),),
-    ),
-    Vendor(
-        "vertex_ai",
-        "vertex_ai/gemini-3.8-flash",
-        ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEX_PROJECT_ID", "VERTEXAI_PROJECT"),
-        borrowed=(("vertex_project", "VERTEXAI_PROJECT", ("VERTEX_PROJECT_ID",)),),
-    ),
-    Vendor("mistral", "mistral/mistral-large-latest", ("MISTRAL_API_KEY",)),
-    Vendor("github", "github/gpt-4.1", ("GITHUB_TOKEN",), borrowed=(("api_key", "GITHUB_API_KEY", ("GITHUB_TOKEN",)),)),
-    Vendor(
-        "azure",
-        "azure/{deployment}",
-        ("AZURE_API_KEY", "AZURE_OPENAI_API_KEY"),
-        deployments=("AZURE_OPENAI_DEPLOYMENT_NAME", "AZURE_DEPLOYMENT_NAME"),
-        borrowed=(
-            ("api_key", "AZURE_API_KEY", ("AZURE_OPENAI_API_KEY",)),
-            (
-                "api_base",
-                "AZURE_API_BASE",
-                ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_BASE_URL"),
-            ),
-        ),
-    ),
-)
+_DATA = tomllib.loads(files("rubric.models").joinpath("api_keys.toml").read_text("utf-8"))
+VENDORS = tuple(Vendor(provider, **FrozenMap(each)) for provider, each in _DATA["vendors"].items())
 """Vendors with a default judge, in promptfoo's order."""
 
 _BY_PROVIDER = {vendor.provider: vendor for vendor in VENDORS}
@@ -106,11 +79,11 @@ def borrow_arguments(
     vendor = _BY_PROVIDER.get(provider)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
         return {}
-    found = {name: _first(environ, others) for name, native, others in vendor.borrowed if not environ.get(native)}
+    found = {name: _first(environ, others) for name, native, *others in vendor.borrowed if not environ.get(native)}
     return {name: value for name, value in found.items() if value and name not in given}
 
 
-def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
+def _first(environ: Mapping[str, str], names: Iterable[str]) -> str:
     return next((environ[name] for name in names if environ.get(name)), "")
 
 
@@ -127,17 +100,7 @@ def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
 
 
 _BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
-_INSTEAD_OF_KEYS = {
-    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
-    "azure": ("AZURE_AD_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
-}
-_KEYS = {
-    "deepseek": "DEEPSEEK_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY",
-    "xai": "XAI_API_KEY",
-}
+_INSTEAD_OF_KEYS, _KEYS = _DATA["instead"], _DATA["keys"]
 _OWN_NAMES = frozenset({"openai", "anthropic", "gemini", "mistral", "github", *_KEYS})
 """Vendors whose name before the slash is LiteLLM's. (Some of `azure/...` are another vendor's to it.)"""
 
@@ -155,7 +118,7 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
         missing = library().validate_environment(model=judge.name)["missing_keys"]
         names = [name for name in missing if name.endswith("_API_KEY")]
     else:
-        known = dict.fromkeys((*vendor.keys, *(native for _, native, _ in vendor.borrowed)))
+        known = dict.fromkeys((*vendor.keys, *(native for _, native, *_ in vendor.borrowed)))
         names = [name for name in known if name.endswith(("_API_KEY", "_TOKEN"))]
     instead = _INSTEAD_OF_KEYS.get(provider, ())
     if borrow_arguments(provider, judge.params, environ).get("api_key") or any(

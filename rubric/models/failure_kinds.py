@@ -59,22 +59,6 @@ if TYPE_CHECKING:
 UNSENT_USAGE = Usage(calls=1, cost=0.0)
 """The usage of an attempt whose request never left: nothing that anybody can charge."""
 
-_BY_STATUS: dict[int, FailureKind] = {
-    401: "auth",
-    402: "quota",
-    403: "auth",
-    407: "auth",
-    408: "timeout",
-    409: "overloaded",
-    413: "context_window",
-    424: "overloaded",
-    429: "rate_limited",
-    498: "overloaded",
-    501: "bad_request",
-    504: "timeout",
-    524: "timeout",
-}
-
 _NO_PASSWORD, _TIMED_OUT, _TOO_MANY = 407, 408, 429
 _FIRST_REDIRECT, _FIRST_ERROR, _SERVER_ERROR, _LAST_ERROR = 300, 400, 500, 599
 _STATUS = re.compile(r"\s*([45]\d\d)\b", re.ASCII)
@@ -96,12 +80,13 @@ _RANGES = {
 
 @cache
 def _tables() -> tuple[dict[str, FailureKind], dict[str, int], list[tuple[FailureKind, frozenset[int], str]]]:
-    """Return the words of vendors in `failures.toml`: kinds by codes, statuses by words, and kinds by phrases."""
+    """Return `failures.toml`: kinds by codes and statuses, statuses by words, and kinds by phrases."""
     import tomllib  # noqa: PLC0415 - for the first failure
     from importlib.resources import files  # noqa: PLC0415
 
     data = tomllib.loads(files("rubric.models").joinpath("failures.toml").read_text("utf-8"))
     codes = {code: kind for kind, listed in data["codes"].items() for code in listed.split()}
+    codes |= {f"HTTP {status}": kind for kind, listed in data["kinds"].items() for status in listed.split()}
     statuses = {word: int(status) for status, listed in data["statuses"].items() for word in listed.split()}
     return codes, statuses, [(row["kind"], _RANGES[row["statuses"]], row["pattern"]) for row in data["words"]]
 
@@ -275,8 +260,8 @@ def _kind_of(status: int, marks: set[str], words: str, names: set[str], *, waits
     for kind, statuses, phrases in rows:
         if status in statuses and re.search(phrases, words, re.IGNORECASE):
             return kind
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    if f"HTTP {status}" in codes:
+        return codes[f"HTTP {status}"]
     if status >= _SERVER_ERROR:
         return "overloaded"
     if "ContextWindowExceededError" in names:

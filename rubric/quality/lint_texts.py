@@ -9,6 +9,7 @@ each film 1-5" is none.
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.resources import files
 
 _JUDGING = r"(?:evaluat|assess|judg|scor|rat|grad|analy[sz]|compar|determin|decid|check|review|rank|mark)"
@@ -21,23 +22,10 @@ _SENTENCE = rf"(?:\A|[.!?:;]\s+|\n\s*(?:(?:[-*•]|\d+[.)])\s*)?)\s*{_LEAD}"
 
 # -- praise ----------------------------------------------------------------------------------------------
 
-_PRAISE = frozenset(
-    """
-    accurate acceptable best clear correct excellent exemplary faultless flawless good great helpful ideal outstanding
-    perfect perfectly polite relevant safe superb
-    """.split()  # noqa: SIM905 - a list of its own lines would be a page
-)
-_BLAME = frozenset(
-    """
-    abysmal awful bad badly dangerous dreadful harmful hostile inaccurate incomprehensible incorrect irrelevant poor
-    poorly rude terrible unacceptable unclear unhelpful unsafe unusable useless worst wrong
-    """.split()  # noqa: SIM905 - likewise
-)
+_LISTS = tomllib.loads(files("rubric.quality").joinpath("lint_words.toml").read_text("utf-8"))
+_PRAISE, _BLAME = (frozenset(_LISTS[which].split()) for which in ("praise", "blame"))
 """Words that mean the same in every criterion; "no", "complete" and "always" depend on what is judged."""
-
-
-_PRAISE_CJK = ("優秀", "優れ", "良い", "完璧", "最高", "优秀", "完美", "很好", "最好", "非常好")
-_BLAME_CJK = ("悪い", "不良", "不可", "最低", "最悪", "劣", "很差", "最差", "糟糕", "极差", "无用")
+_PRAISE_CJK, _BLAME_CJK = (tuple(_LISTS[which].split()) for which in ("praise_cjk", "blame_cjk"))
 
 
 def praises(text: str) -> bool | None:

@@ -85,12 +85,9 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
         fields.string(_, attribute, value)
         if not value.strip() or value != value.strip():
             raise refuse(attribute.name, value, "the name of a model, such as 'openai/gpt-5.6' or 'offline'")
-        if len(value.split()) > 3:  # noqa: PLR2004 - a sentence: names of models have no blanks
-            cure = "(the candidate comes first, then the rubric, then the judge)"
-            raise refuse(attribute.name, value, f"the name of a model {cure}")
-        if value.endswith(".py"):
-            cure = "(a judge of your own is given in Python: grade(candidate, rubric, judge_function(function)))"
-            raise refuse(attribute.name, value, f"the name of a model {cure}")
+        if len(value.split()) > 3 or value.endswith(".py"):  # noqa: PLR2004 - a sentence, or a file
+            order = "(the candidate comes first, then the rubric, then the judge; yours is judge_function(function))"
+            raise refuse(attribute.name, value, f"the name of a model {order}")
     elif client_kind(value):
         if not client_model_name(value):
             cure = f"a {type(value).__name__} names no model; give rubric.model(client, 'the name of a model')"
