@@ -130,10 +130,11 @@ def diff(before: Rubric, after: Rubric) -> RubricDiff:
     for name, given in (("before", before), ("after", after)):
         if not isinstance(given, Rubric):
             raise refuse(name, given, "a Rubric (a file is read by load)")
-    return RubricDiff(before.digest, after.digest, tuple(_of_rubrics(before, after, "")))
+    return RubricDiff(before.digest, after.digest, tuple(changes_between(before, after)))
 
 
-def _of_rubrics(old: Rubric, new: Rubric, within: str) -> Iterator[RubricChange]:
+def changes_between(old: Rubric, new: Rubric, within: str = "") -> Iterator[RubricChange]:
+    """Yield what changed from *old* to *new*, with *within* before the ids."""
     for name in (each.name for each in fields(Rubric)):
         if name != "criteria" and getattr(old, name) != getattr(new, name):
             yield _change(f"{within}{name}", getattr(old, name), getattr(new, name), _affects(name, old, new))
@@ -157,12 +158,8 @@ def _match(old: Sequence[Criterion], new: Sequence[Criterion]) -> list[tuple[Cri
     by_id = {criterion.id: criterion for criterion in new}
     gone = {criterion.id for criterion in old}
     by_text = {criterion.text: criterion for criterion in reversed(new) if criterion.id not in gone}
-    pairs = []
-    for criterion in old:
-        now = by_id.get(criterion.id) or by_text.pop(criterion.text, None)
-        if now is not None:
-            pairs.append((criterion, now))
-    return pairs
+    pairs = [(criterion, by_id.get(criterion.id) or by_text.pop(criterion.text, None)) for criterion in old]
+    return [(was, now) for was, now in pairs if now is not None]
 
 
 def _of_criteria(old: Criterion, new: Criterion, within: str) -> Iterator[RubricChange]:
@@ -171,7 +168,7 @@ def _of_criteria(old: Criterion, new: Criterion, within: str) -> Iterator[Rubric
         if was == now and type(was) is type(now):
             continue
         if isinstance(was, Rubric) and isinstance(now, Rubric):
-            yield from _of_rubrics(was, now, within)
+            yield from changes_between(was, now, within)
         elif name == "answer":
             yield _change(f"{within}answer", describe(old), describe(new), _affects(name, old, new), (was, now))
         else:

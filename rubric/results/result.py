@@ -172,11 +172,11 @@ class Result(NoTruth, Listed[Finding]):
     def _rescore(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
-        from rubric.results.differences import diff  # noqa: PLC0415 - few results are scored again
+        from rubric.results.differences import changes_between  # noqa: PLC0415 - few results are scored again
 
         changed = _under(self.rubric if rubric is None else rubric, rule)
-        if changes := [change for change in diff(self.rubric, changed).of("judge") if change.id != "degenerate"]:
-            raise DefinitionError("rubric", _asks_anew(changes))
+        if anew := [c for c in changes_between(self.rubric, changed) if c.affects == "judge" and c.id != "degenerate"]:
+            raise DefinitionError("rubric", _asks_anew(anew))
         if isinstance(self.judge, Judge) and judge is not None:
             raise DefinitionError("judge", "one judge gave these findings; there are no votes to combine")
         if self.degenerate and changed.degenerate == "judge":
