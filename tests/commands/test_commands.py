@@ -601,11 +601,12 @@ def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
 def test_a_file_of_many_candidates_is_not_graded_as_one_text(
     command: str, name: str, text: str, tmp_path: Path
 ) -> None:
-    """`grade` and `plan` refuse a table and name `grade-many`; standard input is one text."""
+    """`grade` refuses a table and names `grade-many`, `plan` a call that sends nothing either; standard input is one text."""
     (tmp_path / name).write_text(text)
     done = run(command, RUBRIC, str(tmp_path / name), "-j", "offline")
     assert done.exit_code == 2
-    assert f"{name} holds many candidates; grade-many grades each" in done.stderr
+    each = "grade-many grades each" if command == "grade" else "in Python, plan(candidates, rubric, judge) plans all"
+    assert f"{name} holds many candidates; {each}" in done.stderr
     assert run(command, RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
 
 
