@@ -102,7 +102,7 @@ def read_criterion(data: Any) -> Criterion:
         for key in unknown:
             if meant := word_cure("keys", "Criterion", str(key), ["text"]):
                 raise DefinitionError("", f"unknown key {key!r}{meant}")
-        if len(rest) > 1:
+        if len(unknown) > 1:
             raise DefinitionError("", "the key 'text' is missing; add it")
         whole = repr(shorten(f"{unknown[0]}: {rest[unknown[0]]}", 100))
         raise DefinitionError(
