@@ -50,7 +50,7 @@ def test_a_report_of_an_earlier_form_is_a_baseline(tmp_path: Path) -> None:
     assert report[0].entries[2].status == "not_applicable"
     (tmp_path / "again.json").write_text(report.render("json"), "utf-8")
     assert Report.load(tmp_path / "again.json").render("json") == report.render("json")
-    later = {"schema": SCHEMA, "lack": "", "points_off": None, "needs": "", "metrics": {}}
+    later: dict[str, Any] = {"schema": SCHEMA, "lack": "", "points_off": None, "needs": "", "metrics": {}}
     earlier = json.loads((FILES / "report.json").read_text("utf-8"))
     assert earlier.pop("schema") == "rubric-report/2"
     assert _without(later, json.loads(report.render("json"))) == earlier

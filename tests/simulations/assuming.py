@@ -146,7 +146,7 @@ def calibrated(runs: int) -> Table:
             for _ in range(runs):
                 people = chance.beta(2, 1.5, n + 100)
                 judge = np.clip(people**1.5 + chance.normal(0, 0.12, n + 100), 0, 1)
-                made = _calibration_of(ratings(people[:n], judge[:n], scale=scale), judge[:n], how)
+                made = _calibration_of(ratings(people[:n], judge[:n], scale=scale), judge[:n], how, 0.9)
                 held += sum(covers(made(f).interval, y) for f, y in zip(judge[n:], people[n:], strict=True)) / 100
             cells.append(held / runs)
         yield (n, *(f"{cell:.1%}" for cell in cells)), 1.0
