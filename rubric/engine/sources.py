@@ -233,6 +233,8 @@ def refuse_column(rubric: object, candidates: object) -> None:
     first = candidates[0] if isinstance(candidates, list | tuple) and candidates else None
     schema = getattr(candidates, "collect_schema", None)  # of polars, whose lazy frames warn where columns are read
     names = first if isinstance(first, Mapping) else schema() if schema else getattr(candidates, "columns", ())
+    if not isinstance(names, Iterable):  # such as those of a shard, which say what was given
+        return
     for each in texts:
         if isinstance(each, str) and each in names:
             frame = "frame.collect()" if hasattr(candidates, "collect") else "frame"

@@ -243,7 +243,7 @@ def order_error(function: Callable[..., Any], args: tuple[Any, ...], error: Defi
     for name, value in zip(names, args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in _words()["held"].get(each, "").split()]
-        if meant and name not in meant:
+        if meant and name not in (*meant, "self", "cls"):
             line = f"{_callee(function, args)}({', '.join(each for each in names[: len(args)] if each != 'self')})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -355,19 +355,19 @@ class Run:
         if prepared.candidate is not None:
             return Response(named(prepared.candidate, case))
         assert self.target is not None  # noqa: S101 - else the case is deferred
-        async with AsyncExitStack() as stack:
-            if self.cases is not None:
-                self.cases.refuse_beyond((prepared.worst or 0.0) + prepared.answering)
-                commit = await stack.enter_async_context(self.cases.holding(prepared.answering))
+        if self.cases is not None:
+            self.cases.refuse_beyond((prepared.worst or 0.0) + prepared.answering)
+        held = nullcontext() if self.cases is None else self.cases.holding(prepared.answering)
+        async with held as commit:
             began = time.perf_counter()
             try:
                 response = await _conversation(self.target, case) if case.turns else await _response(self.target, case)
             except Exception as error:
-                if self.cases is not None:
+                if commit is not None:
                     commit(_failure_of(error).usage)
                 raise
             latency = time.perf_counter() - began
-            if self.cases is not None:
+            if commit is not None:
                 commit(response.usage)
         self._charge(response.usage)
         return evolve(response, candidate=named(measured(response, latency), case))
