@@ -256,7 +256,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
     suites, kept = filtered(inputs.suites(files), files, running.patterns)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     running.write(report)
-    code = report.exit_code
+    code = report.exit_code if running.min_pass_rate is None else report.exit_code_at(running.min_pass_rate)
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
 
 

@@ -68,9 +68,9 @@ class Inputs:
         if self.report is not None and self.report.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
         if self.out is not None and self.out.suffix.lower() in (".html", ".htm", ".xml", ".csv", ".md"):
-            raise click.UsageError(
-                f"--out {self.out}: results are lines of JSON; name a .jsonl; a page is --report FILE"
-            )
+            other = f"; other forms are of a suite: rubric grade SUITE --out {self.out} --min-pass-rate 0.8"
+            page = "; a page is --report FILE" if self.out.suffix.lower() in (".html", ".htm") else other
+            raise click.UsageError(f"--out {self.out}: results are lines of JSON; name a .jsonl{page}")
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -205,9 +205,7 @@ class Inputs:
 )
 @click.option("--shard", callback=_as_shard, metavar="I/N", help="Grade the I-th of N parts of the candidates.")
 @options.COLUMN
-@click.option(
-    "--min-pass-rate", type=click.FloatRange(0, 1), metavar="R", help="Fail if a smaller share of the grades passes."
-)
+@options.MIN_PASS_RATE
 @options.FORMAT
 @options.QUIET
 @options.COLOR

@@ -168,6 +168,13 @@ TO_RUN = options(
 )
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 
+MIN_PASS_RATE = click.option(
+    "--min-pass-rate",
+    type=click.FloatRange(0, 1),
+    metavar="R",
+    help="Fail only if a smaller share of the grades passes.",
+)
+
 RUNNING = options(
     click.option("--reporter", type=Name(reporter_names, reporter), help="Write a suite's report in this form."),
     click.option(
@@ -187,6 +194,7 @@ RUNNING = options(
         metavar="R",
         help="Fail only if chance does not explain a drop; R is the rate of false alarms.",
     ),
+    MIN_PASS_RATE,
     FILTER,
     VERBOSE,
     KEEP,

@@ -46,6 +46,7 @@ class RunOptions:
     baseline: str | None
     largest_drop: float | None
     risk: float | None
+    min_pass_rate: float | None
     patterns: tuple[str, ...]
     verbose: bool
     quiet: bool

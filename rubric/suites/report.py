@@ -16,7 +16,7 @@ from attrs import asdict, field, frozen
 
 from rubric import DefinitionError, Grades
 from rubric.driving import Usage
-from rubric.embed import Listed, NoTruth, Status, fields, guided, read_json, shorten
+from rubric.embed import TOLERANCE, Listed, NoTruth, Status, fields, guided, read_json, shorten
 from rubric.results import Plain, Row
 
 if TYPE_CHECKING:
@@ -96,6 +96,19 @@ class Report(NoTruth, Listed[Row], Plain):
         if not self.rows or counts["ungraded"] or (counts["deferred"] and self.deferred == "error"):
             return ERROR
         return FAILED if counts["failed"] or (counts["deferred"] and self.deferred == "fail") else PASSED
+
+    def exit_code_at(self, min_pass_rate: float) -> int:
+        """
+        Return `exit_code` where it is enough that a share of the graded cases passes.
+
+        Args:
+            min_pass_rate: The smallest share, 0 to 1. What is ungraded or deferred counts as before.
+        """
+        fields.check_number("min_pass_rate", min_pass_rate, 0, 1)
+        counts = self.counts
+        is_enough = counts["passed"] >= min_pass_rate * (counts["passed"] + counts["failed"]) - TOLERANCE
+        waits = counts["deferred"] and self.deferred == "fail"
+        return PASSED if is_enough and not waits and self.exit_code == FAILED else self.exit_code
 
     @property
     def passed(self) -> bool:

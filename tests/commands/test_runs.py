@@ -239,6 +239,23 @@ def test_each_out_is_written_in_the_form_of_its_ending(suite: str, tmp_path: Pat
     assert len(Report.load(outs[0])) == 3
 
 
+@pytest.mark.parametrize(("rate", "code"), [("0", 0), ("0.33", 0), ("0.34", 1), ("1", 1)])
+def test_a_suite_fails_only_below_its_smallest_pass_rate(suite: str, tmp_path: Path, rate: str, code: int) -> None:
+    """One of three passes; the report for the server of CI is written all the same, with each failure."""
+    out = tmp_path / "junit.xml"
+    result = run("grade", suite, "--judge", "offline", "--min-pass-rate", rate, "--out", str(out))
+    assert (result.exit_code, out.read_text("utf-8").count("<failure")) == (code, 2)
+
+
+def test_a_case_without_a_grade_is_an_error_at_any_pass_rate() -> None:
+    """It may be a pass or a fail; deferred cases count as the suite says."""
+    rubric = Rubric("r", ["Is it good?"])
+    report = Suite("s", [Case("a", rubric, output="x")]).run(Judge(ScriptedModel([]), retries=0))
+    assert [report.exit_code_at(rate) for rate in (0, 1)] == [2, 2]
+    waiting = Suite("s", [Case("a", rubric)]).run("offline", deferred="fail")
+    assert (waiting.exit_code, waiting.exit_code_at(0)) == (1, 1)
+
+
 def test_the_quiet_report_is_the_totals_alone(suite: str) -> None:
     """`--quiet` prints one line with the counts, and nothing to standard error."""
     result = run("grade", suite, "-j", "offline", "--quiet")
