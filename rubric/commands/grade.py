@@ -131,9 +131,7 @@ class Inputs:
     def candidate(self, file: str | None) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
-            is_plan = click.get_current_context().info_name == "plan"  # it sends nothing, and grade-many would
-            each = "in Python, plan(candidates, rubric, judge) plans all" if is_plan else "grade-many grades each"
-            cure = f"{each}; as one text, give it at standard input: - < {shlex.quote(file)}"
+            cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         if file is not None and is_run(file):
             return one_candidate(
@@ -190,17 +188,26 @@ def _rubric_first(files: Sequence[str]) -> Sequence[str]:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @options.GRADING
 @options.FILTER
+@options.COLUMN
 @options.ALLOW_SCRIPTS
 @options.COLOR
-def plan(files: Sequence[str], form: str, **given: Any) -> None:
+def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) -> None:
     """
     Count calls, tokens and dollars; send nothing.
 
     FILE is a rubric, with or without the file of a candidate, a text or a run (without, a stand-in of two words is
-    counted), or FILE... are suites.
+    counted), or of many candidates, as for `grade-many`; or FILE... are suites.
     """
     inputs, files = Inputs(**given), _rubric_first(files)
-    if inputs.is_for_candidate(files):
+    is_for_candidate = inputs.is_for_candidate(files)
+    are_many = is_for_candidate and len(files) > 1 and holds_many(Path(files[1]))
+    if are_many:
+        refuse_given({"question", "reference"}, "is for one candidate; those of a file have their own")
+        planned = plan_calls(Path(files[1]), inputs.rubric(files[0]), inputs.judge, columns=options.columns_of(columns))
+        print_json(planned.to_dict()) if form == "json" else print_line(repr(planned)[1:-1])
+        return
+    refuse_given({"columns"}, "is for a file of many candidates")
+    if is_for_candidate:
         candidate, rubric = inputs.candidate(files[1] if files[1:] else None), inputs.rubric(files[0])
         planned = plan_calls(candidate, rubric, inputs.judge)
         if form == "table":

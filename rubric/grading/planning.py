@@ -99,7 +99,7 @@ class Plan(Guided):
 
     def _dollars(self, low: float, high: float) -> str:
         longest = max((ask.max_tokens for ask in self.asks), default=0)
-        ends = f" (the prompts alone, and every reply of {longest:,} tokens; bound these by Judge(..., max_tokens=...))"
+        ends = f" (prompts alone, to replies of {longest:,} tokens each; bound these by Judge(..., max_tokens=...))"
         return _extent(low, high, "${:.4f}") + (ends if longest and high > _WIDE * low else "")
 
     def _overlong(self) -> Iterable[str]:

@@ -588,7 +588,6 @@ def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
     assert "--judge offline" in run("grade", RUBRIC, REPLY).stderr
 
 
-@pytest.mark.parametrize("command", ["grade", "plan"])
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -598,16 +597,27 @@ def test_no_judge_is_told_in_terms_of_the_command_line() -> None:
         ("replies.json", '[{"output": "Hello"}]'),
     ],
 )
-def test_a_file_of_many_candidates_is_not_graded_as_one_text(
-    command: str, name: str, text: str, tmp_path: Path
-) -> None:
-    """`grade` refuses a table and names `grade-many`, `plan` a call that sends nothing either; standard input is one text."""
+def test_a_file_of_many_candidates_is_not_graded_as_one_text(name: str, text: str, tmp_path: Path) -> None:
+    """`grade` refuses a table and names `grade-many`; standard input is one text."""
     (tmp_path / name).write_text(text)
-    done = run(command, RUBRIC, str(tmp_path / name), "-j", "offline")
+    done = run("grade", RUBRIC, str(tmp_path / name), "-j", "offline")
     assert done.exit_code == 2
-    each = "grade-many grades each" if command == "grade" else "in Python, plan(candidates, rubric, judge) plans all"
-    assert f"{name} holds many candidates; {each}" in done.stderr
-    assert run(command, RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
+    assert f"{name} holds many candidates; grade-many grades each" in done.stderr
+    assert run("grade", RUBRIC, "-", "-j", "offline", stdin=text).exit_code < 2
+
+
+def test_a_plan_of_many_rows_adds_them_up(tmp_path: Path) -> None:
+    """In one line, and as JSON with every message; what is for one candidate is refused, and columns are for many."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("reply,asked\nHello,Hi\nGoodbye,Bye\n")
+    (rubric := tmp_path / "rubric.yaml").write_text("criteria: [Is warm, Is short]\n")
+    named = ["--column", "output=reply", "--column", "input=asked"]
+    assert "Plan: 4 calls" in run("plan", str(rubric), str(rows), *named, "-j", "offline").stdout
+    asks = json.loads(run("plan", str(rubric), str(rows), *named, "-j", "offline", "--format", "json").stdout)["asks"]
+    assert len(asks) == 4
+    assert "--column is for a file of many candidates" in run("plan", str(rubric), *named, "-j", "offline").stderr
+    refused = run("plan", str(rubric), str(rows), *named, "--input", REPLY, "-j", "offline")
+    assert "--input is for one candidate" in refused.stderr
 
 
 def test_a_plan_of_a_suite_heads_a_rubric_without_a_name_by_its_first_case(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_plan_names_the_judges_without_a_price_and_why_its_costs_are_far_apart
     two = plan("Hello.", PLAIN, ["openai/gpt-4o-mini", Judge("openai/none-such")])
     assert "cost unknown (no price of openai/none-such is known)" in repr(two)
     thinker = plan("Hello.", PLAIN, Judge("openai/gpt-5.6"))
-    assert "every reply of 4,096 tokens; bound these by Judge(..., max_tokens=...)" in repr(thinker)
+    assert "to replies of 4,096 tokens each; bound these by Judge(..., max_tokens=...)" in repr(thinker)
     assert "bound these" not in repr(plan("Hello. " * 2_000, PLAIN, Judge("openai/gpt-5.6", max_tokens=300)))
 
 
