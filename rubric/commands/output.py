@@ -181,10 +181,17 @@ def _worded(problem: click.UsageError) -> str:
     """Return what *problem* says; an unknown option comes with the one that was meant."""
     if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
         return problem.format_message().rstrip(".")
-    command = problem.ctx.command
-    options = [name for each in command.params if isinstance(each, click.Option) for name in each.opts]
-    cure = word_cure("options", command.name or "", problem.option_name, options)
-    return f"no such option {problem.option_name}{cure}"
+    command, wanted = problem.ctx.command, problem.option_name
+    if isinstance(command, click.Group):
+        having = [name for name, each in command.commands.items() if wanted in _options_of(each)]
+        having.sort(key=lambda name: name != "grade")  # the one that is meant most
+        cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
+        return f"no such option {wanted}{cure}"
+    return f"no such option {wanted}{word_cure('options', command.name or '', wanted, _options_of(command))}"
+
+
+def _options_of(command: click.Command) -> list[str]:
+    return [name for each in command.params if isinstance(each, click.Option) for name in each.opts]
 
 
 @contextmanager

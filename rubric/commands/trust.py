@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,14 @@ def from_extra(module: str, name: str) -> Any:
         return getattr(import_module(module), name)
     except ImportError as error:
         raise Refusal(str(error)) from error
+
+
+def _check_order(results: Path, others: Path | None) -> None:
+    """Refuse labels before results: scikit-learn has what people say first."""
+    files = [each for each in (results, others) if each is not None and each.is_file()]
+    if [holds_results(each) for each in files] == [False, True]:
+        line = shlex.join(["rubric", "agree", *map(str, reversed(files))])
+        raise click.UsageError(f"{results} holds no results; they come first: {line}")
 
 
 @click.command(cls=Command)
@@ -59,6 +68,7 @@ def agree(
         refuse_given({"risk"}, "is for a comparison; name the baseline with --against FILE")
     if out is not None:
         refuse_folder(out)
+    _check_order(results, others)
     judges: Any = results
     if others is None and results.is_file() and not (results.suffix == ".jsonl" and holds_results(results)):
         judges = from_extra("rubric.trust", "Labels").read(results)

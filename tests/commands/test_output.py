@@ -18,7 +18,7 @@ from rubric import DefinitionError, Rubric, evaluate
 from rubric.__main__ import main
 from rubric.commands import output
 from rubric.embed import Wording
-from tests.command_line import run
+from tests.command_line import REPLY, RUBRIC, run
 from tests.places import ROOT
 
 CONTAINS = "assert: [{type: contains, value: Thank}]"
@@ -225,3 +225,21 @@ def test_a_result_that_is_wider_than_the_terminal_is_stacked(
     text = screen.file.getvalue()  # type: ignore[attr-defined]
     assert ("evidence" in text) == is_table  # the head of a column
     assert ("✗ Says" in text or "~ Says" in text) != is_table
+
+
+def test_an_option_before_the_command_is_told_where_it_goes() -> None:
+    """The line that is printed has it behind a command that knows it."""
+    said = run("--judge", "offline", "grade", RUBRIC, REPLY).stderr
+    assert "no such option --judge; it comes after a command: rubric grade ... --judge" in said
+    assert run("--nonsense").stderr.startswith("no such option --nonsense; see")
+
+
+def test_labels_before_the_results_are_told_the_order(tmp_path: Path) -> None:
+    """The printed line works."""
+    results, labels = tmp_path / "results.jsonl", tmp_path / "labels.csv"
+    (replies := tmp_path / "replies.jsonl").write_text('"Hello"\n"Go"\n')
+    run("grade-many", RUBRIC, str(replies), "-j", "offline", "--out", str(results))
+    labels.write_text("index,value\n0,1\n1,0\n")
+    said = run("agree", str(labels), str(results)).stderr
+    assert f"they come first: rubric agree {results} {labels}" in said
+    assert run("agree", str(results), str(labels)).exit_code == 0

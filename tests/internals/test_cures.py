@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
@@ -260,14 +262,17 @@ KEYS = [(kind, key) for kind, cures in TABLE["keys"].items() for key in cures]
 
 @pytest.mark.parametrize(("kind", "key"), KEYS)
 def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> None:
-    """Each word is refused with the key that a rubric file has."""
+    """Each word is refused with the key that a file of a rubric, or a case of a suite, has."""
     for word in TABLE["keys"][kind][key].split():
         data: Any = {"rubric": "r", "criteria": [{"text": "Is polite", "tags": ["tone"]}]}
-        at = data if kind == "Rubric" else data["criteria"][0]
+        case: Any = {"id": "a", "output": "Thanks", "rubric": "Is polite", "tags": ["tone"]}
+        at = {"Rubric": data, "Criterion": data["criteria"][0], "Case": case}[kind]
         at.pop(key, None)
         at[word] = 1
+        text = json.dumps({"suite": "s", "cases": [case]} if kind == "Case" else data)
+        read = partial(package.loads_suite, format="native") if kind == "Case" else package.loads
         with pytest.raises(package.LoadError, match=re.escape(key if " " in key else f"did you mean {key!r}?")):
-            Rubric.from_dict(data)
+            read(text)
 
 
 def test_each_command_and_option_that_is_proposed_is_there() -> None:
