@@ -82,6 +82,7 @@ class Inputs:
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
+        refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
         refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
         return True
 

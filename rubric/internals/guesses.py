@@ -45,6 +45,7 @@ def _example(owner: str, default: str) -> str:
 # -- arguments -------------------------------------------------------------------------------------------
 
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
+_ONE_TEXT = frozenset({"context", "input", "reference", "output"})
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
 
 
@@ -181,7 +182,7 @@ class _Call:
             except TypeError:
                 return f"Write {_example(self.owner, self.called + '(...)')}"
         named |= {name: object() for name in self.required if name not in self.given and name not in named}
-        shown += [f"{name}={_source_of(name, value, name)}" for name, value in named.items()]
+        shown += [f"{name}={_text_of(name, value)}" for name, value in named.items()]
         return f"Write {self.called}({', '.join(shown)})"
 
 
@@ -217,6 +218,13 @@ def _cure_of_value(owner: str, field: str, value: object) -> str:
     if field in _SHARES and FEWEST_PERCENT <= value <= 100:  # noqa: PLR2004 - per cent
         return f"; {value:g} % is {field}={value / 100:g}"
     return ""
+
+
+def _text_of(name: str, value: object) -> str:
+    """Return *value* as `_source_of` does; documents for a field that is one text are joined."""
+    source = _source_of(name, value, name)
+    are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
+    return f"'\\n\\n'.join({source})" if are_texts and name in _ONE_TEXT else source
 
 
 def _source_of(name: str, value: object, place: str = "") -> str:

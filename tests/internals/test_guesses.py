@@ -320,3 +320,12 @@ def test_a_constructor_of_its_own_has_the_defaults_of_the_fields(kind: Any) -> N
         if field.name != "id":
             default = field.converter(field.default) if field.converter else field.default
             assert getattr(value, field.name) == default
+
+
+def test_documents_for_a_field_that_is_one_text_are_joined_in_the_line() -> None:
+    """The printed line is run as it stands."""
+    with pytest.raises(DefinitionError) as refused:
+        grade("Hi", "Is polite", "offline", retrieval_context=["One.", "Two."])  # type: ignore[call-arg]
+    line = str(refused.value).partition("Write ")[2]
+    assert line == r"grade('Hi', 'Is polite', 'offline', context='\n\n'.join(['One.', 'Two.']))"
+    assert eval(line, {"grade": grade}).candidate.context == "One.\n\nTwo."  # noqa: S307 - our own line
