@@ -276,11 +276,34 @@ def cards(results: Sequence[Any], summary: Summary) -> str:
     build, some = RowBuilder(), results[:MOST_ROWS]
     rows = [build.of(result, name_of_result(result, n)) for n, result in enumerate(some)]
     anchor = anchor_of(rows)
-    lines = [case(row, f"{anchor}-{n}", rubric=some[n].rubric) for n, row in enumerate(rows)]
+    lines: list[object] = [_answers(rows, anchor)] if rows else []
+    lines += [case(row, f"{anchor}-{n}", rubric=some[n].rubric) for n, row in enumerate(rows)]
     more = len(results) - len(rows)
     rest = tag("p", f'{more:,} more: report("page.html")', class_="soft") if more > 0 else None
     shown = html.section("Results", *lines, rest) if lines else None
     return html.fragment(summary_card(summary, histogram(results), shown))
+
+
+def _answers(rows: Sequence[Row], anchor: str) -> Html:
+    """Return a table with a line for each of *rows*, and for each criterion a column with its mark and its answer."""
+    columns = [*dict.fromkeys(entry.id for row in rows for entry in row.entries)]
+    lines = []
+    for row in rows:
+        at, entries = Shown(row, anchor), {entry.id: entry for entry in row.entries}
+        found = [entries.get(name) for name in columns]
+        cells = [
+            text(f"{at.look(one)[0]} {shorten(one.level or one.value or one.result, 20)}" if one is not None else "")
+            for one in found
+        ]
+        lines.append(
+            (
+                text(row.id, html.NAME),
+                html.badge(row.verdict.strip("–") or row.status, row.status),
+                row.figure("–") or "–",
+                *cells,
+            )
+        )
+    return html.table(("result", "verdict", "score", *(text(name, html.NAME) for name in columns)), lines, figures=(2,))
 
 
 def name_of_result(result: Any, place: int) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rubric import (
     Candidate,
+    Contains,
     Criterion,
     DefinitionError,
     Grade,
@@ -414,3 +415,14 @@ def test_a_gate_that_a_panel_failed_says_why_by_a_vote_that_failed_it() -> None:
     panel = Panel([Judge(ScriptedModel(each)) for each in said], level="criterion")
     row = RowBuilder().of(evaluate("Hello", rubric, panel))
     assert row.reason.startswith("'kind' failed it (it insults)")
+
+
+def test_grades_in_a_notebook_have_a_column_a_criterion() -> None:
+    """Each answer stands with its mark, so that it is told by more than a colour; the other results are counted."""
+    rubric = Rubric(
+        "r", [Criterion("Is warm", id="warm"), Criterion("Says Friday", id="day", answer=Contains("Friday"))]
+    )
+    texts = ["Is warm on Friday", "Cold", *(f"Is warm {n}" for n in range(39))]
+    shown = grade_many(texts, rubric, "offline").collect()._repr_html_()
+    for said in (">warm<", ">day<", "✓ yes", "✕ no", "1 more: report"):
+        assert said in shown
