@@ -43,6 +43,9 @@ def _as_shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard 
         raise click.BadParameter(error.message) from error
 
 
+_PAGES = (".html", ".htm")
+
+
 @frozen
 class Inputs:
     """The options of `grade-many`."""
@@ -65,11 +68,11 @@ class Inputs:
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
-        if self.report is not None and self.report.suffix.lower() not in (".html", ".htm"):
+        if self.report is not None and self.report.suffix.lower() not in _PAGES:
             raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
-        if self.out is not None and self.out.suffix.lower() in (".html", ".htm", ".xml", ".csv", ".md"):
+        if self.out is not None and self.out.suffix.lower() in (*_PAGES, ".xml", ".csv", ".md"):
             other = f"; other forms are of a suite: rubric grade SUITE --out {self.out} --min-pass-rate 0.8"
-            page = "; a page is --report FILE" if self.out.suffix.lower() in (".html", ".htm") else other
+            page = "; a page is --report FILE" if self.out.suffix.lower() in _PAGES else other
             raise click.UsageError(f"--out {self.out}: results are lines of JSON; name a .jsonl{page}")
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
@@ -88,7 +91,7 @@ class Inputs:
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
         path, columns = str(self.candidates), options.columns_of(self.columns)
-        given, done = self._asked(name, rubric, judge, columns)
+        given, done = self._to_ask(name, rubric, judge, columns)
         if not self.quiet:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
             print_line(head + self._head(rubric, judge, columns), problem=True)
@@ -134,7 +137,7 @@ class Inputs:
             print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
         return counts.summary()
 
-    def _asked(
+    def _to_ask(
         self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | None]
     ) -> tuple[Any, list[Grade | Ungraded]]:
         """Return the candidates to grade, and with `--rerun` what the last run says of all others."""

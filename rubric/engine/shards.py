@@ -169,9 +169,8 @@ def _number_of(index: int, content: bytes | None, count: int) -> int:
 
 
 _ADDED = {
-    *("reference", "finish_reason", "name", "to", "media", "reasoning", "time", "metadata", "error", "agent"),
-    "duration",
-}
+    "reference", "finish_reason", "name", "to", "media", "reasoning", "time", "metadata", "error", "agent", "duration",
+}  # fmt: skip
 """Fields of messages, tool calls and metrics that a later version added: as defaults they do not count."""
 
 

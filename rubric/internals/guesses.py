@@ -205,8 +205,7 @@ def _cure_of_value(owner: str, field: str, value: object) -> str:
         if owner == "Contains":
             listed = _source_of("", value)
             return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
-        texts = {"context", "reference", "input", "output"}
-        return rf"; write {field}='\n\n'.join({field})" if field in texts else ""
+        return rf"; write {field}='\n\n'.join({field})" if field in _ONE_TEXT else ""
     if owner == "Equals" and field == "text":
         return f"; write Equals({_source_of('', str(value))})"
     if isinstance(value, str) and (share := as_share(value)) is not None:

@@ -18,10 +18,9 @@ import json
 import logging
 import os
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -57,8 +56,14 @@ TRACES, _METRICS = "opentelemetry.trace", "opentelemetry.metrics"
 _SWITCH = "RUBRIC_TELEMETRY"
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
-_PROVIDERS = tomllib.loads(files("rubric.internals").joinpath("providers.toml").read_text("utf-8"))
-"""The conventions' names of providers that LiteLLM names otherwise."""
+
+@cache
+def _providers() -> dict[str, str]:
+    """Return the conventions' names of providers that LiteLLM names otherwise; read by the first traced call."""
+    import tomllib  # noqa: PLC0415 - for those who trace
+
+    return tomllib.loads(files("rubric.internals").joinpath("providers.toml").read_text("utf-8"))
+
 
 _FINISHES = {"refusal": "content_filter", "tool_calls": "tool_call"}
 
@@ -134,7 +139,7 @@ def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | F
     """
     from opentelemetry import trace  # noqa: PLC0415 - an extra
 
-    common = {OPERATION: "chat", PROVIDER: _PROVIDERS.get(vendor, vendor or "custom"), REQUEST_MODEL: model}
+    common = {OPERATION: "chat", PROVIDER: _providers().get(vendor, vendor or "custom"), REQUEST_MODEL: model}
     tracer, began = _tracer() or trace.NoOpTracer(), perf_counter()
     given = {**common, **_request(ask)}
     with tracer.start_as_current_span(f"chat {model}", kind=trace.SpanKind.CLIENT, attributes=given) as span:

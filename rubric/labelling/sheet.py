@@ -36,7 +36,7 @@ class Answer:
     """
     One answer of a person to a criterion, or to the whole, of the candidate with this key or place as its *name*.
 
-    The *value* is as `Labels.read` takes it; empty for "cannot tell", which is no label; None for one taken back.
+    The *value* is as `Labels.read` takes it; empty for "cannot tell", which is not counted; None for one taken back.
     """
 
     name: str

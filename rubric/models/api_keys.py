@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
+from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -60,11 +60,18 @@ class Vendor:
         return f"{keys} with {' or '.join(self.deployments)}" if self.deployments else keys
 
 
-_DATA = tomllib.loads(files("rubric.models").joinpath("api_keys.toml").read_text("utf-8"))
-VENDORS = tuple(Vendor(provider, **FrozenMap(each)) for provider, each in _DATA["vendors"].items())
-"""Vendors with a default judge, in promptfoo's order."""
+@cache
+def _data() -> Mapping[str, Any]:
+    """Return the tables of vendors; a judge that is a function needs none, so that importing the library reads none."""
+    import tomllib  # noqa: PLC0415 - for the same reason
 
-_BY_PROVIDER = {vendor.provider: vendor for vendor in VENDORS}
+    return FrozenMap(tomllib.loads(files("rubric.models").joinpath("api_keys.toml").read_text("utf-8")))
+
+
+@cache
+def vendors() -> Mapping[str, Vendor]:
+    """Return the vendors with a default judge by LiteLLM's name, in promptfoo's order."""
+    return {provider: Vendor(provider, **each) for provider, each in _data()["vendors"].items()}
 
 
 def borrow_arguments(
@@ -76,7 +83,7 @@ def borrow_arguments(
     Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
     that was given in code.
     """
-    vendor = _BY_PROVIDER.get(provider)
+    vendor = vendors().get(provider)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
         return {}
     found = {name: _first(environ, others) for name, native, *others in vendor.borrowed if not environ.get(native)}
@@ -89,10 +96,10 @@ def _first(environ: Mapping[str, str], names: Iterable[str]) -> str:
 
 def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
     """Return the judge of the first vendor that *environ* has a key for, in promptfoo's order of vendors."""
-    for vendor in VENDORS:
+    for vendor in vendors().values():
         if model := vendor.model_in(environ):
             return Judge(model)
-    variables = "; ".join(str(vendor) for vendor in VENDORS)
+    variables = "; ".join(str(vendor) for vendor in vendors().values())
     said = "no judge was given, and the environment names none. Give one, such as "
     keys = f", or set one of these: {variables}. To try things out without a key, say "
     give, offline = Wording(said, judge="openai/gpt-5.6"), Wording(keys, judge="offline")
@@ -100,9 +107,12 @@ def default_judge(environ: Mapping[str, str] = os.environ) -> Judge:
 
 
 _BRINGS_ITS_OWN = frozenset({"api_key", "api_base", "base_url", "azure_ad_token"})
-_INSTEAD_OF_KEYS, _KEYS = _DATA["instead"], _DATA["keys"]
-_OWN_NAMES = frozenset({"openai", "anthropic", "gemini", "mistral", "github", *_KEYS})
-"""Vendors whose name before the slash is LiteLLM's. (Some of `azure/...` are another vendor's to it.)"""
+_OWN_NAMES = frozenset({"openai", "anthropic", "gemini", "mistral", "github"})
+
+
+def _is_own_name(prefix: str) -> bool:
+    """True if a name before the slash is LiteLLM's of that vendor. (Some of `azure/...` are another vendor's to it.)"""
+    return prefix in _OWN_NAMES or prefix in _data()["keys"]
 
 
 def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
@@ -111,16 +121,16 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
         return ""
     prefix = judge.name.partition("/")[0]
     # LiteLLM takes seconds to import: well-known vendors are looked up without it.
-    provider = prefix if prefix in _OWN_NAMES and "/" in judge.name else vendor_of(judge.name)[1]
-    if provider in _KEYS:
-        names = [_KEYS[provider]]
-    elif (vendor := _BY_PROVIDER.get(provider)) is None:
+    provider = prefix if _is_own_name(prefix) and "/" in judge.name else vendor_of(judge.name)[1]
+    if provider in _data()["keys"]:
+        names = [_data()["keys"][provider]]
+    elif (vendor := vendors().get(provider)) is None:
         missing = library().validate_environment(model=judge.name)["missing_keys"]
         names = [name for name in missing if name.endswith("_API_KEY")]
     else:
         known = dict.fromkeys((*vendor.keys, *(native for _, native, *_ in vendor.borrowed)))
         names = [name for name in known if name.endswith(("_API_KEY", "_TOKEN"))]
-    instead = _INSTEAD_OF_KEYS.get(provider, ())
+    instead = _data()["instead"].get(provider, ())
     if borrow_arguments(provider, judge.params, environ).get("api_key") or any(
         environ.get(n) for n in (*names, *instead)
     ):
@@ -132,7 +142,7 @@ def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) ->
     """Do what `missing_key` does, but without LiteLLM: empty if only LiteLLM could say."""
     prefix, slash, _ = judge.name.partition("/")
     may_differ = "litellm" in sys.modules or environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
-    if may_differ or not slash or prefix not in _OWN_NAMES:  # a key set in code, or in a `.env` file
+    if may_differ or not slash or not _is_own_name(prefix):  # a key set in code, or in a `.env` file
         return ""
     return missing_key(judge, environ)
 

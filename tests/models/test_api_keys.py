@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import NoJudgeError
-from rubric.models.api_keys import _OWN_NAMES, VENDORS, borrow_arguments, default_judge, missing_key
+from rubric.models.api_keys import _OWN_NAMES, _data, borrow_arguments, default_judge, missing_key, vendors
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.pricing import price
@@ -23,6 +23,7 @@ from tests.servers import Server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+VENDORS = [*vendors().values()]
 DEPLOYMENT = {"AZURE_DEPLOYMENT_NAME": "mine"}
 
 
@@ -49,10 +50,10 @@ def test_one_variable_is_enough(variable: str, model: str) -> None:
 
 
 @given(st.lists(st.sampled_from(VENDORS), min_size=1, unique=True))
-def test_the_order_of_vendors(vendors: Sequence[object]) -> None:
+def test_the_order_of_vendors(given_keys: Sequence[object]) -> None:
     """Of several vendors with a key the first in the table judges, whatever the order of the variables."""
-    first = next(vendor for vendor in VENDORS if vendor in vendors)
-    environ = {vendor.keys[0]: "secret" for vendor in VENDORS if vendor in vendors} | DEPLOYMENT
+    first = next(vendor for vendor in VENDORS if vendor in given_keys)
+    environ = {vendor.keys[0]: "secret" for vendor in VENDORS if vendor in given_keys} | DEPLOYMENT
     assert default_judge(environ).name == first.model_in(environ)
 
 
@@ -114,7 +115,7 @@ def test_a_borrowed_key_reaches_the_vendor(monkeypatch: pytest.MonkeyPatch) -> N
     assert endpoint.requests[0].headers["authorization"] == "Bearer ghp_borrowed0123"
 
 
-@pytest.mark.parametrize("vendor", sorted(_OWN_NAMES))
+@pytest.mark.parametrize("vendor", sorted({*_OWN_NAMES, *_data()["keys"]}))
 def test_vendors_that_are_known_without_litellm_are_known_to_it(vendor: str) -> None:
     """The name before the slash is LiteLLM's, and so is the variable, where it names one."""
     judge = Judge(f"{vendor}/some-model")

@@ -19,7 +19,7 @@ from sybil.parsers.rest import DocTestParser
 from rubric import Rubric, Suite, lint
 from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
-from rubric.models.api_keys import VENDORS, Vendor
+from rubric.models.api_keys import Vendor, vendors
 from tests.places import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -132,12 +132,12 @@ def test_every_example_of_a_docstring_is_true(path: Path) -> None:
     run(DOCSTRINGS.parse(path))
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.provider)
+@pytest.mark.parametrize("vendor", vendors().values(), ids=lambda vendor: vendor.provider)
 def test_the_page_on_judges_lists_the_keys_that_name_one(vendor: Vendor) -> None:
     """Each vendor has a row, in the order in which they are looked at, with its variables and its model."""
     page = (ROOT / "docs" / "how-to" / "choose_judges.md").read_text()
     rows = [line for line in page.splitlines() if line.endswith("` |") and "_" in line]
-    row = rows[VENDORS.index(vendor)]
+    row = rows[[*vendors()].index(vendor.provider)]
     assert all(f"`{name}`" in row for name in (*vendor.keys, *vendor.deployments, vendor.model))
 
 
