@@ -14,7 +14,7 @@ import pytest
 
 from rubric import DefinitionError, dump, grade_many
 from rubric.integrations.promptfoo import default_candidate, get_assert, rubric_assert
-from rubric.models.api_keys import VENDORS
+from rubric.models.api_keys import vendors
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
 from tests.places import ROOT
 
@@ -51,7 +51,7 @@ def test_an_inverted_assertion_makes_no_pass_of_an_ungraded_output() -> None:
 
 def test_without_a_judge_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """promptfoo would show the last line of what is raised."""
-    for vendor in VENDORS:
+    for vendor in vendors().values():
         for name in (*vendor.keys, *vendor.deployments):
             monkeypatch.delenv(name, raising=False)
     result = rubric_assert(POLITE)(GOOD, context_of())
