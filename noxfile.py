@@ -199,7 +199,7 @@ def integrations(session: nox.Session, harness: str, versions: str) -> None:
         session.run("pytest", *flags, "tests/project/test_docs.py", "-k", f"docs/integrations/{harness}.md")
         own = Path(f"tests/integrations/test_{harness}.py")  # a recipe has its page alone
         modules = [*([str(own)] if own.exists() else []), "tests/integrations/test_five_cases.py"]
-        modules.append("tests/engine/test_logs.py")
+        modules.append("tests/runs/test_logs.py")
     session.run("pytest", *flags, *modules, *session.posargs)
 
 

@@ -29,14 +29,14 @@ from .quality.influence import influence as influence
 from .quality.lint import lint as lint
 from .quality.trials import check as check
 from .results.collection import Grades as Grades
-from .results.differences import diff as diff
 from .results.result import Grade as Grade
 from .results.result import Ungraded as Ungraded
+from .results.rubric_diff import diff as diff
 from .store.store import Store as Store
 from .suites.cases import Case as Case
 from .suites.suite import Suite as Suite
-from .trust.preference import prefer as prefer
-from .trust.preference import prefer_many as prefer_many
+from .trust.pairwise.preference import prefer as prefer
+from .trust.pairwise.preference import prefer_many as prefer_many
 from .values.answers import Choice as Choice
 from .values.answers import Choices as Choices
 from .values.answers import Levels as Levels

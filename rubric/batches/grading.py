@@ -37,7 +37,7 @@ from rubric.embed import (
     source_of,
 )
 from rubric.engine import Candidates, Shard
-from rubric.models.services import Service
+from rubric.models.later_replies import Service
 from rubric.values import AnyJudge
 
 Outcome = Reply | Failure

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from rubric import ModelError
 from rubric.driving import Failure, Reply, Usage
-from rubric.models.services import Service
+from rubric.models.later_replies import Service
 
 if TYPE_CHECKING:
     from rubric import Judge

@@ -32,7 +32,7 @@ from rubric.errors import Problem
 from rubric.formats import Converted, schema
 from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
-from rubric.suites.scripts import unsupported_of
+from rubric.suites.missing_judges import unsupported_of
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 

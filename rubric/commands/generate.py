@@ -45,9 +45,9 @@ from rubric.driving import Failure
 from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
-from rubric.quality.drafts import Sheet, Slot, sheet
 from rubric.quality.generating import collected, generated, generated_for
 from rubric.quality.material import Gathered, gathered
+from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.suites.suite import fits
 
 FAILED = 1

@@ -32,8 +32,8 @@ from rubric.formats.projects import is_rubric
 from rubric.programs import allowing
 from rubric.runs import is_run
 from rubric.suites import Providers
+from rubric.suites.missing_judges import Otherwise
 from rubric.suites.outputs import answered
-from rubric.suites.scripts import Otherwise
 from rubric.suites.suite import fits
 from rubric.suites.targets.providers import PROVIDERS
 from rubric.values import Leaf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 from attrs import evolve
@@ -21,7 +21,8 @@ from rubric.commands.trust import from_extra
 from rubric.embed import cell, source_of
 from rubric.formats.projects import is_rubric
 from rubric.quality import Influences, Remarks
-from rubric.quality.alignment import Kind
+
+_EDITS = ("threshold", "weights", "anchors", "texts")  # of `align`, whose module takes numpy
 
 
 @click.command(cls=Command)
@@ -164,7 +165,7 @@ def probe(
 @click.argument("file", type=PATH)
 @click.argument("results", type=PATH)
 @click.argument("labels", type=PATH)
-@click.option("--edit", "edits", type=click.Choice(get_args(Kind)), multiple=True, help="Try these alone.")
+@click.option("--edit", "edits", type=click.Choice(_EDITS), multiple=True, help="Try these alone.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
 @click.option("--writer", metavar="MODEL", help="Write texts by this model.")
 @click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")

@@ -7,6 +7,6 @@ from .grade import CandidateLike as CandidateLike
 from .progress import Progress as Progress
 from .shards import Shard as Shard
 from .shards import merge_results as merge_results
-from .shares import Share as Share
+from .shared_limits import Share as Share
 from .sources import Candidates as Candidates
 from .sources import Placed as Placed

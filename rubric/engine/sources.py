@@ -11,7 +11,7 @@ Where candidates come from: iterables, sync or async, columns and frames, and fi
 | a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
 | a path that ends in .xlsx (extra `xlsx`)             | a row of the first sheet, under the names of its first   |
 | a path that ends in .json                            | an item of its array                                     |
-| a log of Inspect, promptfoo, LangSmith, Braintrust   | a sample, an output, a trace (`rubric.engine.logs`)      |
+| a log of Inspect, promptfoo, LangSmith, Braintrust   | a sample, an output, a trace (`rubric.runs.logs`)      |
 
 Of a mapping, the keys that a `Candidate` has count, or those that `columns=` names; `output` must be among them, unless
 `messages` are a chat that ends with it (`rubric.values.chats`). A key that looks like a field and is not used is
@@ -33,12 +33,12 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from rubric.engine.columns import OWN_NAMES, Columns
-from rubric.engine.logs import entries_of
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
 from rubric.results.result import Grade, Ungraded
 from rubric.runs.formats import candidate_of_run, candidates_in, candidates_of_file, format_of, inspect_samples
+from rubric.runs.logs import entries_of
 from rubric.values.candidates import Candidate, of_text
 from rubric.values.chats import fields_with_chats, is_chat
 from rubric.values.rubrics import Rubric

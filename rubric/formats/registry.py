@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from rubric import DefinitionError, Rubric
 from rubric.embed import Loading, fields, plugins
-from rubric.formats.own import OWN
+from rubric.formats.built_in import OWN
 from rubric.formats.recognition import GRADERS, HINT, STRONG, Evidence, Rule, Seen
 from rubric.suites.suite import Suite
 

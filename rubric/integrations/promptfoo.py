@@ -15,8 +15,8 @@ from typing import Any, Unpack
 
 from rubric import Candidate, DefinitionError, LoadError, NoJudgeError, Rubric
 from rubric.embed import Grader, JudgeLike, Mapped, fields
-from rubric.engine.logs import promptfoo_candidate
 from rubric.integrations.mapping import GradeOptions, rubric_of
+from rubric.runs.logs import promptfoo_candidate
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 _CONFIG = ("rubric", "judge", "reference")

@@ -1,14 +1,45 @@
-"""What `align` returns: the rubric, and for each kind of edit the best change with what it is worth."""
+"""
+Fit a rubric to labels of people, and say what that is worth on candidates that it was not fitted to.
+
+A rubric that is chosen by labels looks better on these labels even where nothing is to be gained. So the whole search
+is repeated for each part of the groups, without their labels (`cross_fitting`), and an edit is accepted only if the
+grades of those parts agree with people more than those of the old rubric. Threshold and weights need no call: grades
+are scored anew. For anchors and texts (`rewriting`) the candidates are graded anew, within a budget.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, get_args
 
-from attrs import asdict, field, frozen
+import numpy as np
+from attrs import asdict, evolve, field, frozen
 
-from rubric import Rubric
+from rubric import Budget, DefinitionError, Grade, Grades, Judge, Rubric, Ungraded, grade_many, plan
 from rubric.driving import Usage
-from rubric.embed import NoTruth, Presented, Table, counted
+from rubric.embed import (
+    CONCURRENCY,
+    JudgeLike,
+    NoTruth,
+    Options,
+    Presented,
+    StoreLike,
+    Table,
+    Wording,
+    counted,
+    fields,
+    guided,
+)
+from rubric.quality import cross_fitting
+from rubric.quality.cross_fitting import Agreements
+from rubric.quality.drafting import writer_of
+from rubric.quality.labelled import Sample, sample_of
+from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
+from rubric.trust.inference import folds_of
+from rubric.trust.labels import Labels, as_labels
+from rubric.trust.ratings import judged, mark_of
+from rubric.values import AnyJudge, as_judge
 
 Kind = Literal["threshold", "weights", "anchors", "texts"]
 
@@ -169,3 +200,279 @@ class Alignment(Presented):
                 for one in edit.proposals
             ]
         return {"kind": "alignment", "sentence": self.sentence, **kept, "digest": self.rubric.digest}
+
+
+_FREE = ("threshold", "weights")
+_CALLED_FOLDS = 5
+_MOST_THRESHOLDS = 50
+_ALIKE = "people say the same of all candidates, so no gain can be shown"
+_FACTORS = (0.0, 0.5, 2.0)
+"""What a weight is multiplied by."""
+
+
+@guided
+def align(  # noqa: PLR0917 - the order of the arguments is the order of the work
+    rubric: Rubric,
+    grades: Grades | Sequence[Grade | Ungraded],
+    labels: Labels | Mapping[Any, Any] | str | PathLike[str],
+    edits: Sequence[Kind] = ("threshold", "weights"),
+    writer: JudgeLike | None = None,
+    budget: Budget | None = None,
+    risk: float = 0.05,
+    *,
+    judge: JudgeLike | None = None,
+    store: StoreLike | None = None,
+    concurrency: int = CONCURRENCY,
+) -> Alignment:
+    """
+    Return *rubric* with edits that are shown to agree better with people.
+
+    Threshold and weights take no call. Anchors and texts have the candidates graded anew, twice at most: under
+    the edit, and under edits that were made without their labels.
+
+    Args:
+        rubric: The rubric; its criteria are those of the grades.
+        grades: What the judge said. Ungraded results are left out.
+        labels: What people say of the whole: verdicts, or scores. Labels of criteria are for anchors.
+        edits: The kinds of edit to try, each on the rubric with those accepted before it, in this order: `threshold`;
+            `weights`; `anchors`, labelled candidates that the judge is shown; `texts` of criteria, by the writer.
+        writer: The model that writes texts.
+        budget: What may be spent by the writer and by grading anew; an edit that it ends is not accepted.
+        risk: How often a rubric that cannot gain is changed at all.
+        judge: The judge that graded, to grade anew. Left out, the one that the grades name.
+        store: As for `grade`: what an edit does not change is not paid for twice.
+        concurrency: How many candidates are graded at once.
+
+    Raises:
+        DefinitionError: There are no labels of the whole, or fewer than 20 have a grade; a kind of edit is unknown, or
+            needs a writer, or candidates that the grades do not hold.
+    """
+    fields.check_number("risk", risk, 1e-6, 0.5)
+    if isinstance(edits, str) or not edits:
+        raise fields.refuse("edits", edits, 'a list of kinds, such as ["threshold"]')
+    for kind in edits:
+        fields.check_name("edits", kind, get_args(Kind))
+    if not isinstance(rubric, Rubric):
+        raise fields.refuse("rubric", rubric, "a Rubric")
+    if isinstance(grades, str | PathLike):
+        raise fields.refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
+    kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in edits]
+    options = Options(concurrency, store, budget)
+    sample = sample_of(rubric, grades, labels)
+    grader = _Grader.of(sample, judge, writer, options, kinds) if {*kinds} - {*_FREE} else None
+    now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
+    for kind in kinds:
+        if sample.is_alike:
+            edit = _unchanged(kind, sample, sample.agreements(now), _ALIKE)
+        elif kind in _FREE or grader is None:
+            edit, now = _free(now, kind, sample, levels)
+        else:
+            edit, now, sample = _called(now, kind, sample, grader, levels)
+        found.append(edit)
+    baseline = start.mean(start.agreements(rubric))
+    measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
+    best = cross_fitting.constant(start.people, start.weights, of_verdicts=start.is_verdict)
+    if now is not rubric:  # a later use of these labels is remarked
+        used = [*rubric.provenance.get("labels", ()), mark_of(judged(sample.results), as_labels(labels))]
+        now = evolve(now, provenance={**rubric.provenance, "labels": used})
+    return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded, start.notes)
+
+
+@frozen
+class _Risk:
+    """
+    The levels of tests.
+
+    Args:
+        whole: Of the exact test of free edits of verdicts, since their search loses more to chance than it gains.
+        share: Of any other test: the part of one kind of edit.
+    """
+
+    whole: float
+    share: float
+
+
+# -- edits that need no call -------------------------------------------------------------------------------
+
+
+def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit, Rubric]:
+    """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
+    changes = [*(_thresholds(rubric, sample) if kind == "threshold" else _weights(rubric))]
+    if not changes:
+        return _unchanged(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
+    tried = [("", rubric), *changes]
+    right = np.stack([sample.agreements(changed) for _, changed in tried])
+    best, honest = cross_fitting.cross_fitted(right, sample.groups, sample.weights)
+    proposals = tuple(
+        Proposal(change, sample.mean(r), changed) for (change, changed), r in zip(tried[1:], right[1:], strict=True)
+    )
+    known = {"apparent": sample.mean(right[best]), "proposals": proposals}
+    edit = _edit(kind, tried[best][0], sample, right[0], honest, risk=risk, **known)
+    return edit, tried[best][1] if edit.accepted else rubric
+
+
+def _why_none(kind: Kind, sample: Sample) -> str:
+    if kind == "weights":
+        return "one weight alone changes nothing"
+    return "no other threshold lies between two scores" if sample.is_verdict else "scores of people need no threshold"
+
+
+def _unchanged(kind: Kind, sample: Sample, before: Agreements, why: str, proposals: Sequence[Proposal] = ()) -> Edit:
+    now = sample.mean(before)
+    figures: dict[str, Any] = {"before": now, "apparent": now, "honest": now, "p": 1.0, "missing": None}
+    return Edit(kind, "", accepted=False, **figures, proposals=tuple(proposals), why=why)
+
+
+def _edit(
+    kind: Kind, change: str, sample: Sample, before: Agreements, honest: Agreements, *, risk: _Risk, **known: Any
+) -> Edit:
+    p = cross_fitting.p_of_gain(before, honest, sample.groups, sample.weights)
+    level = risk.whole if kind in _FREE and sample.is_verdict else risk.share
+    accepted = bool(change and p <= level)
+    if accepted and sample.is_verdict and cross_fitting.p_of_constant(sample.people, honest) > risk.share:
+        accepted, known["why"] = False, "its verdicts are not shown to go with those of people, as a constant's do not"
+    missing: int | None = 0
+    if not accepted:  # a constant is no better with more labels
+        missing = (
+            None
+            if known.get("why")
+            else cross_fitting.missing_labels(before, honest, level, sample.groups, sample.weights)
+        )
+    means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
+    return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
+
+
+def _thresholds(rubric: Rubric, sample: Sample) -> Iterator[tuple[str, Rubric]]:
+    """Yield the rubric with each threshold between two scores that were given; none where people gave scores."""
+    if rubric.threshold is None:
+        raise DefinitionError("edits", 'the rubric has no threshold: the judge decides; give edits=["weights"]')
+    if not sample.is_verdict:
+        return
+    given = [r.score for r in sample.results if r.score is not None]
+    scores = np.unique([round(1 - score if rubric.negate else score, 9) for score in given])
+    middles = (scores[1:] + scores[:-1]) / 2
+    if len(middles) > _MOST_THRESHOLDS:
+        middles = np.quantile(middles, np.linspace(0, 1, _MOST_THRESHOLDS))
+    for cut in dict.fromkeys(round(float(middle), 3) for middle in middles):
+        if cut != rubric.threshold:
+            borderline = None if rubric.borderline is None else min(rubric.borderline, cut)
+            yield f"threshold {rubric.threshold:g} -> {cut:g}", evolve(rubric, threshold=cut, borderline=borderline)
+
+
+def _weights(rubric: Rubric) -> Iterator[tuple[str, Rubric]]:
+    """Yield the rubric with one weight halved, doubled or 0."""
+    counted = [criterion for criterion in rubric.criteria if criterion.weight]
+    if len(counted) < 2:  # noqa: PLR2004 - one weight alone changes nothing
+        return
+    for criterion in counted:
+        for factor in _FACTORS:
+            weight = criterion.weight * factor
+            change = f"weight of {criterion.id} {criterion.weight:g} -> {weight:g}"
+            changed = rubric.revising(criterion.id, weight=weight)
+            if any(one.weight and one.polarity != "penalty" for one in changed.criteria):
+                yield change, changed
+
+
+# -- edits that call ---------------------------------------------------------------------------------------
+
+
+class _EndedError(Exception):
+    """The edit cannot be carried through; its text says why."""
+
+
+@frozen
+class _Grader:
+    """Makes rubrics by calls, and grades candidates anew."""
+
+    judge: AnyJudge
+    writer: Judge | None
+    options: Options
+
+    @classmethod
+    def of(
+        cls, sample: Sample, judge: JudgeLike | None, writer: JudgeLike | None, options: Options, kinds: Sequence[Kind]
+    ) -> _Grader:
+        if writer is None and "texts" in kinds:
+            why = Wording("texts are written by a model; name it: ", writer="openai/gpt-5")
+            raise DefinitionError("writer", why)
+        if any(result.candidate is None for result in sample.results):
+            cure = "a file of results has none, grade_many(...).collect() has them"
+            raise DefinitionError("grades", f"expected grades that hold their candidates, to grade them anew; {cure}")
+        known = {result.judge.digest: result.judge for result in sample.results}
+        if len(known) > 1:
+            raise DefinitionError("grades", f"expected grades by one judge, got {len(known)}; grade all with one")
+        (by,) = known.values()
+        if judge is not None and as_judge(judge).digest not in known:
+            message = f"expected the judge that gave the grades, {by.name}, got another"
+            raise DefinitionError("judge", f"{message}; grade with it first: agreement may rise by the judge alone")
+        by = by if judge is None else as_judge(judge)
+        return cls(by, None if writer is None else writer_of(writer), options)
+
+    def rewrite(self, kind: Kind, rubric: Rubric, sample: Sample) -> Rewrite:
+        if kind == "anchors":
+            return with_anchors(rubric, sample.examples())
+        assert self.writer is not None  # noqa: S101 - `of` refuses these kinds without one
+        return rewritten(rubric, sample.examples(), self.writer, self.options)
+
+    def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
+        o = self.options
+        candidates = [result.candidate for result in sample.results if result.candidate is not None]
+        stream = grade_many(
+            candidates, rubric, self.judge, concurrency=o.concurrency, store=o.store, budget=o.budget, progress=False
+        )
+        return evolve(sample, results=tuple(stream.collect()))
+
+    def check_budget(self, rubric: Rubric, sample: Sample, writes: int) -> None:
+        """Raise if the budget cannot hold what the edit takes at least; a store may hold any part of that."""
+        budget = self.options.budget
+        if budget is None or self.options.store is not None:
+            return
+        planned = plan([r.candidate for r in sample.results if r.candidate is not None], rubric, self.judge)
+        left, calls = budget.left, 2 * planned.least + writes
+        if left.calls is not None and calls > left.calls:
+            raise _EndedError(f"it takes {calls:,} calls at least, and the budget has {left.calls:,} left")
+        cost = None if planned.cost is None else 2 * planned.cost[0]
+        if left.cost is not None and cost is not None and cost > left.cost:
+            raise _EndedError(f"it takes ${cost:.4f} at least, and the budget has ${left.cost:.4f} left")
+
+
+def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _Risk) -> tuple[Edit, Rubric, Sample]:
+    """
+    Return the edit of one *kind*, the rubric with it if it is accepted, and the sample with the results under that.
+
+    It is made from all labels first, and once more for each fold without the labels of that fold: these are graded
+    under it. A candidate that has become an anchor is left out from then on.
+    """
+    before, proposals = sample.agreements(rubric), []
+
+    def attempt(made_from: Sample, graded: Sample, fold: int | None) -> tuple[Proposal, Sample, str]:
+        made = grader.rewrite(kind, rubric, made_from)
+        again = graded if made.rubric == rubric else grader.regrade(made.rubric, graded)
+        used = made.usage + Usage.total(r.usage for r in again.results) if again is not graded else made.usage
+        proposal = Proposal(made.change, again.mean(again.agreements(made.rubric)), made.rubric, fold, used)
+        proposals.append(proposal)
+        if any(f.kind == "budget" for r in again.results if isinstance(r, Ungraded) for f in r.failures):
+            raise _EndedError("the budget ended before all candidates were graded")
+        return proposal, again, made.why
+
+    honest = before
+    try:
+        folds = folds_of(sample.groups, _CALLED_FOLDS)
+        grader.check_budget(rubric, sample, len({*folds}) + 1 if kind == "texts" else 0)
+        whole, again, why = attempt(sample, sample, None)
+        change = whole.change if whole.agreement > sample.mean(before) else ""
+        if change:
+            honest = np.array(before)
+            for fold in np.unique(folds):
+                inside = folds == fold
+                made, parts, _ = attempt(sample.where(~inside), sample.where(inside), int(fold))
+                honest[inside] = parts.agreements(made.rubric)
+    except _EndedError as ended:
+        return _unchanged(kind, sample, before, str(ended), proposals), rubric, sample
+    known = {"apparent": whole.agreement, "proposals": tuple(proposals), "why": why}
+    edit = _edit(kind, change, sample, before, honest, risk=risk, **known)
+    if not edit.accepted:
+        return edit, rubric, sample
+    shown = {anchor.response for criterion in whole.rubric.criteria for anchor in criterion.anchors}
+    kept = np.array([r.candidate is None or r.candidate.output not in shown for r in again.results])
+    return edit, whole.rubric, again.where(kept)

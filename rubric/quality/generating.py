@@ -37,10 +37,10 @@ from rubric.embed import (
 )
 from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screened
 from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, is_plain, writer_of
-from rubric.quality.drafts import Sheet, Slot, sheet
-from rubric.quality.generation import GeneratedCriterion, Generation, Generations
+from rubric.quality.generated_rubric import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
 from rubric.quality.material import Gathered, Source, digest, gathered, seen
+from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite

@@ -19,7 +19,7 @@ from rubric.embed import TOLERANCE, Check, Decided, shorten
 from rubric.grading.planning import without_question
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
-from rubric.quality.lint_checks import excluding, found_of, implied, is_of_text
+from rubric.quality.lint_conflicts import excluding, found_of, implied, is_of_text
 from rubric.quality.reachable import Reach
 from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case

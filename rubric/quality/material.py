@@ -20,7 +20,7 @@ from rubric.embed import fields, read_text, rows_in
 from rubric.grading.prompting import text_of_candidate
 from rubric.quality.drafting import Material, material
 from rubric.suites.cases import Case
-from rubric.trust.preference import Pair, pairs_of, text_of_response
+from rubric.trust.pairwise.preference import Pair, pairs_of, text_of_response
 
 Source = str | Path | Candidate | Anchor
 """A text, the `Path` of one, a transcript, or an answer that a person scored."""

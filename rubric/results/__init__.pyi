@@ -5,12 +5,12 @@ from rubric.values.findings import Scored as Scored
 from rubric.values.findings import Step as Step
 from rubric.values.findings import Unjudged as Unjudged
 
-from .differences import RubricChange as RubricChange
-from .differences import RubricDiff as RubricDiff
 from .plain_data import Plain as Plain
 from .plain_data import Record as Record
 from .report_rows import Entry as Entry
 from .report_rows import Row as Row
+from .rubric_diff import RubricChange as RubricChange
+from .rubric_diff import RubricDiff as RubricDiff
 from .summary import Counts as Counts
 from .summary import CriterionSummary as CriterionSummary
 from .summary import Summary as Summary

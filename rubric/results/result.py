@@ -29,7 +29,7 @@ from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
-    from rubric.results.differences import RubricChange
+    from rubric.results.rubric_diff import RubricChange
 
 
 def _word(how: str, result: Result) -> str:
@@ -172,7 +172,7 @@ class Result(NoTruth, Listed[Finding]):
     def _rescore(
         self, rubric: Rubric | None, judge: Jury | Panel | Cascade | None, rule: Mapping[str, Any]
     ) -> Grade | Ungraded:
-        from rubric.results.differences import changes_between  # noqa: PLC0415 - few results are scored again
+        from rubric.results.rubric_diff import changes_between  # noqa: PLC0415 - few results are scored again
 
         changed = _under(self.rubric if rubric is None else rubric, rule)
         if anew := [c for c in changes_between(self.rubric, changed) if c.affects == "judge" and c.id != "degenerate"]:

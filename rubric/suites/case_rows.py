@@ -13,7 +13,7 @@ from rubric.embed import FrozenMap, clean, shorten
 from rubric.results import Row
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
-from rubric.suites.scripts import skipped_of
+from rubric.suites.missing_judges import skipped_of
 
 _LONGEST_COORDINATE = 40
 

@@ -27,10 +27,10 @@ from rubric.suites.assignment import Assigned, assign, graded, with_findings
 from rubric.suites.case_rows import RowBuilder
 from rubric.suites.cases import Case
 from rubric.suites.histories import Conversations, chains
+from rubric.suites.missing_judges import can_be_judged, unsupported_of
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.suites.repetition import named, repeated
 from rubric.suites.report import Deferred, Report
-from rubric.suites.scripts import can_be_judged, unsupported_of
 from rubric.suites.suite_plan import compared, plan_answer, plan_case, plan_choice, plan_choices, why_deferred
 from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
 from rubric.suites.targets.providers import as_target

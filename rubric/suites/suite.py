@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from rubric import Budget
     from rubric.embed import JudgeLike, Limiter, StoreLike
+    from rubric.suites.missing_judges import Otherwise
     from rubric.suites.report import Deferred, Report
     from rubric.suites.runner import OnRow
-    from rubric.suites.scripts import Otherwise
     from rubric.suites.suite_plan import SuitePlan
     from rubric.suites.targets.base import TargetLike
 
@@ -122,7 +122,7 @@ class Suite(fields.Shown, Listed[Case]):
         Args:
             otherwise: `skip`, `fail` (such a grader scores 0) or `ungraded`.
         """
-        from rubric.suites.scripts import Otherwise, treating_unsupported  # noqa: PLC0415 - as in run
+        from rubric.suites.missing_judges import Otherwise, treating_unsupported  # noqa: PLC0415 - as in run
 
         fields.check_name("unsupported", otherwise, get_args(Otherwise))
         cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]

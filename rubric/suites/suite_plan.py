@@ -16,9 +16,9 @@ from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
+from rubric.suites.missing_judges import unsupported_of
 from rubric.suites.output_choice import OutputChoice, SelectBest, choices_of, question
 from rubric.suites.repetition import RUN
-from rubric.suites.scripts import unsupported_of
 from rubric.suites.targets.base import DeferError, TargetLike
 from rubric.suites.targets.models import opening
 from rubric.suites.targets.providers import PROVIDERS, Providers, as_target, model_for

@@ -21,10 +21,10 @@ from rubric.embed import TOLERANCE, Presented, Table, counted, fields, guided, p
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.preference import Preference
+from rubric.trust.pairwise.preference import Preference
+from rubric.trust.pairwise.win_rates import Preferences
 from rubric.trust.ratings import judged as judged_of
 from rubric.trust.ratings import mark_of, rated
-from rubric.trust.win_rates import Preferences
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""

@@ -23,7 +23,7 @@ from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Limits, Ru
 from rubric.dask import ClusterError
 from rubric.dask.cluster import grade_on_cluster
 from rubric.driving import Usage
-from rubric.engine.shares import Share
+from rubric.engine.shared_limits import Share
 from rubric.store import StoreError
 from tests.benchmarks.cluster import POLITE, cluster_of, failings, killed_run, server_of
 

@@ -19,7 +19,7 @@ from rubric.__main__ import main
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats import registry
 from rubric.formats.assertions import table
-from rubric.formats.own import OWN
+from rubric.formats.built_in import OWN
 from rubric.formats.suites import convert, load_suite, loads_suite
 from rubric.internals.plugins import entry_points_of
 from tests.places import ROOT

@@ -26,7 +26,7 @@ from rubric.labelling.sheet import Answer, Sheet, read_answers
 from rubric.quality.material import _pairs
 from rubric.suites.report import Report
 from rubric.trust.labels import Labels
-from rubric.trust.preference import pairs_of
+from rubric.trust.pairwise.preference import pairs_of
 from rubric.trust.ratings import judged
 from tests.places import ROOT
 

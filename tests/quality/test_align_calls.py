@@ -7,14 +7,16 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from rubric import Budget, Candidate, DefinitionError, Grades, Judge, Levels, Rubric, YesNo, dump, grade_many, load
+from rubric.commands.quality import _EDITS
 from rubric.driving import Ask
 from rubric.quality import align
+from rubric.quality.alignment import Kind
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.trust import Label, Labels
 from rubric.trust.inference import folds_of
@@ -346,3 +348,8 @@ def test_the_writer_is_shown_why_people_judge_as_they_do() -> None:
 def prompt_of_writer(world: World) -> str:
     """Return the first prompt that the writer got."""
     return "\n".join(message.text for message in world.model.asks[0].messages)
+
+
+def test_the_command_takes_every_kind_of_edit() -> None:
+    """The command line names them itself, since it is read without numpy."""
+    assert get_args(Kind) == _EDITS

@@ -20,7 +20,7 @@ from rubric.formats.files import parse
 from rubric.formats.insertion import inserted
 from rubric.formats.yaml import to_yaml
 from rubric.quality import generate, generate_many
-from rubric.quality.drafts import sheet
+from rubric.quality.suite_drafts import sheet
 from rubric.testing.scripted_model import ScriptedModel
 from tests.command_line import run
 from tests.places import ROOT

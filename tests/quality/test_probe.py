@@ -15,8 +15,7 @@ from rubric import Candidate, Cascade, Criterion, DefinitionError, Grade, Judge,
 from rubric.__main__ import main
 from rubric.quality import ATTACKS, Attack, plan_probe, probe
 from rubric.quality.attacks import wanted
-from rubric.quality.probes import _tails, adjusted, exact_interval
-from rubric.quality.probing import _alone
+from rubric.quality.probing import _alone, _tails, adjusted, exact_interval
 from tests.simulations.probing import PLANTED, table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from rubric import Rubric
 from rubric.quality import Alignment, align
-from rubric.quality.aligning import _thresholds, _weights
+from rubric.quality.alignment import _thresholds, _weights
 from rubric.quality.labelled import Sample, sample_of
 from tests.recorded import lines, result
 

@@ -11,8 +11,7 @@ import argparse
 import numpy as np
 
 from rubric.quality.attacks import ATTACKS
-from rubric.quality.probes import RISK, Moved, with_p
-from rubric.quality.probing import _cells, _Reading
+from rubric.quality.probing import RISK, Moved, _cells, _Reading, with_p
 from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PLANTED = 8, ("authority", "3")

@@ -32,7 +32,7 @@ from rubric import (
 from rubric.__main__ import main
 from rubric.testing import ScriptedModel
 from rubric.trust import Preference, Preferences, aprefer, aprefer_many
-from rubric.trust.preference import CriterionPreference
+from rubric.trust.pairwise.preference import CriterionPreference
 from tests.examples import examples
 from tests.places import ROOT
 

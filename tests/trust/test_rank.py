@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rubric import Candidate, DefinitionError, Rubric
 from rubric.testing import ScriptedModel
 from rubric.trust import Preference, Preferences, rank
-from rubric.trust.preference import CriterionPreference
+from rubric.trust.pairwise.preference import CriterionPreference
 from tests.trust.test_preference import shown
 
 if TYPE_CHECKING:

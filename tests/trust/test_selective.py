@@ -8,7 +8,7 @@ import pytest
 from rubric import DefinitionError
 from rubric.trust import Labels, Preference, Preferences, trusted
 from rubric.trust.labels import Label
-from rubric.trust.preference import CriterionPreference
+from rubric.trust.pairwise.preference import CriterionPreference
 
 
 def preferred(outcomes: list[str], *, names: tuple[str, str] = ("a", "b"), group: str = "") -> Preferences:

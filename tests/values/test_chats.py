@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from rubric import Candidate, Criterion, DefinitionError, Message, Rubric, grade
-from rubric.engine.logs import candidate_of_conversation
 from rubric.engine.sources import as_candidate
 from rubric.grading.candidate_parts import turns_of
+from rubric.runs.logs import candidate_of_conversation
 from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
 

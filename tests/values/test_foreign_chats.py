@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, Ungraded, evaluate, grade_many
-from rubric.engine.logs import candidate_of_conversation, entries_of
 from rubric.engine.sources import as_candidate
 from rubric.integrations.langsmith import rubric_evaluator
 from rubric.integrations.mapping import default_candidate
 from rubric.integrations.promptfoo import default_candidate as of_promptfoo
 from rubric.integrations.trl import default_candidate as of_trl
+from rubric.runs.logs import candidate_of_conversation, entries_of
 from rubric.suites.outputs import _reply
 from rubric.values.candidates import Candidate
 from rubric.values.chats import candidate_of_chat, chat_of

@@ -17,10 +17,10 @@ from rubric import Criterion, DefinitionError, FitsSchema, Holds, Judge, Levels,
 from rubric.embed import NOTHING, Answer, Check, shorten, thaw
 from rubric.formats.assertions.table import said_of, transform_said
 from rubric.formats.assertions.texts import KNOWN, without_spaces
+from rubric.formats.conversion_losses import Losses, as_averaged, provider_of, without
 from rubric.formats.includes import is_reference
 from rubric.formats.javascript import Transform, Transformed
 from rubric.formats.json_values import each_text
-from rubric.formats.losses import Losses, as_averaged, provider_of, without
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
@@ -31,7 +31,7 @@ from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
-from rubric.suites.scripts import unsupported_of
+from rubric.suites.missing_judges import unsupported_of
 from rubric.suites.suite import Suite
 from rubric.values import Similar, Unsupported
 

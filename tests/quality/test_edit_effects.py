@@ -10,7 +10,7 @@ import pytest
 
 from rubric import Budget, Candidate, DefinitionError, Judge, Rubric, Store
 from rubric.quality import plan_shifts, shifts
-from rubric.quality.probes import RISK, adjusted
+from rubric.quality.probing import RISK, adjusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

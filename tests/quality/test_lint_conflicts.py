@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rubric import Contains, ContainsAll, Criterion, EndsWith, Equals, Rubric, StartsWith
 from rubric.quality.lint import lint
-from rubric.quality.lint_checks import excluding, implied, met_by
+from rubric.quality.lint_conflicts import excluding, implied, met_by
 
 WORDS = st.sampled_from(["a", "b", "A", "ab", "ba", "aab", "ẞ", "ss"])
 CHECKS = st.one_of(

@@ -26,8 +26,8 @@ from rubric.embed import Listed, Presented, Table, counted, few_groups, mean_int
 from rubric.view.plots import chart, forest, row_of
 
 if TYPE_CHECKING:
-    from rubric.trust.logistic import Logistic
-    from rubric.trust.preference import Preference
+    from rubric.trust.pairwise.logistic import Logistic
+    from rubric.trust.pairwise.preference import Preference
 
 Side = Literal["a", "b", "tie"]
 
@@ -363,7 +363,7 @@ def _range(interval: tuple[float, float] | None, form: str) -> str:
 def _logistic(name: str) -> type[Logistic]:
     """Return the regression that the attribute *name* takes; without numpy, say how to install it."""
     try:
-        from rubric.trust.logistic import Logistic
+        from rubric.trust.pairwise.logistic import Logistic
     except ImportError as error:
         message = f"Preferences.{name} takes numpy: pip install rubric-grade[stats]"
         raise ImportError(message, name=error.name) from error

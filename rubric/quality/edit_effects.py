@@ -3,7 +3,7 @@ What an edit of a rubric moves: `shifts` grades the same candidates by both rubr
 
 An edit that moves no verdict one way rather than the other moves as many up as down, whatever the judge's noise: the
 sign test of the moved verdicts is exact. The p-values of the whole and of its groups are adjusted together, by the
-method of Holm for exact tests that `rubric.quality.probes` names.
+method of Holm for exact tests that `rubric.quality.probing` names.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from rubric.embed import (
     paired_mean,
 )
 from rubric.engine import Candidates, Plan
-from rubric.quality.probes import RISK, adjusted
-from rubric.quality.probing import Result, all_of
+from rubric.quality.probing import RISK, Result, adjusted, all_of
 from rubric.values import AnyJudge
 
 

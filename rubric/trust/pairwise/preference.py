@@ -60,7 +60,7 @@ from rubric.engine import CandidateLike
 from rubric.engine.bulk import session
 from rubric.grading.prompting import text_of_candidate
 from rubric.results import NotApplicable, Scored
-from rubric.trust.win_rates import Preferences, Side
+from rubric.trust.pairwise.win_rates import Preferences, Side
 from rubric.values import Event
 
 Outcome = Literal["a", "b", "tie", "inconsistent", "unjudged"]

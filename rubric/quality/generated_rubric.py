@@ -12,7 +12,7 @@ from rubric import Criterion, DefinitionError, Rubric
 from rubric.driving import Failure, Usage
 from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, counted, few_groups, percent, write_text
 from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
-from rubric.quality.drafts import Sheet
+from rubric.quality.suite_drafts import Sheet
 from rubric.suites.suite import Suite
 
 _CHANCE = 0.5

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rubric import DefinitionError, Grade, Rubric, Ungraded, grade, grade_many, plan
-from rubric.engine.logs import candidate_of
 from rubric.engine.sources import as_candidate, source_of
+from rubric.runs.logs import candidate_of
 from tests.harnesses import harness
 
 if TYPE_CHECKING:
