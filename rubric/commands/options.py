@@ -210,8 +210,18 @@ def _as_judge(ctx: click.Context, _: click.Parameter, models: Sequence[str]) -> 
     for name in settings if not models else ():
         option = f"--{name.replace('_', '-')}"
         raise click.UsageError(f"{option} belongs to the judge of the run; name that too: --judge MODEL", ctx)
-    judges = [Judge(model, **settings) if settings else model for model in models]
+    names = [model_called(model) for model in models]
+    judges = [Judge(name, **settings) if settings else name for name in names]
     return judges if len(judges) > 1 else next(iter(judges), None)
+
+
+def model_called(name: str) -> str:
+    """Return LiteLLM's name of a model, also where *name* is promptfoo's, such as `openai:gpt-5-mini`."""
+    if ":" not in name or "/" in name:
+        return name
+    from rubric.formats.model_names import VENDORS, litellm_name  # noqa: PLC0415 - few names have a colon
+
+    return litellm_name(name) if name.partition(":")[0] in VENDORS else name
 
 
 def _keep_setting(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -268,6 +278,7 @@ GRADING = options(
     click.option("--reference", type=TEXT, metavar="FILE", help="Read a reference answer."),
     click.option(
         "--target",
+        callback=lambda ctx, option, name: name and model_called(name),  # noqa: ARG005 - as click calls it
         metavar="MODEL",
         help="Answer cases without a response with this model; 'providers', those that the file names, as by default; "
         "'none' asks nothing.",

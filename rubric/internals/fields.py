@@ -208,16 +208,16 @@ def as_share(value: str) -> float | None:
     return float(written[1]) / 100 if written and float(written[1]) <= 100 else None  # noqa: PLR2004 - per cent
 
 
-def count(low: int = 1) -> Validator:
-    """Return a validator for whole numbers of at least *low*."""
-    return keeping(lambda name, value: check_count(name, value, low))
+def count(low: int = 1, other: str = "") -> Validator:
+    """Return a validator for whole numbers of at least *low*; *other* is what else the error says is allowed."""
+    return keeping(lambda name, value: check_count(name, value, low, other))
 
 
-def check_count(field: str, value: object, low: int = 1) -> int:
+def check_count(field: str, value: object, low: int = 1, other: str = "") -> int:
     """Return *value* as Python's own number; refuse all but whole ones of at least *low*."""
     found = value if type(value) is int else plain_number(value)
     if isinstance(found, bool) or not isinstance(found, int) or found < low:
-        raise refuse(field, value, f"a whole number of at least {low}")
+        raise refuse(field, value, f"a whole number of at least {low}{other}")
     return found
 
 

@@ -126,7 +126,7 @@ class ScoreRange(Shown):
         return self.low == self.high
 
     def __contains__(self, score: object) -> bool:
-        return isinstance(score, int) and self.low <= score <= self.high
+        return isinstance(score, int | float) and self.low <= score <= self.high
 
     def __str__(self) -> str:
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
@@ -226,7 +226,8 @@ class Levels(Answer, Shown):
     from 0 to 10, `Levels(ScoreRange(1, 5))` one from 1 to 5. Texts are given as a mapping, or as ranges, one by one or
     in a list. A single number is an anchor, `{0: "no way in", 5: "with effort", 10: "at once"}`: the judge may also
     answer a number between two of them. A key such as `"0-3"` is a band, whose text holds for all of its scores. The
-    first key is the lowest score and the last the highest; behind a band there is no gap.
+    first key is the lowest score and the last the highest; behind a band there is no gap. A judge that answers 7.5,
+    though asked for a whole number, is read if that is within one band or between two anchors.
     """
 
     ranges: tuple[ScoreRange, ...] = field(default=(), converter=_as_ranges)
@@ -256,7 +257,14 @@ class Levels(Answer, Shown):
         """True if there are scores without a text of their own, between two that have one."""
         return any(after.low > before.high + 1 for before, after in pairwise(self.ranges))
 
-    def band(self, value: int) -> str:
+    def takes(self, value: float) -> bool:
+        """True if *value* is a score: a whole number, or any within one band or between two anchors."""
+        if not self.low <= value <= self.high or value == int(value):
+            return self.low <= value <= self.high
+        apart = (b.high + 1 < a.low and b.high < value < a.low for b, a in pairwise(self.ranges))
+        return any(r.text and value in r for r in self.ranges) or any(apart)
+
+    def band(self, value: float) -> str:
         """Return the text of the anchor or band of *value*; between two anchors both; empty without texts."""
         for before, after in pairwise(self.ranges):
             if before.high < value < after.low:
@@ -265,7 +273,7 @@ class Levels(Answer, Shown):
 
     def place(self, value: Said) -> float:
         """Return the place in 0..1 of *value*."""
-        return (int(value) - self.low) / (self.high - self.low)
+        return (float(value) - self.low) / (self.high - self.low)
 
     def nearest(self, score: float) -> int:
         """Return what a judge would say for a *score* in 0..1."""

@@ -102,7 +102,7 @@ def _model(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def _per_call(_: Any, attribute: Attribute[Any], value: object) -> None:
     if value != "all":
-        fields.count(1)(_, attribute, value)
+        fields.count(1, " or 'all'")(_, attribute, value)
 
 
 def _threads(judge: Judge, attribute: Attribute[Any], value: object) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rubric.commands.options import model_called
 from tests.command_line import run
 from tests.servers import Endpoint, Server, nonce_of, say_yes
 
@@ -134,3 +135,17 @@ def test_several_criteria_may_go_in_one_request(settings: tuple[str, ...], calls
     assert planned["calls"]["most"] == calls
     if settings:
         assert "--per-call belongs to the judge of the run" in run("plan", str(rubric), *settings).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai:gpt-5-mini", "openai/gpt-5-mini"),
+        ("anthropic:messages:claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("ollama/llama3:8b", "ollama/llama3:8b"),
+        ("ft:gpt-4o:mine", "ft:gpt-4o:mine"),
+    ],
+)
+def test_a_model_may_be_named_as_promptfoo_does(name: str, model: str) -> None:
+    """So that its price is known, and what is asked is what was planned."""
+    assert model_called(name) == model

@@ -189,3 +189,13 @@ def test_the_data_of_a_suite_may_have_any_names() -> None:
     """A matcher of mcptest among them says nothing of the file."""
     text = "metadata: {llm-judge: 1}\ncases: [{id: a, rubric: [Is warm], metadata: {llm-jury: {eval.rubric: 2}}}]"
     assert loads_suite(text).format == "native"
+
+
+@pytest.mark.parametrize(
+    "rubric", ["rubric: Is polite\ntests:\n  - {id: a, input: hi", "tests:\n  - {id: a, input: hi, rubric: x"]
+)
+def test_a_suite_of_ours_with_its_cases_under_another_key_is_told_the_key(rubric: str) -> None:
+    """It is no file of AgentV, whose cures would not work."""
+    with pytest.raises(LoadError, match="tests: unknown key; did you mean 'cases'") as caught:
+        loads_suite(f"suite: s\n{rubric}, output: hello}}\n")
+    assert caught.value.format == "native"

@@ -226,6 +226,24 @@ def test_outside_of_the_range_or_off_the_menu(kind: Answer, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("levels", "value", "score"),
+    [
+        ({"0-4": "poor", "5-9": "fair", 10: "good"}, 7.5, 0.75),
+        ({"0-4": "poor", "5-9": "fair", 10: "good"}, 9.5, None),
+        ({"0-4": "poor", "5-9": "fair", 10: "good"}, 4.5, None),
+        ({0: "poor", 5: "fair", 10: "good"}, 7.5, 0.75),
+        ({0: "poor", 5: "fair", 10: "good"}, 9.5, 0.95),
+        ({1: "poor", 2: "fair", 3: "good"}, 1.5, None),
+        ({0: "poor", 5: "fair", 10: "good"}, 10.5, None),
+    ],
+)
+def test_a_level_between_two_whole_ones(levels: dict[Any, str], value: float, score: float | None) -> None:
+    """It is placed linearly within one band or between two anchors; between two bands its meaning is not known."""
+    finding = read_one(ask_for(Levels(levels)), f'{{"score": {value}}}')
+    assert (finding.score if isinstance(finding, Scored) else None) == score
+
+
+@pytest.mark.parametrize(
     ("kind", "reply"),
     [
         (YesNo(), '{"verdict": true, "verdict": false}'),

@@ -159,7 +159,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
     (Judge, {"model": "m", "temperature": 3}, "temperature", "from 0 to 2"),
     (Judge, {"model": "m", "max_tokens": 0}, "max_tokens", "at least 1"),
     (Judge, {"model": "m", "timeout": 0}, "timeout", "above 0"),
-    (Judge, {"model": "m", "per_call": "most"}, "per_call", "a whole number"),
+    (Judge, {"model": "m", "per_call": "most"}, "per_call", "a whole number of at least 1 or 'all'"),
     (Judge, {"model": "m", "per_call": 0}, "per_call", "at least 1"),
     (Judge, {"model": "m", "repairs": -1}, "repairs", "at least 0"),
     (Judge, {"model": "m", "reasoning": "first"}, "reasoning", "before"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import evolve
 
-from rubric.formats.recognition import LIKELY, STRONG, has
+from rubric.formats.recognition import LIKELY, STRONG, SURE, Seen, finds, has, maps
 from rubric.formats.registry import Drafts, Format
 from rubric.values.rubrics import Rubric
 
@@ -18,12 +18,18 @@ def _draft(rubric: Rubric) -> Any:
     return as_data(evolve(rubric, name=""))
 
 
+def _rubrics(seen: Seen) -> Iterator[str]:
+    """Yield `rubric` for a suite whose cases are under another key, which its reader names."""
+    yield from ("rubric" for one in (seen.keys, *maps(seen.tests)) if "suite" in seen.keys and "rubric" in one)
+
+
 NATIVE = Format(
     "native",
     "rubric.formats.native.suite:read",
     "rubric.formats.native.suite:write_suite",
     (
         (STRONG, has("cases")),
+        (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),
         (LIKELY, has("text", kind=str)),

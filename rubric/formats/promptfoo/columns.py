@@ -344,7 +344,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\{#.*?#\}|\A[^{]*|[}%]\}[^{]*", re.DOT
 _NAME = re.compile(r"(?<![\w.|])(?<!\| )[^\W\d]\w*")
 _WORDS = frozenset({
     "if", "else", "elif", "elseif", "endif", "for", "in", "endfor", "loop", "not", "and", "or", "is", "true", "false",
-    "none", "null", "range",
+    "none", "null", "range", "cycler", "joiner",
 })  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def test_a_slip_in_a_name_refuses_the_file(slip: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "template", ["{{ q.toUpperCase() }}", "{{ q | truncate(1) }}", "{% if q.trim() %}y{% endif %}"]
+    "template", ["{{ q.toUpperCase() }}", "{{ q | truncate(1) }}", "{% if q.trim() %}y{% endif %}", "{{ cycler(q) }}"]
 )
 def test_a_variable_that_cannot_be_filled_in_is_told(template: str, tmp_path: Path) -> None:
     """promptfoo fills in a variable that is a template of known ones; its text would be graded unrendered."""
