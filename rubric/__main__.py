@@ -20,21 +20,38 @@ import io
 
 import click
 
-from rubric.commands.files import convert, diff, print_schema, validate
-from rubric.commands.generate import generate
-from rubric.commands.grade import grade, plan
-from rubric.commands.grade_many import grade_many, merge
-from rubric.commands.label import label
 from rubric.commands.output import Commands
-from rubric.commands.prefer import prefer
-from rubric.commands.quality import align, check, explain, lint, probe
-from rubric.commands.setup import completion, init
-from rubric.commands.store import store
-from rubric.commands.trust import agree, compare, estimate, thresholds
-from rubric.commands.view import view
+
+COMMANDS = {
+    "agree": "trust",
+    "align": "quality",
+    "check": "quality",
+    "compare": "trust",
+    "completion": "setup",
+    "convert": "files",
+    "diff": "files",
+    "estimate": "trust",
+    "explain": "quality",
+    "generate": "generate",
+    "grade": "grade",
+    "grade-many": "grade_many",
+    "init": "setup",
+    "label": "label",
+    "lint": "quality",
+    "merge": "grade_many",
+    "plan": "grade",
+    "prefer": "prefer",
+    "probe": "quality",
+    "schema": "files",
+    "store": "store",
+    "thresholds": "trust",
+    "validate": "files",
+    "view": "view",
+}
+"""The module of each command in `rubric.commands`, imported when it is run or its help is shown."""
 
 
-@click.group("rubric", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("rubric", cls=Commands, homes=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rubric-grade")
 def main() -> None:
     """
@@ -42,37 +59,6 @@ def main() -> None:
 
     Exit codes: 0 passed, 1 failed, 2 could not be graded or bad input.
     """
-
-
-COMMANDS = (
-    agree,
-    align,
-    check,
-    compare,
-    completion,
-    convert,
-    diff,
-    estimate,
-    explain,
-    generate,
-    grade,
-    grade_many,
-    init,
-    label,
-    lint,
-    merge,
-    plan,
-    prefer,
-    probe,
-    print_schema,
-    store,
-    thresholds,
-    validate,
-    view,
-)
-
-for command in COMMANDS:
-    main.add_command(command)
 
 
 def run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 from click.testing import CliRunner, Result
 
 from rubric.__main__ import main
@@ -17,3 +18,10 @@ def run(*arguments: str, stdin: str = "") -> Result:
     result = CliRunner().invoke(main, arguments, input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
+
+
+def commands() -> dict[str, click.Command]:
+    """Return every command by its name."""
+    with click.Context(main) as context:
+        found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}

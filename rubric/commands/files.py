@@ -29,7 +29,8 @@ from rubric.commands.output import (
 from rubric.commands.trust import from_extra
 from rubric.embed import NOTHING, counted, shorten, table, write_text
 from rubric.errors import Problem
-from rubric.formats import Converted, schema
+from rubric.formats import Converted
+from rubric.formats import schema as json_schema
 from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
 from rubric.suites.missing_judges import unsupported_of
@@ -167,13 +168,13 @@ def _judged_otherwise(suite: Suite, converted: Converted) -> int:
 
 @click.command("schema", cls=Command)
 @click.argument("what", type=click.Choice(["rubric", "suite"]), default="rubric")
-def print_schema(what: Literal["rubric", "suite"]) -> None:
+def schema(what: Literal["rubric", "suite"]) -> None:
     """
     Print the JSON Schema of rubric files, or of suite files.
 
     Editors that know it complete keys and mark mistakes.
     """
-    print_json(schema(what))
+    print_json(json_schema(what))
 
 
 SAME, DIFFERENT = 0, 1

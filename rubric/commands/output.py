@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.resources import files
 from typing import IO, TYPE_CHECKING, Any
 
@@ -211,16 +212,32 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 class Commands(_OneVoice, click.Group):
-    """Commands that turn output which cannot be written into a refusal without a traceback."""
+    """
+    Commands that turn output which cannot be written into a refusal without a traceback.
+
+    *homes* has the module of each in `rubric.commands`, imported for its own commands alone: all take a second.
+    """
 
     command_class = Command
+
+    def __init__(self, *args: Any, homes: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._homes = homes or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted({*self._homes, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if (home := self._homes.get(cmd_name)) and cmd_name not in self.commands:
+            self.add_command(getattr(import_module(f"rubric.commands.{home}"), cmd_name.replace("-", "_")))
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that *args* name; an unknown one comes with the one that was meant."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            cure = word_cure("commands", "every", args[0], self.commands)
+            cure = word_cure("commands", "every", args[0], self.list_commands(ctx))
             raise click.UsageError(f"no such command {args[0]!r}{cure}", ctx)
         return super().resolve_command(ctx, args)
 

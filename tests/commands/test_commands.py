@@ -276,18 +276,17 @@ def test_python_m_rubric_is_the_same_command(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("module", ["yaml", "json", "click", "rich", "attrs", "asyncio", "tomllib", "mymodule"])
-def test_no_module_of_the_current_folder_runs(tmp_path: Path, module: str) -> None:
+def test_no_module_of_the_current_folder_runs(tmp_path: Path) -> None:
     """A folder that holds a `yaml.py` is graded in without running it, by `python -m rubric` as by the script."""
-    ran = tmp_path / "ran"
-    (tmp_path / f"{module}.py").write_text(f"open({str(ran)!r}, 'w').close()\nraise SystemExit(77)\n")
+    for module in ("yaml", "json", "click", "rich", "attrs", "asyncio", "tomllib", "mymodule"):
+        (tmp_path / f"{module}.py").write_text(f"open({module!r} + '.ran', 'w').close()\nraise SystemExit(77)\n")
     arguments = ["grade", RUBRIC, REPLY, "--judge", "offline"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     for command in ([sys.executable, "-m", "rubric"], [str(Path(sys.executable).parent / "rubric")]):
         done = subprocess.run(
             [*command, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
         )
-        assert (done.returncode, done.stderr, ran.exists()) == (0, "", False)
+        assert (done.returncode, done.stderr, [*tmp_path.glob("*.ran")]) == (0, "", [])
 
 
 def test_a_safe_path_keeps_all_its_folders(tmp_path: Path) -> None:

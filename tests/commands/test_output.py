@@ -15,10 +15,9 @@ import pytest
 from rich.console import Console
 
 from rubric import DefinitionError, Rubric, evaluate
-from rubric.__main__ import main
 from rubric.commands import output
 from rubric.embed import Wording
-from tests.command_line import REPLY, RUBRIC, run
+from tests.command_line import REPLY, RUBRIC, commands, run
 from tests.places import ROOT
 
 CONTAINS = "assert: [{type: contains, value: Thank}]"
@@ -94,7 +93,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("argument", "line", "cure", "helps"), TOLD)
 def test_a_cure_names_options_of_the_command_and_helps(argument: str, line: str, cure: str, helps: str) -> None:
     """The message has no argument of Python's, its options exist, and with them the same error does not come back."""
-    command = main.commands[line.split(maxsplit=1)[0]]
+    command = commands()[line.split(maxsplit=1)[0]]
     options = {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
     done = run(*shlex.split(line))
     said = " ".join(done.stderr.split())
@@ -191,7 +190,7 @@ def test_help_lists_the_options_in_groups_each_once() -> None:
     shown = run("grade", "--help").output
     heads = ["What is graded:", "Judges and targets:", "The run:", "Results:", "Options:"]
     assert [line for line in shown.splitlines() if line in heads] == heads
-    for name, command in main.commands.items():
+    for name, command in commands().items():
         told = run(*name.split(), "--help").output
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
@@ -202,7 +201,7 @@ def test_named_options_of_the_groups_exist() -> None:
     """A name in the file of groups that no command has would be a slip."""
     groups = tomllib.loads((ROOT / "rubric" / "commands" / "help_groups.toml").read_text())
     named = [name for names in groups.values() for name in names]
-    known = {option.name for command in main.commands.values() for option in command.params}
+    known = {option.name for command in commands().values() for option in command.params}
     assert len({*named}) == len(named)
     assert {*named} <= known
 

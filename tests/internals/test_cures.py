@@ -39,10 +39,10 @@ from rubric import (
     lint,
     plan,
 )
-from rubric.__main__ import main
 from rubric.internals.guesses import name_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement
+from tests.command_line import commands
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8")
@@ -235,7 +235,7 @@ def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
         return
     for line in lines_of(cure):
         if line.startswith("python -m"):
-            assert shlex.split(line)[3] in {*main.commands, "--help"}
+            assert shlex.split(line)[3] in {*commands(), "--help"}
         elif line.startswith("from rubric.integrations"):
             assert line.rpartition(" ")[2] in Path(
                 str(import_module("rubric.integrations").__path__[0]), f"{line.split()[1].rpartition('.')[2]}.py"
@@ -278,10 +278,10 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
 def test_each_command_and_option_that_is_proposed_is_there() -> None:
     """A command is one of ours, an option one that some command has."""
     options = {
-        name for command in main.commands.values() for each in command.params
+        name for command in commands().values() for each in command.params
         if isinstance(each, click.Option) for name in each.opts
     }  # fmt: skip
-    assert not [cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in main.commands]
+    assert not [cure for cure in TABLE["commands"]["every"] if " " not in cure and cure not in commands()]
     assert not [cure for cure in TABLE["options"]["every"] if " " not in cure and cure not in options]
 
 

@@ -88,7 +88,12 @@ def packed(body: bytes, encoding: str) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("answer", [endless, announced, packed(gzip.compress(bytes(2**28)), "gzip")])
+async def bomb(writer: asyncio.StreamWriter) -> None:
+    """Send a few kilobytes that unpack to 256 MB."""
+    await packed(gzip.compress(bytes(2**28), 1), "gzip")(writer)
+
+
+@pytest.mark.parametrize("answer", [endless, announced, bomb])
 def test_no_more_is_read_than_a_reply_can_need(answer: Answer) -> None:
     """A body without end, one of a gigabyte and a packed bomb are bad responses, and are not taken into memory."""
     failure = outcome_of(answer)
