@@ -26,6 +26,38 @@ def test_a_list_of_descriptions_and_weights_is_read() -> None:
     assert rubric_of_row(np.array(RAR, dtype=object)) == rubric
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["Avoids rounding early.", "Does not invent facts.", "The response must never guess.", "Refrains from blame"],
+)
+def test_a_pitfall_that_is_worded_as_what_is_good_is_refused_until_it_is_said(said: str) -> None:
+    """In RaR's science set most are worded so, in its medicine set most as faults; both have negative weights."""
+    row = [RAR[0], {"title": "x", "description": f"Pitfall Criteria: {said}", "weight": -1}]
+    with pytest.raises(DefinitionError, match=r"rubrics\[1\]: .* two ways: rubric_of_row.*'avoided'.*'present'"):
+        rubric_of_row(row)
+    avoided, present = (rubric_of_row(row, pitfalls=meant) for meant in ("avoided", "present"))
+    assert [(one.weight, one.polarity) for one in avoided.criteria] == [(5, "satisfy"), (1, "satisfy")]
+    assert [(one.weight, one.polarity) for one in present.criteria] == [(5, "satisfy"), (1, "penalty")]
+    assert rubric_of_row(dumps(avoided)) == avoided
+    with pytest.raises(DefinitionError, match="avoided"):
+        rubric_of_row(row, pitfalls="avoid")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("said", ["Does not mention the dose", "Fails to name a drug", "Recommends antibiotics"])
+def test_a_pitfall_that_is_worded_as_a_fault_is_a_penalty(said: str) -> None:
+    """However `pitfalls` reads the others."""
+    row = [RAR[0], {"title": "x", "description": f"Pitfall Criteria: {said}", "weight": -1}]
+    assert rubric_of_row(row).criteria[1].polarity == "penalty"
+    assert rubric_of_row(row, pitfalls="avoided") == rubric_of_row(row)
+
+
+def test_a_criterion_that_a_rule_of_the_data_set_decides_is_refused() -> None:
+    """RubricHub's `paragraphs:two` is no sentence for a judge."""
+    rule = {"criterion": "paragraphs:two", "points": 10, "tags": {"verifier": "rule", "function": "Paragraphs"}}
+    with pytest.raises(DefinitionError, match=r"rubrics\[0\]: 'paragraphs:two' is decided by .*; leave it out: \[one "):
+        rubric_of_row([rule, {"criterion": "Names Paris", "points": 7, "tags": {"verifier": "llm"}}])
+
+
 def test_a_ground_truth_with_rubrics_is_read() -> None:
     """DR Tulu: a text of JSON with a query and weighted descriptions."""
     text = json.dumps(
