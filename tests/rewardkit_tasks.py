@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from rubric.contrib.rewardkit import GUARD
+from rubric.format_plugins.rewardkit import GUARD
 from tests.judging import JudgeLike
 from tests.places import ROOT
 from tests.servers import prompt_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rubric import Choice, Choices, Criterion, Grade, Judge, LoadError, Message, Rubric
-from rubric.contrib import autorubric, healthbench, paperbench
+from rubric.format_plugins import autorubric, healthbench, paperbench
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.suites.suite import Suite

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric.contrib import autorubric, healthbench, paperbench
+from rubric.format_plugins import autorubric, healthbench, paperbench
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.mcptest import reader as mcptest

@@ -200,7 +200,7 @@ OURS = {"adk", "autorubric", "deepeval", "healthbench", "mlflow", "paperbench", 
 def test_our_own_foreign_formats_are_plug_ins() -> None:
     """They are registered by entry points of the project, as any package's are, and by nothing else."""
     points = entry_points_of(registry.GROUP)
-    assert {point.name for point in points if point.value.startswith("rubric.contrib.")} == OURS
+    assert {point.name for point in points if point.value.startswith("rubric.format_plugins.")} == OURS
     assert all(callable(registry.format_called(name).reader()) for name in OURS)
 
 

@@ -191,7 +191,7 @@ def test_checks_in_python_do_not_run_unasked(tmp_path: Path) -> None:
 
 def test_checks_in_python_need_reward_kit_beside_this_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is missing, or a check fails, the case is ungraded with what the program said."""
-    monkeypatch.setattr("rubric.contrib.rewardkit._PROGRAM", "raise SystemExit('no module rewardkit')")
+    monkeypatch.setattr("rubric.format_plugins.rewardkit._PROGRAM", "raise SystemExit('no module rewardkit')")
     suite = loaded({"checks.py": "import rewardkit\n", "judge.toml": toml("a")}, tmp_path, allow_scripts=True)
     answer = suite.cases[0].rubric[0].answer
     assert isinstance(answer, Unsupported)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric import Choices, Criterion, Grade, Judge, Rubric
-from rubric.contrib.signed_weights import by_points
+from rubric.format_plugins.signed_weights import by_points
 from rubric.testing.scripted_model import Says, ScriptedModel
 from tests.drive import drive
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
-from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
+from rubric.format_plugins.judges import judge_called, judged_case, metrics
 from rubric.formats.recognition import finds, in_any
 from rubric.values import Unsupported
 

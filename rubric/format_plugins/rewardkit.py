@@ -21,8 +21,8 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from rubric import Candidate, Case, Criterion, DefinitionError, Judge, Levels, Panel, Rubric, Suite, Unit, YesNo
-from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.embed import SURE, Answer, Cursor, Decided, Format, LackingError, Loading, Notes, has, read_text, run
+from rubric.format_plugins.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.images import is_image, read_image
 from rubric.formats.includes import LackingFileError, expand, is_outside, located_file, may_be_read, text_of
 from rubric.programs.processes import CURE, ProgramError, is_allowed, run_program

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rubric import Case, Criterion, Message, Rubric, Suite
-from rubric.contrib.signed_weights import Ids, as_penalty, by_points, examples, warn_of_pass_mark
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
+from rubric.format_plugins.signed_weights import Ids, as_penalty, by_points, examples, warn_of_pass_mark
 from rubric.formats.recognition import Seen, in_any, maps
 
 GUIDELINES = (

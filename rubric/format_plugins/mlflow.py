@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rubric import Criterion, Judge, Rubric, Suite, Unit, YesNo
-from rubric.contrib.judges import judge_called, judged_case, metrics
 from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
+from rubric.format_plugins.judges import judge_called, judged_case, metrics
 from rubric.formats.recognition import STRONG, finds, in_any
 from rubric.formats.rubric_items import unused
 from rubric.values import Unsupported

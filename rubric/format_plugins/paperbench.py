@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rubric import Case, Criterion, Rubric, Suite
-from rubric.contrib.signed_weights import examples, warn_of_pass_mark
 from rubric.embed import SURE, Cursor, Format, Loading, Notes, has
+from rubric.format_plugins.signed_weights import examples, warn_of_pass_mark
 from rubric.formats.recognition import holds, lists
 
 _NODE = {"text": "requirements", "id": "id", "weight": "weight"}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rubric import Case, Choice, Choices, Criterion, Rubric, Suite
-from rubric.contrib.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.embed import SURE, Cursor, Format, Loading, Notes, has
+from rubric.format_plugins.signed_weights import Ids, as_penalty, by_points, warn_of_pass_mark
 from rubric.formats.recognition import LIKELY, STRONG, Seen, case_has, holds, lists
 
 WEIGHT = 10

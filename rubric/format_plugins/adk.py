@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rubric import Criterion, Judge, Rubric, Suite
-from rubric.contrib.judges import judge_called, judged_case
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
+from rubric.format_plugins.judges import judge_called, judged_case
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
 
