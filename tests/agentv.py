@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+from attrs import evolve
 
 from rubric import Criterion, Rubric
 from rubric.formats.agentv.reader import read
@@ -39,10 +42,18 @@ def rubric_of(*entries: Any, key: str = "assert", **options: Any) -> Rubric:
 
 
 def graders_of(rubric: Rubric) -> list[Rubric | Criterion]:
-    """Return the graders of a case: rubrics, sets of graders included, and criteria that code decides."""
-    if all(isinstance(c.answer, Rubric | Check) for c in rubric.criteria):
-        return [c.answer if isinstance(c.answer, Rubric) else c for c in rubric.criteria]
-    return [rubric]
+    """Return the graders of a case: rubrics, also for a lone item, sets of graders, and criteria that code decides."""
+    if rubric.name:
+        return [rubric]
+    return [
+        c.answer if isinstance(c.answer, Rubric) else c if isinstance(c.answer, Check) else _around(c)
+        for c in rubric.criteria
+    ]
+
+
+def _around(item: Criterion) -> Rubric:
+    """Return the grader of which *item* is the only one."""
+    return Rubric(re.sub(r"-\d+$", "", item.id), criteria=[evolve(item, id="rubric-1", weight=1)], threshold=None)
 
 
 def is_set(grader: Rubric | Criterion) -> bool:

@@ -49,13 +49,16 @@ class Counted:
         """Return the counts as Markdown."""
         rows = [("files that load", self.files - len(self.refused)), ("files that are refused", len(self.refused))]
         graded = self.cases["passed"] + self.cases["failed"]
-        rows += [("cases", self.cases.total()), ("cases graded", graded), ("cases deferred", self.cases["deferred"])]
-        rows += [("cases ungraded", self.cases["ungraded"])]
-        rows += [(f"ungraded: {why}", count) for why, count in self.reasons.most_common()]
+        rows += [("cases", self.cases.total()), ("cases graded", graded)]
+        rows += [("cases deferred or ungraded", self.cases.total() - graded)]
+        rows += [(f"because of {why}", count) for why, count in self.reasons.most_common()]
         lines = ["| what | count |", "|---|---|", *(f"| {name} | {count:,} |" for name, count in rows)]
         asserting = self.cases.total() - self.reasons[_NOTHING]
         apart = sum(self.reasons[kind] for kind in (_PROGRAMS, _MODERATION))
-        for what, of in (("that assert anything", asserting), ("without programs and moderation", asserting - apart)):
+        for what, of in (
+            ("that assert anything", asserting),
+            ("without red teams, moderation and programs", asserting - apart),
+        ):
             lines.append(f"graded, of the cases {what}: {graded:,} of {of:,}, {graded / max(1, of):.1%}")
         return "\n".join(lines)
 
@@ -122,26 +125,32 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
             lacking = {case.id: case.unsupported for case in suite.plan(JUDGE, target=MODEL)}
             for row in suite.run(JUDGE, target=MODEL, runs=1, concurrency=16):
                 found.cases[row.status] += 1
-                if row.status == "ungraded":
+                if row.status in ("ungraded", "deferred"):
                     found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
     return found
 
 
-_NOTHING, _PROGRAMS = "the test asserts nothing", "Python, which runs only where scripts are allowed"
-_MODERATION = "moderation, classifiers, simulated users and red teams"
+_NOTHING, _PROGRAMS = "the test asserts nothing", "programs, which run only where scripts are allowed"
+_MODERATION = "moderation (also guardrails, the verdict of a provider's moderation) and red teams"
 _KINDS = {
     r"^no grader$": _NOTHING,
-    r"\bscript |^(?!.*not within reach).*scripts that are not allowed|'python'": _PROGRAMS,
-    r"^(?:not-)?(?:moderation|guardrails|classifier|promptfoo:redteam|ruby|webhook|pi$)|simulated user": _MODERATION,
+    r"\bscript |^(?!.*not within reach).*scripts that are not allowed|'python'|^ruby|^webhook": _PROGRAMS,
+    r"is a program of the file|tests that a program makes(?!, which failed)": _PROGRAMS,
+    r"^(?:not-)?(?:moderation|guardrails|promptfoo:redteam)": _MODERATION,
+    r"^(?:classifier|pi$)|simulated user": "classifiers and simulated users",
     r"without functions=": "a type of the project's own, whose function was not given",
-    r"tests that a program makes": "tests that a program makes",
     r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
-    r"tests that|not within reach|text of a PDF": "tests, or code, that are elsewhere or that a program makes",
+    r"tests that|not within reach|text of a PDF": "tests, or code, that are elsewhere",
     r"unreadable": "a category or a choice that the stand-in judge does not give",
     r"with the provider": "an embedding model that LiteLLM is not known to have",
     r"^trace-|^is-valid": "graders that are not here (traces), and tools in another form",
 }
+"""
+What leaves a case ungraded, by what is said of it. Left out of the second share are red teams, moderation and programs,
+and nothing else. promptfoo's page on `guardrails` says that it reads the "provider's built-in guardrails", such as the
+content filters of Azure and Bedrock's guardrails: whether the provider flagged the text.
+"""
 
 
 def _reason(row: Row, lacking: Sequence[str]) -> str:

@@ -15,13 +15,16 @@ _PREFIX = "rubric_based_"
 _OPTIONS = ("judge_model_options", "judgeModelOptions")
 _OF_OPTIONS = ("judge_model", "judgeModel", "num_samples", "numSamples")
 _OF_RUBRICS = ("rubric_id", "rubricId", "rubric_content", "rubricContent")
+_TEXT = ("text_property", "textProperty")
 _QUIET = ("judge_model_config", "judgeModelConfig", "description", "type")
 
 
 def read(notes: Notes, loading: Loading) -> Suite:
     """Return the suite in the document of *notes*: one case, whose candidate a target makes."""
     root = Cursor.of(notes, loading)
-    if not root.mapping("an eval config (a mapping with criteria)") or not root["criteria"].mapping():
+    if not root.mapping("an eval config (a mapping with criteria)") or not root.needs("criteria"):
+        return Suite(format="adk")
+    if not root["criteria"].mapping():
         return Suite(format="adk")
     judges: dict[str, Judge] = {}
     made = [one for name, at in root["criteria"].items() if (one := _metric(str(name), at, judges)) is not None]
@@ -64,7 +67,9 @@ def _rubric(at: Cursor) -> Criterion | None:
         return None
     at.reads(_OF_RUBRICS, quiet=_QUIET)
     id_, content = at.first("rubric_id", "rubricId"), at.first("rubric_content", "rubricContent")
-    said = content.first("text_property", "textProperty") if isinstance(content.value, dict) else content
+    if isinstance(content.value, dict):
+        content.reads(_TEXT)
+    said = content.first(*_TEXT) if isinstance(content.value, dict) else content
     text, name = said.words("the text of a rubric"), id_.text("the id of a rubric")
     return None if text is None or name is None else at.built(Criterion, text, id=name)
 

@@ -64,7 +64,7 @@ def read_provider(at: Cursor, fill: Callable[[str], str], config: Mapping[str, A
 
 def _with_files(at: Cursor) -> Cursor:
     """Return the provider at the cursor with the data that its `config` names in files, as `file://schema.json`."""
-    fields = _fields(at.value)
+    fields = fields_of(at.value)
     if "file://" not in _as_text(fields.get("config")):
         return at
 
@@ -103,7 +103,8 @@ def _javascript(code: Any, at: Cursor) -> Program | None:
         raise DefinitionError("transform", f"its transform is in {problem.message}") from None
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return a provider as a mapping, also where it is written as its id alone, or as `id: {config: ...}`."""
     if isinstance(value, dict) and len(value) == 1 and "id" not in value:  # `id: {config: ...}`
         ((key, inner),) = value.items()
         return {"id": key, **(inner if isinstance(inner, dict) else {})}
@@ -117,7 +118,7 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
     Args:
         fill: Fills a template of a request with the prompt and the variables of the case.
     """
-    fields = _fields(at.value)
+    fields = fields_of(at.value)
     id_ = _as_text(fields.get("id"))
     name = _as_text(fields.get("label")) or id_
     config: dict[Any, Any] = fields["config"] if isinstance(fields.get("config"), dict) else {}

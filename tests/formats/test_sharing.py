@@ -123,6 +123,16 @@ def test_a_rubric_of_several_cases_is_named_once() -> None:
     assert loads_suite(text).cases == suite.cases
 
 
+def test_the_variables_of_a_case_are_written_once() -> None:
+    """A check that repeats them all refers to them, so that cases with the same check have the same rubric."""
+    tests = "".join(f"  - {{vars: {{q: {q}}}}}\n" for q in ("one", "two"))
+    check = "{assert: [{type: javascript, value: 'output === context.vars.q'}]}"
+    suite = loads_suite(f"prompts: ['{{{{q}}}}']\nproviders: [echo]\ndefaultTest: {check}\ntests:\n{tests}")
+    text = dumps_suite(suite)
+    assert text.count("javascript") == text.count('"{{variables}}"') + 1 == 2
+    assert loads_suite(text).cases == suite.cases
+
+
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real files is not beside the project")
 def test_a_converted_file_is_about_as_long_as_its_source() -> None:
     """Of every eighth real file of at least 15 lines: in the median at most 1.3 times as long."""

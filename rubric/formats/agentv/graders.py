@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
+from rubric import Criterion, DefinitionError, Holds, Judge, Levels, Rubric, Unit, YesNo
 from rubric.embed import Answer, Check, Cursor, shorten
 from rubric.formats.agentv.checks import CHECKS, read_check, unknown
 from rubric.formats.agentv.keys import keys_of
@@ -84,6 +84,19 @@ def as_criterion(grader: Grader, weight: float | None = None) -> Criterion:
     )
 
 
+def _without_rubric(grader: Grader) -> Criterion | None:
+    """Return the only item of *grader* as a criterion of the case, if it means the same there; else None."""
+    rubric = grader.answer
+    if not isinstance(rubric, Rubric) or len(rubric.criteria) != 1 or grader.gate is not None:
+        return None
+    (item,) = rubric.criteria
+    bare = Rubric(rubric.name, criteria=[item], threshold=rubric.threshold, binding=binds([item]))
+    # A level is held against the threshold, where a gate has no other value, and the case's may differ.
+    same = isinstance(item.answer, YesNo) or (isinstance(item.answer, Levels) and not item.required)
+    unnamed = item.id in ("rubric-1", grader.name)
+    return evolve(item, id=grader.name, weight=grader.weight) if same and unnamed and rubric == bare else None
+
+
 def binds(criteria: Sequence[Criterion]) -> bool:
     """True if a gate among *criteria* must fail the case too: AgentV documents that it fails the entire eval."""
     return any(
@@ -96,7 +109,7 @@ def group(graders: Sequence[Grader], task: Task) -> Rubric:
     borderline = task.borderline if task.borderline and task.borderline <= task.threshold else None
     if len(graders) == 1 and graders[0].plain and isinstance(graders[0].answer, Rubric):
         return evolve(graders[0].answer, threshold=task.threshold, borderline=borderline, binding=False)
-    criteria = [as_criterion(grader) for grader in name_apart(graders)]
+    criteria = [_without_rubric(grader) or as_criterion(grader) for grader in name_apart(graders)]
     if len(graders) == 1 and graders[0].decides:
         criteria = [evolve(criteria[0], required=True)]
     # Only a judge can be talked round by an empty answer: where none is asked, the checks decide.

@@ -77,7 +77,8 @@ def read_prompt(at: Cursor, scope: Scope) -> Prompt:
         at.refuse("a text, a list of messages, `file://...` or {command: [...]}")
         return Prompt(lost=True)
     if not is_file(value):
-        return _translate(value, at, scope) if _shows_a_variable(value) else Prompt(scope.fill(value, at).strip())
+        is_template = any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(value))
+        return _translate(value, at, scope) if is_template else Prompt(scope.fill(value, at).strip())
     name = scope.fill(value, at).strip()
     text, missing = prompt_in(name, at)
     if text is None:
@@ -101,10 +102,6 @@ def prompt_in(name: str, at: Cursor) -> tuple[str | None, str]:
 def is_file(text: str) -> bool:
     """True if *text*, a prompt, is taken for the name of a file."""
     return is_reference(text) or _FILE.fullmatch(text.strip()) is not None
-
-
-def _shows_a_variable(text: str) -> bool:
-    return any(match[1] in SLOTS or match[1].startswith("metadata") for match in SLOT.finditer(text))
 
 
 def _translate(text: str, at: Cursor, scope: Scope) -> Prompt:

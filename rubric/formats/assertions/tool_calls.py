@@ -96,15 +96,13 @@ class ArgumentsMatch:
     def _kept(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {key: one for key, one in value.items() if not any(_ignores(name, key) for name in self.ignore)}
+        wild = [name for name in self.ignore if "*" in name or "?" in name]
+        kept = {key: one for key, one in value.items() if key not in self.ignore}
+        return {key: one for key, one in kept.items() if not any(_is_called(name, key) for name in wild)}
 
 
 def _is_called(name: str, called: str) -> bool:
     return Trajectory([name]).followed_by([called])
-
-
-def _ignores(name: str, key: str) -> bool:
-    return _is_called(name, key) if "*" in name or "?" in name else name == key
 
 
 def _fits(actual: Any, wanted: Any) -> bool:

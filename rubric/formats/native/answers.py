@@ -74,7 +74,9 @@ def read_levels(data: Any) -> Levels:
 
 
 def _read_range(data: Any) -> ScoreRange:
-    band = {"score_range": None, **fields.as_dict(data, "a mapping with score_range and text")}
+    band = {**fields.as_dict(data, "a mapping with score_range and text")}
+    if "score_range" not in band:
+        raise DefinitionError("", "the key 'score_range' is missing; write {score_range: [low, high], text: ...}")
     low, high = fields.read_inner(band, "score_range", _read_ends)
     del band["score_range"]
     return _read_band({"low": low, "high": high, **band})

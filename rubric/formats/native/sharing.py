@@ -96,11 +96,31 @@ def _text(value: Any) -> str:
     return value.removesuffix("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+VARIABLES = "{{variables}}"
+"""What stands in a rubric for all variables of its case, where they are data of a check."""
+
+
+def with_variables(value: Any, new: Any, old: Any = VARIABLES) -> Any:
+    """Return *value*, a rubric as plain data, with *new* at each key `variables` that holds *old*."""
+    if isinstance(value, list):
+        return [with_variables(inner, new, old) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: new if k == "variables" and v == old else with_variables(v, new, old) for k, v in value.items()}
+
+
 # -- writing ------------------------------------------------------------------------------------------------
+
+
+def _refer(case: Data) -> Data:
+    """Return *case* whose rubric refers to its variables, where a check repeats them."""
+    own = case.get("variables")
+    return case if not own or "variables" in own else case | {"rubric": with_variables(case["rubric"], VARIABLES, own)}
 
 
 def share(data: Data) -> Data:
     """Return *data* of a suite, each case written out, with what its cases share said once."""
+    data = {**data, "cases": [_refer(case) for case in data["cases"]]}
     ways = [_share(data, data["cases"], []), *([_share(data, *found)] if (found := _cross(data["cases"])) else [])]
     return min(ways, key=lambda way: to_yaml(way).count("\n"))
 

@@ -15,7 +15,7 @@ from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import share, spread
+from rubric.formats.native.sharing import share, spread, with_variables
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -89,7 +89,8 @@ def _read_written_out(data: Any) -> Suite:
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
-                cases[index] = {"id": f"case-{index + 1}", **case, **({} if rubric is None else {"rubric": rubric})}
+                held = {} if rubric is None else {"rubric": with_variables(rubric, case.get("variables", {}))}
+                cases[index] = {"id": f"case-{index + 1}", **case, **held}
     with gathering.at():
         suite = _read_fields(given)
     gathering.finish()

@@ -391,6 +391,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if kind == "assert-set" or (kind is None and at.has("assert")):
         return _set(at, context, depth)
     if not isinstance(kind, str) or not kind.strip():
+        at.reads(_KNOWN_KEYS | BAR, _FATES, _ELSEWHERE, _QUIET_KEYS)
         at.error("an assertion has a type, such as llm-rubric or contains")
         return None
     bare = kind.removeprefix("not-")

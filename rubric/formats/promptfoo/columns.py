@@ -32,7 +32,7 @@ from rubric.formats.promptfoo.texts import (
     named,
     with_environment,
 )
-from rubric.formats.providers import DATA
+from rubric.formats.providers import DATA, fields_of
 from rubric.formats.python import executable, is_python_file, python_script_file
 from rubric.formats.templates.render import is_template, names_in
 from rubric.programs.javascript import JavaScriptError, ThrownError
@@ -411,15 +411,11 @@ def continued(
     escaped = each_text(said, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
     for shown in (said, escaped):
         found = asked(prompt, {**variables, CONVERSATION: shown}, **around)
-        if not _is_broken(found.input):
+        text = found.input.lstrip()
+        if not text.startswith("[") or '"role"' not in text or as_json_list(text) is not None:  # no broken messages
             return found
     message = "the turns before leave this prompt no JSON; write each as {{ completion.output | dump }}, without quotes"
     raise DefinitionError("prompts", message)
-
-
-def _is_broken(text: str) -> bool:
-    """True if *text* was meant as the messages of a chat, and is no JSON."""
-    return text.lstrip().startswith("[") and '"role"' in text and as_json_list(text) is None
 
 
 def is_chat(found: list[Any]) -> bool:
@@ -465,7 +461,7 @@ def providers_of(whole: Cursor) -> list[Cursor]:
         return []
     found = [one for item in ([*at] if isinstance(at.value, list) else [at]) for one in _from_file(item)]
     for provider in found:
-        if isinstance(provider.value, dict) and "id" in provider.value:
+        if isinstance(provider.value, dict) and ("id" in provider.value or len(provider.value) > 1):
             provider.reads(_OF_PROVIDERS)
     return found
 
@@ -496,12 +492,7 @@ def cells_of(prompts: list[Prompt], providers: list[Cursor]) -> list[Cell]:
 
 def name_of(provider: Cursor | None) -> tuple[str, list[str]]:
     """Return the name of a provider, and the prompts that it is limited to."""
-    value = None if provider is None else provider.value
-    if not isinstance(value, dict):
-        return as_text(value), []
-    if len(value) == 1 and "id" not in value:
-        ((id_, inner),) = value.items()
-        value = {"id": id_, **(inner if isinstance(inner, dict) else {})}
+    value = fields_of(None if provider is None else provider.value)
     wanted = value.get("prompts")
     name = as_text(value.get("label") or value.get("id"))
     return name, [as_text(label) for label in wanted] if isinstance(wanted, list) else []

@@ -822,3 +822,13 @@ def test_a_no_break_space_is_white_space_in_a_pattern() -> None:
     result = evaluate("10\u00a0km", rubric, "offline")
     assert isinstance(result, Grade)
     assert result.score == 1
+
+
+def test_a_grader_of_one_item_without_an_id_is_a_criterion_of_the_case() -> None:
+    """No rubric stands around it, and its gate still fails the case; an item with an id of its own keeps it."""
+    rubric = rubric_of({"type": "contains", "value": "a"}, "Is short", key="assert")
+    assert [(c.id, c.text, c.required) for c in rubric.criteria[1:]] == [("llm-rubric", "Is short", True)]
+    named = rubric_of(
+        {"type": "contains", "value": "a"}, {"type": "llm-rubric", "value": [{"id": "x", "outcome": "Is short"}]}
+    )
+    assert isinstance(named.criteria[1].answer, Rubric)
