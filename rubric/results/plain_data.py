@@ -38,6 +38,7 @@ from rubric.internals.row_files import check_finite, rows_in
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.scoring.outcomes import Verdict
+from rubric.values.digest import labelled_place
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Usage
@@ -92,6 +93,7 @@ class Record(NoTruth, Plain):
     Args:
         rubric: The rubric's name; *digest* is of all that it asks.
         judge: The judge's name; *judge_digest* is of its settings too.
+        chosen_by: The labels that chose the rubric or the judge.
     """
 
     _remark = "no result that to_dict made: "
@@ -102,6 +104,7 @@ class Record(NoTruth, Plain):
     digest: str = ""
     judge: str = ""
     judge_digest: str = ""
+    chosen_by: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     score: float | None
     verdict: Verdict | None
@@ -132,6 +135,8 @@ class Record(NoTruth, Plain):
             **{name: getattr(result, name) for name in _OF_RESULT},
         )
 
+    place_of = staticmethod(labelled_place)
+
     @staticmethod
     def data_in(field: str, path: Path) -> Iterator[dict[str, Any]]:
         """
@@ -158,10 +163,22 @@ class Record(NoTruth, Plain):
 
 _OF_OUTCOME = ("score", "verdict", "passed", "gates", "vacuous")
 _OF_RESULT = (
-    *("key", "group", "models", "bounds", "coverage", "degenerate", "findings", "failures", "warnings", "usage"),
+    *(
+        "key",
+        "group",
+        "chosen_by",
+        "models",
+        "bounds",
+        "coverage",
+        "degenerate",
+        "findings",
+        "failures",
+        "warnings",
+        "usage",
+    ),
     "contributions",
 )
-_NAMES = {"index", "key", "group"}
+_NAMES = {"index", "key", "group", "chosen_by"}
 
 
 # -- writing ---------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from rubric.scoring.outcomes import TOLERANCE, Extreme, Outcome, Verdict, outcom
 from rubric.scoring.votes import Pooling, pool, tally
 from rubric.values.candidates import UNANSWERED, Candidate
 from rubric.values.criteria import Criterion
+from rubric.values.digest import labelled_place
 from rubric.values.findings import Finding, NotApplicable, Scored, Step, Unjudged
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 from rubric.values.requests import Exchange, Failure, Usage
@@ -134,6 +135,20 @@ class Result(NoTruth, Listed[Finding]):
     def cluster(self) -> Hashable:
         """What it shares with those that belong together: its group, else its key; None if it has neither."""
         return ("group", self.group) if self.group else ("key", self.key) if self.key else None
+
+    @property
+    def chosen_by(self) -> tuple[str, ...]:
+        """The labels that chose its rubric or its judge: their digest, and 8 digits of its own where it is labelled."""
+        labels = self.rubric.provenance.get("labels", ())
+        marks = [
+            *(labels if isinstance(labels, tuple) else ()),
+            getattr(getattr(self.judge, "when", None), "labels", ""),
+        ]
+        if not any(marks):
+            return ()
+        own = {labelled_place(self.key, id_) for id_ in ("", *(finding.id for finding in self.findings))}
+        parts = (mark.split(":") for mark in marks if isinstance(mark, str) and mark)
+        return tuple(":".join([digest, *sorted(own.intersection(places))]) for digest, *places in parts)
 
     @property
     def contributions(self) -> FrozenMap:

@@ -20,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from rubric import DefinitionError
 from rubric.embed import NoTruth, Wording, counted, fields, guided, rows_in, shorten
+from rubric.results import Record
 from rubric.view.cards import name_of_result
 
 if TYPE_CHECKING:
@@ -186,8 +187,7 @@ class Labels(NoTruth):
     @property
     def places(self) -> tuple[str, ...]:
         """8 hexadecimal digits for the candidate and the criterion of each label."""
-        named = (repr((row.key, row.criterion)).encode("utf-8", "surrogatepass") for row in self)
-        return tuple(sha256(name).hexdigest()[:8] for name in named)
+        return tuple(Record.place_of(row.key, row.criterion) for row in self)
 
     @classmethod
     def read(

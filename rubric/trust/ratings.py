@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -243,7 +243,7 @@ def _judged(results: Sequence[_Result]) -> Judged:
         count < len(results),
         digests,
         judges,
-        frozenset(digest for each in results if not isinstance(each, Record) for digest in _used(each)),
+        frozenset(mark for each in results for mark in each.chosen_by),
         frozenset(
             one.labels for r in results if not isinstance(r, Record) for one in r.calibrated.values() if one.labels
         ),
@@ -294,13 +294,6 @@ def used_again(marks: Iterable[str], labels: Labels) -> int:
     """Return how many of *labels* are those of *marks*, known by their candidates' keys."""
     known = {part for mark in marks for part in mark.split(":")}
     return len(labels) if labels.digest in known else sum(place in known for place in labels.places)
-
-
-def _used(result: Grade | Ungraded) -> Iterator[str]:
-    """Yield the marks of the labels by which `align` chose the rubric, or `trusted` the cascade."""
-    yield from result.rubric.provenance.get("labels", ())
-    if chosen := getattr(getattr(result.judge, "when", None), "labels", ""):
-        yield chosen
 
 
 def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:

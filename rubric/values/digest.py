@@ -25,6 +25,11 @@ def digest_of(value: object) -> str:
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
+def labelled_place(key: str, criterion: str) -> str:
+    """Return 8 hexadecimal digits of what people label: a *criterion* of the candidate *key*, or the whole as ""."""
+    return hashlib.sha256(repr((key, criterion)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
 def _plain(value: Any) -> Any:
     if attrs.has(type(value)):
         given = {f.name: getattr(value, f.name) for f in attrs.fields(type(value)) if f.eq}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Rubric, dump
+from rubric import Grades, Rubric, dump, grade_many, load
 from rubric.__main__ import main
 from tests.recorded import grades
 from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
@@ -108,3 +108,35 @@ def test_thresholds_are_chosen_at_a_terminal(tmp_path: Path) -> None:
     assert "Pass from 0.4: the judge then agrees with people in" in done.output
     assert "Chosen for TPR at 0.5" in run("thresholds", *files_, "--for", "TPR", "--at", 0.5).output
     assert run("thresholds", *files_, "--for", "TPR").exit_code == 2
+
+
+def test_labels_that_chose_a_rubric_are_told_from_a_file_of_results(tmp_path: Path) -> None:
+    """As in Python: by the lines that are written under the rubric, for the candidates that were labelled; no others."""
+    scored = Rubric("replies", threshold=0.9).scores("Thankful words", id="x")
+    rubric, candidates, results = (tmp_path / name for name in ("rubric.yaml", "candidates.jsonl", "results.jsonl"))
+    dump(scored, rubric)
+    texts = ("thankful " * (n % 2) + f"reply {n}" for n in range(60))
+    candidates.write_text("".join(json.dumps({"key": f"k{n}", "output": text}) + "\n" for n, text in enumerate(texts)))
+    first, mixed, fresh = (tmp_path / f"{name}.csv" for name in ("first", "mixed", "fresh"))
+    for file, keys in ((first, range(40)), (mixed, range(30, 60)), (fresh, range(40, 60))):
+        file.write_text("\n".join(["key,value", *(f"k{n},{'yes' if n % 2 else 'no'}" for n in keys)]))
+    assert run("grade-many", rubric, candidates, "--judge", "offline", "--out", results).exit_code == 0
+    assert "chosen_by" not in results.read_text()
+    assert run("align", rubric, results, first, "--edit", "threshold", "--write").exit_code == 0
+    results.unlink()
+    assert run("grade-many", rubric, candidates, "--judge", "offline", "--out", results).exit_code == 0
+    told = "labels chose the rubric or the judge: their figures flatter; use others"
+    assert f"These 40 {told}" in run("agree", results, first).output
+    for command in ("agree", "estimate"):
+        assert f"10 of these 30 {told}" in run(command, results, mixed).output
+        assert "chose the rubric" not in run(command, results, fresh).output
+    again = grades_of(rubric, candidates)
+    assert [one["chosen_by"] for one in map(json.loads, results.read_text().splitlines())] == [
+        [*one.chosen_by] for one in again
+    ]
+    assert [":" in each.chosen_by[0] for each in again] == [n < 40 for n in range(60)]
+
+
+def grades_of(rubric: Path, candidates: Path) -> Grades:
+    """Return the grades of the file *candidates* by the file *rubric*."""
+    return grade_many(candidates, load(rubric), "offline").collect()
