@@ -5,11 +5,16 @@ All take a table of units by raters; NaN is a rating that is missing. The errors
 says how much each unit moves the coefficient (K. L. Gwet, Handbook of Inter-Rater Reliability, 2014; for two raters
 J. L. Fleiss, J. Cohen and B. S. Everitt, Psychological Bulletin 72, 1969). Influences of a group add up, so the errors
 are by group where there are groups.
+
+Of few units, or groups, some decide a correlation, and a linearisation makes its error too small. Intervals of numbers
+are therefore by the jackknife that leaves out a whole group (J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, Journal of
+Applied Econometrics 38, 2023).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +22,7 @@ from attrs import evolve, frozen
 from scipy import stats
 
 from rubric.embed import Statistic
-from rubric.trust.inference import UPPER, Codes, Floats, Interval, unit_interval
+from rubric.trust.inference import Codes, Floats, Interval, student, unit_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
@@ -28,8 +33,11 @@ FEWEST = 10
 RARE = 15
 """Units with the rarer verdict below which a sample may have missed some that differ."""
 
-_MOST_CELLS = 1_000
-"""Different pairs of ratings that every other one is ranked against."""
+_MOST, _NO_ERROR = 0.999, 1e-9
+"""The coefficient that Fisher's scale ends with, and the error below which all units are alike."""
+
+_MOST_CELLS, _MOST_GROUPS = 1_000, 200
+"""Different pairs of ratings that every other one is ranked against, and groups that are left out of more in turn."""
 
 MOST_CATEGORIES = 60
 """More different ratings than these are no categories, but numbers."""
@@ -44,11 +52,13 @@ class Coefficient:
         value: None where it is undefined.
         reason: Why it is undefined.
         influence: How much each unit moves it, times the number of units; NaN of a unit that does not count.
+        without: Returns it without each of so many groups, from the group of each unit; None: see `error`.
     """
 
     value: float | None
     reason: str = ""
     influence: Floats | None = None
+    without: Callable[[Codes, int], Floats] | None = None
 
     def error(self, groups: Codes | None = None) -> float | None:
         """Return the standard error, by group; None where there is none."""
@@ -62,6 +72,27 @@ class Coefficient:
         if m < 2:
             return None
         return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / n)
+
+    def fisher_error(self, groups: Codes | None = None) -> float | None:
+        """Return the standard error on Fisher's scale, by group: of the jackknife where it is known."""
+        error = self.error(groups)
+        if error is None or self.value is None:
+            return error
+        value = float(np.clip(self.value, -_MOST, _MOST))
+        if self.without is None or self.influence is None or error < _NO_ERROR:
+            return error / (1 - value * value)
+        counts = ~np.isnan(self.influence)
+        codes = np.arange(len(counts)) if groups is None else groups
+        left = self.without(codes, int(codes.max()) + 1)[np.unique(codes[counts])]
+        z = np.arctanh(np.clip(np.where(np.isfinite(left), left, value), -_MOST, _MOST))
+        return float(np.sqrt((len(z) - 1) / len(z) * ((z - z.mean()) ** 2).sum()))
+
+
+def _left_out(sums: Floats, of: Callable[[Floats], Floats], groups: Codes, number: int) -> Floats:
+    """Return the coefficient *of* the *sums* of all units, a row a sum, without each group."""
+    own = np.stack([np.bincount(groups, weights=each, minlength=number) for each in sums])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return of(sums.sum(axis=1, keepdims=True) - own)
 
 
 def undefined(reason: str) -> Coefficient:
@@ -82,18 +113,17 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None, freedom: fl
     """
     if found.value is None:
         return Statistic(name, None, reason=found.reason)
-    error = found.error(groups)
+    error = found.fisher_error(groups)
     n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
     units = n if groups is None else len(np.unique(groups))
     if error is None or units < FEWEST:
         return Statistic(name, found.value, reason=f"no interval below {FEWEST} candidates, or groups of them")
-    q = float(stats.t.ppf(UPPER, max(1.0, min(units - 1, freedom))))
-    if error < 1e-9:  # all units are alike: as many may differ as a share of none leaves open
+    q = student(max(1.0, min(units - 1, freedom)))
+    if error < _NO_ERROR:  # all units are alike: as many may differ as a share of none leaves open
         half = 2 * q * q / (n + q * q)
         return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))
-    value = float(np.clip(found.value, -0.999, 0.999))
-    half = q * error / (1 - value * value)
-    low, high = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
+    middle = np.arctanh(np.clip(found.value, -_MOST, _MOST))
+    low, high = np.tanh(middle - q * error), np.tanh(middle + q * error)
     return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
 
 
@@ -163,7 +193,13 @@ def cohen(a: Floats, b: Floats, categories: Floats | None = None, weighting: Wei
     by_a, by_b = w @ pb, pa @ w
     pull = by_a[one] + by_b[two] - 2 * expected
     influence = ((observed - agreement) - (1 - kappa) * pull) / (1 - expected)
-    return Coefficient(kappa, influence=influence)
+    moments = partial(_left_out, _products(a - a.mean(), b - a.mean()), _of_distances)
+    return Coefficient(kappa, "", influence, moments if weighting == "quadratic" else None)
+
+
+def _of_distances(sums: Floats) -> Floats:
+    n, x, y, xx, yy, xy = sums
+    return np.asarray(1 - n * (xx + yy - 2 * xy) / (n * (xx + yy) - 2 * x * y))
 
 
 def pearson(a: Floats, b: Floats) -> Coefficient:
@@ -174,7 +210,16 @@ def pearson(a: Floats, b: Floats) -> Coefficient:
         return undefined("one of them gives everything the same rating")
     u, v = x / sx, y / sy
     r = float(np.clip((u * v).mean(), -1, 1))
-    return Coefficient(r, influence=u * v - r * (u**2 + v**2) / 2)
+    return Coefficient(r, "", u * v - r * (u**2 + v**2) / 2, partial(_left_out, _products(u, v), _of_products))
+
+
+def _products(u: Floats, v: Floats) -> Floats:
+    return np.stack([np.ones(len(u)), u, v, u * u, v * v, u * v])
+
+
+def _of_products(sums: Floats) -> Floats:
+    n, x, y, xx, yy, xy = sums
+    return np.asarray((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)))
 
 
 def spearman(a: Floats, b: Floats) -> Coefficient:
@@ -184,12 +229,14 @@ def spearman(a: Floats, b: Floats) -> Coefficient:
     if found.value is None or found.influence is None:
         return found
     u, v = ((each - each.mean()) / each.std() for each in (x, y))
-    moved = (
-        found.influence
-        + _lifted(v - found.value * u, a) / (2 * x.std())
-        + _lifted(u - found.value * v, b) / (2 * y.std())
-    )
-    return Coefficient(found.value, influence=moved - moved.mean())
+    lifted = _lifted(v - found.value * u, a) / (2 * x.std()) + _lifted(u - found.value * v, b) / (2 * y.std())
+    lifted -= lifted.mean()
+    of_ranks, n = partial(_left_out, _products(u, v), _of_products), len(a)
+
+    def without(groups: Codes, number: int) -> Floats:
+        return of_ranks(groups, number) - np.bincount(groups, weights=lifted, minlength=number) / n
+
+    return Coefficient(found.value, "", found.influence + lifted, without)
 
 
 def _lifted(values: Floats, by: Floats) -> Floats:
@@ -215,15 +262,26 @@ def kendall(a: Floats, b: Floats) -> Coefficient:
     whole = sums @ counts
     if min(whole[1:]) == 0:
         return undefined("one of them gives everything the same rating")
-    whole_tau: Any = stats.kendalltau(a, b)
-    value = float(whole_tau.statistic)
-    left = whole[:, None] - 2 * sums
-    with np.errstate(invalid="ignore", divide="ignore"):
-        without = left[0] / np.sqrt(left[1] * left[2])
-    moved = (n - 1) * (
-        float(whole[0] / np.sqrt(whole[1] * whole[2])) - np.where(left[1:].min(axis=0) > 0, without, 0.0)
-    )
-    return Coefficient(value, influence=(moved - np.average(moved, weights=counts))[codes.ravel()])
+    n, own = len(a), sums[:, codes.ravel()]
+
+    def tau(rows: Any) -> float:
+        found: Any = stats.kendalltau(a[rows], b[rows])
+        return float(found.statistic)
+
+    def without(groups: Codes, number: int) -> Floats:
+        sizes = np.bincount(groups, minlength=number)
+        left = whole[:, None] - 2 * np.stack([np.bincount(groups, weights=each, minlength=number) for each in own])
+        most = 1 if len(some) < len(x) and number <= _MOST_GROUPS else _MOST_CELLS
+        for group in np.flatnonzero((sizes > 1) & (sizes <= most)):  # pairs within the group were taken off twice
+            s, t = (np.sign(each[groups == group, None] - each[groups == group]) for each in (a, b))
+            left[:, group] += np.sum([s * t, s * s, t * t], axis=(1, 2))
+        found = np.where(left[1:].min(axis=0) > 0, left[0] / np.sqrt(np.maximum(left[1] * left[2], 1e-12)), 0.0)
+        for group in np.flatnonzero(sizes > most):
+            found[group] = tau(groups != group)
+        return found
+
+    moved = (n - 1) * (float(whole[0] / np.sqrt(whole[1] * whole[2])) - without(np.arange(n), n))
+    return Coefficient(tau(slice(None)), "", moved - moved.mean(), without)
 
 
 # -- many raters -------------------------------------------------------------------------------------------
@@ -296,7 +354,15 @@ def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
     expected = 2 * squares.sum() * n / (n * (n - 1))
     value = float(1 - observed / expected)
     own = disagreement - observed * m - (1 - value) * (2 * squares - (expected * (n - 1) / n) * m)
-    return Coefficient(value, influence=_spread(-own * len(rows) / (n * expected), ratings))
+    influence = _spread(-own * len(rows) / (n * expected), ratings)
+    added = np.zeros((4, len(ratings)))
+    added[:, ~np.isnan(influence)] = np.stack([m, disagreement, squares, sums])
+    return Coefficient(value, "", influence, partial(_left_out, added, _of_squares))
+
+
+def _of_squares(sums: Floats) -> Floats:
+    n, disagreement, squares, total = sums
+    return np.asarray(1 - (disagreement / n) / (2 * (squares - total * total / n) / (n - 1)))
 
 
 def _spread(moved: Floats, ratings: Floats) -> Floats:
@@ -341,28 +407,30 @@ def intraclass(ratings: Floats) -> dict[str, Coefficient]:
     if n < 3 or k < 2 or np.ptp(x) == 0:
         return {}
 
-    def both(n: int, total: Floats, squares: Floats, rows: Floats, columns: Floats) -> Floats:
+    sums = np.zeros((4 + k, len(ratings)))
+    sums[:, complete] = np.stack([np.ones(n), x.sum(axis=1), (x**2).sum(axis=1), x.sum(axis=1) ** 2, *x.T])
+
+    def of(place: int, sums: Floats) -> Floats:
+        n, total, squares, rows, *sides = sums
         middle = total**2 / (n * k)
-        between, raters, every = rows / k - middle, columns / n - middle, squares - middle
+        between, raters, every = rows / k - middle, sum(side**2 for side in sides) / n - middle, squares - middle
         within, left = (every - between) / (n * (k - 1)), (every - between - raters) / ((n - 1) * (k - 1))
         between, raters = between / (n - 1), raters / (k - 1)
         one = (between - within) / (between + (k - 1) * within)
         two = (between - left) / (between + (k - 1) * left + k * (raters - left) / n)
-        return np.stack([one, two])
+        return np.asarray([one, two][place])
 
-    sums, sides = x.sum(axis=1), x.sum(axis=0)
-    total, squares, rows = sums.sum(), (x**2).sum(), (sums**2).sum()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = both(n, total, squares, rows, (sides**2).sum())
-        less = total - sums, squares - (x**2).sum(axis=1), rows - sums**2, ((sides - x) ** 2).sum(axis=1)
-        moved = (n - 1) * (values[:, None] - both(n - 1, *less))
     found = {}
-    for name, value, own in zip(("ICC1", "ICC2"), values, moved, strict=True):
+    for place, name in enumerate(("ICC1", "ICC2")):
+        without = partial(_left_out, sums, partial(of, place))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = float(of(place, sums.sum(axis=1)))
         if not np.isfinite(value):
             found[name] = undefined("raters contradict each other on all units")
             continue
-        influence = np.full(len(ratings), np.nan)
-        has_value = np.isfinite(own)  # without one of three units there may be none
-        influence[complete] = np.where(has_value, own - own[has_value].mean(), 0) if has_value.any() else 0
-        found[name] = Coefficient(float(value), influence=influence)
+        own = (n - 1) * (value - without(np.arange(len(ratings)), len(ratings)))
+        has_value = complete & np.isfinite(own)  # without one of three units there may be none
+        influence = np.where(complete, 0.0, np.nan)
+        influence[has_value] = own[has_value] - own[has_value].mean() if has_value.any() else 0.0
+        found[name] = Coefficient(value, "", influence, without)
     return found

@@ -193,7 +193,7 @@ def _pair(
     found = [_alike(a, b, scale, groups), *(named(rates, balanced(rates, a, b, groups)) if rates else [])]
     freedom = _freedom(a, b, scale, groups)
     plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
-    if (more := _unseen(a, b, scale, groups)) is not None:
+    if (more := _unseen(b, scale, groups)) is not None:
         x, y, unit = np.append(a, more[0]), np.append(b, more[1]), more[2]
         among = None if groups is None else np.append(groups, groups.max() + 1 + unit)
         for name, one in _coefficients(x, y, scale).items():
@@ -233,27 +233,21 @@ def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
     return max(least, float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 1.0)
 
 
-def _unseen(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
+def _unseen(b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
     """
     Return candidates that a small sample may have missed, and which belong together; None where it has enough of them.
 
     Coefficients that are corrected for chance rest on the rarer verdict: of a few, a sample may show none that differ.
-    In groups it comes as often as in those that have it. Where most numbers are equal, they rest on few that differ:
-    the one that differs most may come once more.
+    In groups it comes as often as in those that have it.
     """
     units = np.arange(len(b)) if groups is None else groups
-    if scale.kind == "verdict":
-        rare = b == float((b == 1).sum() < (b == 0).sum())
-        number = len(np.unique(units[rare]))
-        if number < co.RARE:
-            times = round(int(rare.sum()) / number) if number else 1
-            x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
-            return np.repeat(x, times), np.repeat(y, times), np.repeat(np.arange(4), times)
-    if scale.kind == "number" and (a == b).mean() > _EXACT:
-        worst = int(np.abs(a - b).argmax())
-        times = int(((units == units[worst]) & (a == a[worst]) & (b == b[worst])).sum())
-        return np.repeat(a[worst], times), np.repeat(b[worst], times), np.zeros(times, dtype=np.intp)
-    return None
+    rare = b == float((b == 1).sum() < (b == 0).sum())
+    number = len(np.unique(units[rare]))
+    if scale.kind != "verdict" or number >= co.RARE:
+        return None
+    times = round(int(rare.sum()) / number) if number else 1
+    x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    return np.repeat(x, times), np.repeat(y, times), np.repeat(np.arange(4), times)
 
 
 def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
@@ -372,8 +366,22 @@ def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -
             found.append(Statistic(name, value, reason=why))
             continue
         units = compact(ratings.groups[at] if ratings.grouped else at)
-        found.append(coefficient(name, co.Coefficient(value, influence=moved), units))
+        without = partial(_without, known) if all(c.without for c, _ in known) else None
+        found.append(coefficient(name, co.Coefficient(value, "", moved, without), units))
     return [*found, *(_errors(a, b, scale, groups)[:2] if scale.kind == "number" else [])]
+
+
+def _without(known: Sequence[tuple[co.Coefficient, Codes]], groups: Codes, number: int) -> Floats:
+    """Return the mean of coefficients, each with its candidates, without each group."""
+    total, weight, start = np.zeros(number), np.zeros(number), 0
+    for one, rows in known:
+        codes = groups[start : start + len(rows)]
+        start += len(rows)
+        counts = len(rows) - np.bincount(codes, minlength=number)
+        left = one.without(codes, number) if one.without else np.full(number, np.nan)
+        total += counts * np.where(np.isfinite(left), left, one.value or 0.0)
+        weight += counts
+    return np.asarray(total / np.maximum(weight, 1))
 
 
 def _few(n: int, what: str, more: str = "") -> list[str]:

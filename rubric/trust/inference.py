@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from attrs import frozen
@@ -47,10 +48,16 @@ def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
     return mean_interval(values.tolist(), None if groups is None else groups.tolist())
 
 
+@lru_cache
+def student(freedom: float) -> float:
+    """Return Student's quantile at the upper end of an interval."""
+    return float(stats.t.ppf(UPPER, freedom))
+
+
 def quantile(groups: Codes | None, n: int) -> float:
     """Return Student's quantile for *n* units, or for their groups."""
     freedom = (n if groups is None else len(np.unique(groups))) - 1
-    return float(stats.t.ppf(UPPER, freedom)) if freedom > 0 else float("inf")
+    return student(freedom) if freedom > 0 else float("inf")
 
 
 def mean_error(values: Floats, groups: Codes | None, weights: Floats | None = None) -> tuple[float, float]:
@@ -109,7 +116,7 @@ def unpaired(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | Non
 
 def contrast(value: float, error: float, freedom: float) -> Contrast:
     """Return the contrast of a difference with a standard *error*."""
-    q = float(stats.t.ppf(UPPER, freedom))
+    q = student(freedom)
     p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error else float(value == 0)
     detectable = (q + float(stats.norm.ppf(POWER))) * error
     return Contrast(value, (value - q * error, value + q * error), p, error, detectable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 from attrs import evolve
@@ -55,29 +56,33 @@ def lowest(shares: Sequence[float | None]) -> float:
 # -- verdicts ----------------------------------------------------------------------------------------------
 
 
-def figures(judge: Floats, people: Floats, groups: Codes | None = None) -> Found:
-    """Return all figures of verdicts."""
-    found = _pair(judge, people, VERDICT, groups, rates_of(judge, people, VERDICT.names, groups))
-    return {one.name: one for one in found}
+def figures(judge: Floats, people: Floats, groups: Codes | None = None, *, of_classes: bool) -> Found:
+    """Return agreement and coefficients of verdicts, and the rates *of_classes*."""
+    rates = rates_of(judge, people, VERDICT.names, groups) if of_classes else ()
+    return {one.name: one for one in _pair(judge, people, VERDICT, groups, rates)}
 
 
-def of_table(counts: Sequence[int]) -> Found:
+def of_table(counts: Sequence[int], *, of_classes: bool) -> Found:
     """Return the figures of a table: both yes, people alone, the judge alone, both no."""
-    return figures(np.repeat([1.0, 0.0, 1.0, 0.0], counts), np.repeat([1.0, 1.0, 0.0, 0.0], counts))
+    judge, people = (np.repeat(side, counts) for side in ([1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]))
+    return figures(judge, people, of_classes=of_classes)
+
+
+_truth = cache(partial(of_table, of_classes=True))
 
 
 def of_verdicts(rate: float, errs: tuple[float, float], size: int | None, runs: int, names: Sequence[str]) -> Tally:
     """Return the coverage in samples of one *size*, drawn as tables; None: 20 groups of ten, with an ICC of .3."""
     cells = [rate * errs[0], rate * (1 - errs[0]), (1 - rate) * (1 - errs[1]), (1 - rate) * errs[1]]
-    tally = Tally(of_table([round(share * _LARGE) for share in cells]), names)
+    tally, of_classes = Tally(_truth(tuple(round(share * _LARGE) for share in cells)), names), names != _COEFFICIENTS
     chance = np.random.default_rng(5)
     if size is None:
         for _ in range(runs):
             people, judge = verdicts(chance, grouped(chance, rate, 0.3, _GROUPS), errs, len(_GROUPS))
-            tally.add(figures(judge, people, _GROUPS))
+            tally.add(figures(judge, people, _GROUPS, of_classes=of_classes))
         return tally
     for counts, times in Counter(map(tuple, chance.multinomial(size, cells, runs).tolist())).items():
-        tally.add(of_table(counts), times)
+        tally.add(of_table(counts, of_classes=of_classes), times)
     return tally
 
 

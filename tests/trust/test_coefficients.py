@@ -151,6 +151,61 @@ def test_an_error_is_that_of_the_jackknife(coefficient: Any) -> None:
     assert found.error() == pytest.approx(np.sqrt(59 / 60 * ((left - np.mean(left)) ** 2).sum()), rel=0.05)
 
 
+OF_TWO: dict[str, Any] = {
+    "pearson": co.pearson,
+    "kendall": co.kendall,
+    "kappa, quadratic": lambda a, b: co.cohen(a, b, weighting="quadratic"),
+    "alpha, interval": lambda a, b: co.alpha(np.stack([a, b], 1), "interval"),
+    "ICC1": lambda a, b: co.intraclass(np.stack([a, b], 1))["ICC1"],
+    "ICC2": lambda a, b: co.intraclass(np.stack([a, b], 1))["ICC2"],
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_the_jackknife_leaves_out_whole_groups(name: str) -> None:
+    """Without each group a coefficient is that of the others, and its error on Fisher's scale is their spread."""
+    chance, find = np.random.default_rng(3), OF_TWO[name]
+    groups = chance.integers(0, 12, 80)
+    a = chance.integers(1, 6, 80).astype(float)
+    b = np.clip(a + chance.choice([-2, 0, 0, 0, 1], 80), 1, 5)
+    left = np.array([find(a[groups != n], b[groups != n]).value for n in range(12)])
+    assert find(a, b).without(groups, 12) == pytest.approx(left)
+    z = np.arctanh(left)
+    assert find(a, b).fisher_error(groups) == pytest.approx(np.sqrt(11 / 12 * ((z - z.mean()) ** 2).sum()))
+
+
+@pytest.mark.parametrize("name", ["spearman", "alpha, ordinal"])
+def test_the_jackknife_of_ranks_moves_them_a_little(name: str) -> None:
+    """Ranks are not counted anew without each group: the error is that of the jackknife to a few per cent."""
+    chance = np.random.default_rng(4)
+    find = co.spearman if name == "spearman" else lambda a, b: co.alpha(np.stack([a, b], 1), "ordinal")
+    groups, a = chance.integers(0, 30, 150), chance.integers(1, 6, 150).astype(float)
+    b = np.clip(a + chance.choice([-2, 0, 0, 1], 150), 1, 5)
+    z = np.arctanh(np.array([find(a[groups != n], b[groups != n]).value for n in range(30)], dtype=float))
+    assert find(a, b).fisher_error(groups) == pytest.approx(np.sqrt(29 / 30 * ((z - z.mean()) ** 2).sum()), rel=0.05)
+
+
+def test_an_interval_of_few_is_wider_than_its_linearisation() -> None:
+    """Of ten candidates one decides: the error of the jackknife is larger; of 3,000 both are equal."""
+    chance = np.random.default_rng(5)
+    for size, larger in ((10, True), (3_000, False)):
+        a = chance.normal(size=size)
+        found = co.pearson(a, a + chance.normal(size=size))
+        ratio = (found.fisher_error() or 0) / ((found.error() or 1) / (1 - (found.value or 0) ** 2))
+        assert ratio > 1.1 if larger else ratio == pytest.approx(1, abs=0.01)
+
+
+def test_kendall_without_a_large_group_is_that_of_the_others() -> None:
+    """Some pairs of 4,500 different ratings tell little of a group of 4,000; of few different ones, it has too many."""
+    chance = np.random.default_rng(6)
+    groups, a = np.repeat([0, 1, 2], [4_000, 400, 100]), chance.normal(size=4_500)
+    for one in (a, np.round(a)):
+        b = np.round(a + chance.normal(size=4_500)) if one is not a else a + chance.normal(size=4_500)
+        found, others = co.kendall(one, b), co.kendall(one[4_000:], b[4_000:])
+        assert found.without is not None
+        assert found.without(groups, 3)[0] == pytest.approx(others.value)
+
+
 def test_kendall_of_many_different_ratings_has_the_error_of_a_part_of_their_pairs() -> None:
     """Of 3,000 different pairs, a thousand tell the error to a few per cent."""
     chance = np.random.default_rng(1)
