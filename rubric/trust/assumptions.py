@@ -39,13 +39,9 @@ def of_labels(
     cure: str = _ADVICE,
 ) -> list[str]:
     """
-    Return what is not as figures of these grades and labels assume.
+    Return what is not as figures of these grades and labels, joined as *ratings*, assume.
 
-    Args:
-        ratings: What was made of both.
-        by_chance: Whether the labels must be a random sample.
-        ties: Whether candidates on which people are divided are left out.
-        cure: What to do where they are none.
+    The labels must be drawn *by_chance*, if so said, else *cure* is advised; *ties* of people may be left out.
     """
     said = [*of_grades(given)]
     for marks, what in ((given.used, _CHOSE), (given.calibrated, _CALIBRATED)):

@@ -36,8 +36,8 @@ RARE = 15
 _MOST, _NO_ERROR = 0.999, 1e-9
 """The coefficient that Fisher's scale ends with, and the error below which all units are alike."""
 
-_MOST_CELLS, _MOST_GROUPS = 1_000, 200
-"""Different pairs of ratings that every other one is ranked against, and groups that are left out of more in turn."""
+_MOST_CELLS, _MOST_GROUPS = 1_000, 60
+"""Different pairs of ratings that every other one is ranked against, and groups that are left out in turn."""
 
 MOST_CATEGORIES = 60
 """More different ratings than these are no categories, but numbers."""
@@ -262,26 +262,22 @@ def kendall(a: Floats, b: Floats) -> Coefficient:
     whole = sums @ counts
     if min(whole[1:]) == 0:
         return undefined("one of them gives everything the same rating")
-    n, own = len(a), sums[:, codes.ravel()]
+    n, left = len(a), whole[:, None] - 2 * sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alone = np.where(left[1:].min(axis=0) > 0, left[0] / np.sqrt(left[1] * left[2]), 0.0)
+    moved = (n - 1) * (np.average(alone, weights=counts) - alone)[codes.ravel()]
 
     def tau(rows: Any) -> float:
         found: Any = stats.kendalltau(a[rows], b[rows])
         return float(found.statistic)
 
     def without(groups: Codes, number: int) -> Floats:
-        sizes = np.bincount(groups, minlength=number)
-        left = whole[:, None] - 2 * np.stack([np.bincount(groups, weights=each, minlength=number) for each in own])
-        most = 1 if len(some) < len(x) and number <= _MOST_GROUPS else _MOST_CELLS
-        for group in np.flatnonzero((sizes > 1) & (sizes <= most)):  # pairs within the group were taken off twice
-            s, t = (np.sign(each[groups == group, None] - each[groups == group]) for each in (a, b))
-            left[:, group] += np.sum([s * t, s * s, t * t], axis=(1, 2))
-        found = np.where(left[1:].min(axis=0) > 0, left[0] / np.sqrt(np.maximum(left[1] * left[2], 1e-12)), 0.0)
-        for group in np.flatnonzero(sizes > most):
-            found[group] = tau(groups != group)
-        return found
+        if number > _MOST_GROUPS or number == n:  # of many, the units of a group move it one by one
+            return value - np.bincount(groups, weights=moved, minlength=number) / (n - 1)
+        return np.array([tau(groups != group) for group in range(number)])
 
-    moved = (n - 1) * (float(whole[0] / np.sqrt(whole[1] * whole[2])) - without(np.arange(n), n))
-    return Coefficient(tau(slice(None)), "", moved - moved.mean(), without)
+    value = tau(slice(None))
+    return Coefficient(value, "", moved, without)
 
 
 # -- many raters -------------------------------------------------------------------------------------------
@@ -428,9 +424,7 @@ def intraclass(ratings: Floats) -> dict[str, Coefficient]:
         if not np.isfinite(value):
             found[name] = undefined("raters contradict each other on all units")
             continue
-        own = (n - 1) * (value - without(np.arange(len(ratings)), len(ratings)))
-        has_value = complete & np.isfinite(own)  # without one of three units there may be none
-        influence = np.where(complete, 0.0, np.nan)
-        influence[has_value] = own[has_value] - own[has_value].mean() if has_value.any() else 0.0
+        own = np.nan_to_num((n - 1) * (value - without(np.arange(len(ratings)), len(ratings))), posinf=0, neginf=0)
+        influence = np.where(complete, own - own[complete].mean(), np.nan)  # without one of three there may be none
         found[name] = Coefficient(value, "", influence, without)
     return found

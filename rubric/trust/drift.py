@@ -7,7 +7,9 @@ p-values are corrected for their number (Holm), so that an unchanged judge is ca
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,9 @@ class Baseline(NoTruth):
         """Write it to *path* as YAML, below the *figures* that people read."""
         data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
         with replacing(fspath(path)) as file:
-            file.write(to_yaml(_plain(data)))
+            file.write(
+                to_yaml(json.loads(json.dumps(data, default=methodcaller("item"))))
+            )  # numpy's numbers as plain ones
 
 
 @frozen(repr=False)
@@ -209,12 +213,3 @@ def read(path: str | PathLike[str], kind: str = "") -> dict[str, Any]:
             str(file), f"expected a saved {wanted}, got {found or type(data).__name__}; write one with .dump(path)"
         )
     return dict(data)
-
-
-def _plain(value: Any) -> Any:
-    """Return *value* as YAML holds it: lists for tuples, plain numbers."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value.item() if isinstance(value, np.generic) else value

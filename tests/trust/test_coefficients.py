@@ -195,17 +195,6 @@ def test_an_interval_of_few_is_wider_than_its_linearisation() -> None:
         assert ratio > 1.1 if larger else ratio == pytest.approx(1, abs=0.01)
 
 
-def test_kendall_without_a_large_group_is_that_of_the_others() -> None:
-    """Some pairs of 4,500 different ratings tell little of a group of 4,000; of few different ones, it has too many."""
-    chance = np.random.default_rng(6)
-    groups, a = np.repeat([0, 1, 2], [4_000, 400, 100]), chance.normal(size=4_500)
-    for one in (a, np.round(a)):
-        b = np.round(a + chance.normal(size=4_500)) if one is not a else a + chance.normal(size=4_500)
-        found, others = co.kendall(one, b), co.kendall(one[4_000:], b[4_000:])
-        assert found.without is not None
-        assert found.without(groups, 3)[0] == pytest.approx(others.value)
-
-
 def test_kendall_of_many_different_ratings_has_the_error_of_a_part_of_their_pairs() -> None:
     """Of 3,000 different pairs, a thousand tell the error to a few per cent."""
     chance = np.random.default_rng(1)
