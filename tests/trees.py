@@ -63,9 +63,10 @@ class Counted:
         return "\n".join(lines)
 
 
-def suites_in(root: Path) -> list[Path]:
-    """Return the files below *root* that its system takes for suites by their names."""
-    return sorted(path for path in root.rglob("*") if _NAMES.fullmatch(path.name))
+def suites_in(root: Path, *, every: bool = False) -> list[Path]:
+    """Return the files below *root* that its system takes for suites by their names, or *every* one that holds data."""
+    names = re.compile(r".*\.(?:ya?ml|jsonl?)") if every else _NAMES
+    return sorted(path for path in root.rglob("*") if names.fullmatch(path.name))
 
 
 def respond(body: dict[str, Any]) -> str:
@@ -173,8 +174,9 @@ if __name__ == "__main__":
     parser.add_argument("--sample", type=int, help="so many of its folders")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most", type=int, help="so many cases of each file")
+    parser.add_argument("--every", action="store_true", help="each YAML and JSON file, whatever it is called")
     given = parser.parse_args()
     folders = [given.root] if given.sample is None else sampled(given.root, given.without, given.sample, given.seed)
-    tree = counted([file for folder in folders for file in suites_in(folder)], given.most)
+    tree = counted([file for folder in folders for file in suites_in(folder, every=given.every)], given.most)
     refused = [f"refused: {name}: {why[:160]}\n" for name, why in tree.refused.items()]
     sys.stdout.write("".join([tree.table(), "\n", *refused]))

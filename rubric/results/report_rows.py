@@ -18,7 +18,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import clean, map_offsets, whole
 from rubric.internals.text import line, shorten
 from rubric.results.plain_data import KINDS, UNWRITTEN, Kind, Plain, Record
-from rubric.scoring.outcomes import TOLERANCE, Outcome, is_substantiated, outcome
+from rubric.scoring.outcomes import TOLERANCE, Outcome, failing, is_substantiated, outcome
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
 from rubric.values.criteria import Criterion, slug
@@ -518,10 +518,14 @@ def _why(result: Any) -> str:
     if rubric.negate:
         return f"it meets {rubric.name or 'the rubric'!r}, which it must not"
     reasons = []
-    for id_ in result.gates:
+    alone = rubric.threshold is None and not rubric.strict and not result.votes
+    for id_ in result.gates or (failing(rubric, result.findings) if alone else ()):
         failed = next((vote for vote in result.votes if id_ in vote.outcome.gates), result)  # who says why it fails
         finding = next(each for each in failed.findings if each.id == id_)
         said = shorten(finding.reason, 300) if isinstance(finding, Scored) else ""
+        bar = getattr(rubric[id_].answer, "threshold", None)
+        if isinstance(finding, Scored) and bar is not None and finding.score < bar:  # of a rubric in it
+            said = f"{below(finding.score, bar, 3)} is below its threshold {bar:g}"
         reasons.append(f"{id_!r} failed it ({said})" if said else f"{id_!r} failed it")
     if result.votes:
         reasons.append(f"{sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes passed")

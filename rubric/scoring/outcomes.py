@@ -276,6 +276,12 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
             assert_never(never)
 
 
+def failing(rubric: Rubric, findings: Sequence[Finding]) -> list[str]:
+    """Return the ids of the criteria that do not hold by themselves: each fails a rubric without a threshold."""
+    parts = _parts(rubric, findings, best=False)
+    return [part.rule.criterion.id for part in parts if part.rule.weight and not part.holds]
+
+
 @Memo
 def _inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
     """

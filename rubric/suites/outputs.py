@@ -160,7 +160,8 @@ def _reply(where: str, row: Any) -> Reply:
     if own is not None and row.get("prompt"):
         cell["prompt"] = text_of(row["prompt"])
     own_row = "entries" in row and "status" in row
-    reply = Reply(where, None, "", id_, variables, cell, frozenset(cell.values()), own=own_row)
+    asked = cell.get("prompt", "")
+    reply = Reply(where, None, "", id_, variables, cell, frozenset(cell.values()), asked=asked, own=own_row)
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
         return evolve(reply, why=why, own=False)
@@ -297,7 +298,9 @@ def _matched(
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
-        cure = "give the id of its case"
+        cure, labels = "give the id of its case", [*dict.fromkeys(cases[n].cell.get("prompt") for n in fitting)]
+        if len(labels) > 1:
+            cure += f', or the prompt that it answers, such as "prompt": {json.dumps(labels[0], ensure_ascii=False)}'
         if reply.candidate is None:
             (lost_of[fitting[0]] if fitting else lost).append(f"{reply.where}: {shorten(reply.why, 160)}")
         if len(fitting) == 1:

@@ -68,7 +68,7 @@ WHY = [
         {"version": True, "warm": Says(False, "cold")},
         "'warm' failed it (cold)",
     ),
-    (TWO.passing_at(None), {"version": True, "warm": Says(False, "cold")}, "- Not fully met: Is warm (cold)"),
+    (TWO.passing_at(None), {"version": True, "warm": Says(False, "cold")}, "'warm' failed it (cold)"),
     (Rubric("bad", text="x", negate=True), {"overall": 0.9}, "it meets 'bad', which it must not"),
 ]
 

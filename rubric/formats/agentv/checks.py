@@ -103,7 +103,8 @@ def read_javascript(entry: Entry) -> Check:
 def not_gradable(entry: Entry, why: str) -> Unsupported:
     """Return the check of *entry*, which is not graded here, and warn *why*."""
     entry.warn(f"{why} is not supported: its cases are ungraded", "type")
-    return Unsupported(why)
+    kind, _, need = why.partition(", which needs ")
+    return Unsupported(kind, cure=f"it needs {need}" if need else "")
 
 
 _WHY: dict[str, str] = {

@@ -79,10 +79,10 @@ def cure_of(kind: str) -> str:
 
 def unsupported(kind: str, detail: str, place: Cursor, cure: str | None = None) -> Assertion:
     """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
+    kind, _, need = kind.partition(", which needs ")
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
-    cure = cure_of(kind) if cure is None else cure
-    told = f"; {cure}" if cure else ""
-    place.warn(f"assertion type '{kind}' is not supported; the test cannot be graded{told}")
+    cure = f"it needs {need}" if need else cure_of(kind) if cure is None else cure
+    place.warn(f"assertion type '{kind}' is not supported, so it is not graded{f'; {cure}' if cure else ''}")
     return Assertion(words, Unsupported(kind, cure=cure), kind=kind, place=place)
 
 
