@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import resources
 from typing import Any
 
 from attrs import frozen
@@ -33,81 +34,8 @@ FUNCTION = "get_assert"
 _AS_DATA = re.compile(r"\boutput\s*(?:\.(?:get|items|keys|values)\(|\[\s*['\"])|\bin\s+output\.(?:keys|values|items)\b")
 _FILE = re.compile(r"(?:file://)?(.+?\.py)(?::([^\W\d]\w*))?")
 
-_WORKER = """
-import contextlib, importlib.util, json, os, sys, textwrap
-
-given = json.load(sys.stdin)
-config = given["config"]
-output = given["output"]
-if config.get("data"):
-    with contextlib.suppress(ValueError):
-        output = json.loads(output)
-context = {
-    "prompt": given["question"], "vars": given["variables"], "test": {"vars": given["variables"]},
-    "config": config.get("config"), "input": given["input"], "expected_output": given["expected_output"],
-    "criteria": given["criteria"], "metadata": given["metadata"], "file_changes": given["file_changes"],
-    "tool_calls": given["messages"][0]["tool_calls"],
-}
-
-
-def function():
-    if "file" in config:
-        path = os.path.abspath(config["file"])
-        sys.path.insert(0, os.path.dirname(path))
-        spec = importlib.util.spec_from_file_location("assertion", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return getattr(module, config["function"])
-    code = config["code"]
-    body = textwrap.indent(code, "    ") if chr(10) in code else "    return " + code
-    names = {"json": json}
-    exec("def main(output, context):" + chr(10) + body, names)
-    return names["main"]
-
-
-def number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def verdict(said):
-    bar = config.get("threshold")
-    if hasattr(said, "__dataclass_fields__"):
-        said = dict(vars(said))
-    if isinstance(said, str):
-        said = {"true": True, "false": False}.get(said.strip().lower(), said)
-    if isinstance(said, str):
-        said = json.loads(said)
-    if isinstance(said, bool):
-        return said, None, ""
-    if number(said):
-        return (said > 0 if bar is None else said >= bar), said, ""
-    passed = said.get("pass", said.get("pass_"))
-    score = said.get("score", float(bool(passed)))
-    if not isinstance(passed, bool) or not number(score):
-        raise TypeError("expected pass (a bool) and score (a number)")
-    return passed and (bar is None or score >= bar), score, str(said.get("reason") or "")
-
-
-written = sys.stdout
-try:
-    with contextlib.redirect_stdout(sys.stderr):
-        said = function()(output, context)
-    try:
-        passed, score, reason = verdict(said)
-    except Exception:
-        allowed = "expected a bool, a number, or {pass, score, reason}; it returned "
-        raise ValueError(allowed + repr(said)[:200]) from None
-    negate = bool(config.get("negate"))
-    passed = passed != negate
-    score = float(passed) if score is None else score
-    if not 0 <= score <= 1:
-        reason += " (its score {:g} is cut)".format(score)
-    score = min(max(score, 0), 1)
-except Exception as error:
-    passed, score, reason = False, 0, "it raised {}: {}".format(type(error).__name__, error)
-reason = reason.strip() or ("yes" if passed else "no")
-json.dump({"pass": passed, "score": score, "reason": reason, "decides": True}, written)
-"""
+_WORKER = resources.files("rubric.formats").joinpath("python_assertion.txt").read_text("utf-8")
+"""The program that runs an assertion, and says its verdict."""
 
 
 def named_file(value: str) -> tuple[str, str] | None:

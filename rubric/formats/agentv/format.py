@@ -10,12 +10,12 @@ from typing import Any
 from rubric import Criterion, Rubric
 from rubric.embed import SURE, Format
 from rubric.formats import recognition as rules
-from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.scope import generation_of
+from rubric.formats.keys import keys_of
 from rubric.formats.recognition import CASES, GRADERS, HINT, LIKELY, NAME, NEAR, STRONG, Evidence, Rule, Seen
 from rubric.formats.registry import Drafts, has_graders
 
-_AGENTV_TYPES = keys_of("types", "own")
+_AGENTV_TYPES = keys_of("agentv", "types", "own")
 
 _OF_ITEMS = ("outcome", "score_ranges", "operator", "min_score", "expected_outcome")
 _LONE_SLOT = re.compile(r"\{\{\s*input\s*\}\}")

@@ -18,11 +18,11 @@ from attrs import evolve, frozen
 from rubric import Criterion, DefinitionError, Holds, Judge, Levels, Rubric, Unit, YesNo
 from rubric.embed import Answer, Check, Cursor, shorten
 from rubric.formats.agentv.checks import CHECKS, read_check, unknown
-from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
 from rubric.formats.assertions.table import kind_called
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
+from rubric.formats.keys import keys_of
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import python_script
 from rubric.formats.rubric_items import are_items, is_item, read_items
@@ -135,7 +135,7 @@ ITEMS = ("rubrics", "rubric")
 FREE = ("llm-grader", "llm_grader", "llm_judge", "llm-judge")
 """Types of one judgement, before generation 2; with items they are like the others."""
 
-_OF_JUDGED = keys_of("grader", "judged")
+_OF_JUDGED = keys_of("agentv", "grader", "judged")
 
 
 def rubric_of(name: str, items: Sequence[Criterion], task: Task, threshold: float | None = None) -> Rubric:
@@ -243,7 +243,7 @@ def _with_prompt(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = 
 # -- checks ------------------------------------------------------------------------------------------------
 
 _SCRIPTS = ("script", "code", "code-grader", "code_grader", "code_judge", "code-judge")
-_OF_ALL, _OF_SCRIPTS = keys_of("grader", "all"), keys_of("grader", "scripts")
+_OF_ALL, _OF_SCRIPTS = keys_of("agentv", "grader", "all"), keys_of("agentv", "grader", "scripts")
 
 
 def check_for(entry: Entry) -> Check:
@@ -338,7 +338,7 @@ SETS = ("assert-set", "composite")
 LISTS = ("assert", "assertions", "evaluators", "graders")
 """Where a set may have its graders."""
 
-_KNOWN = keys_of("grader", "set")
+_KNOWN = keys_of("agentv", "grader", "set")
 
 
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
@@ -407,7 +407,7 @@ _REMOVED: dict[str, str] = {
     "composite": "write `type: assert-set`",
 }
 
-_FUTURE = keys_of("grader", "future")
+_FUTURE = keys_of("agentv", "grader", "future")
 
 
 def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:

@@ -18,21 +18,25 @@ from attrs import evolve
 from rubric import Criterion, Judge, Rubric
 from rubric.embed import Cursor, Loading, Notes, shorten
 from rubric.formats.agentv.graders import read_judge
-from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Template, read_prompts
 from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
 from rubric.formats.agentv.tests import Defaults, Test, check_inner, check_keys, read_case, read_defaults
 from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.includes import expand_at, followed, is_code, read_document_at
+from rubric.formats.keys import keys_of
 from rubric.formats.recognition import CASES, GRADERS
 from rubric.formats.rubric_items import Generation, check_fields
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Unsupported
 
-_UNUSED = {key: f"`{key}` is not used: it is about how answers are made" for key in keys_of("file", "unused")}
-_KNOWN, _EXECUTION, _OWN = keys_of("file"), keys_of("file", "execution"), keys_of("file", "own")
+_UNUSED = {key: f"`{key}` is not used: it is about how answers are made" for key in keys_of("agentv", "file", "unused")}
+_KNOWN, _EXECUTION, _OWN = (
+    keys_of("agentv", "file"),
+    keys_of("agentv", "file", "execution"),
+    keys_of("agentv", "file", "own"),
+)
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
 )

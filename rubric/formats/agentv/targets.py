@@ -16,8 +16,8 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.embed import Cursor, shorten
-from rubric.formats.agentv.keys import keys_of
 from rubric.formats.includes import followed, may_be_read, read_document_at
+from rubric.formats.keys import keys_of
 from rubric.formats.providers import read_provider
 from rubric.suites.providers import Provider
 from rubric.suites.suite import Suite
@@ -27,7 +27,7 @@ CONFIG = ".agentv/config.yaml"
 
 _FILES = (CONFIG, ".agentv/providers.yaml", ".agentv/targets.yaml")
 _LISTS = ("providers", "targets")
-_AGENTS, _ABOUT = keys_of("target", "agents"), keys_of("target", "about")
+_AGENTS, _ABOUT = keys_of("agentv", "target", "agents"), keys_of("agentv", "target", "about")
 
 
 _SPELLED = {"max_output_tokens": "max_tokens", "thinking": "reasoning_effort"}

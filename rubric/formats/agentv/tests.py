@@ -16,13 +16,13 @@ from attrs import evolve, frozen
 from rubric import Criterion, DefinitionError, Judge, Message, Rubric
 from rubric.embed import NOTHING, Cursor, candidate_of, fields, is_chat, shorten
 from rubric.formats.agentv.graders import EMPTY, Grader, group, name_apart, read_graders, read_judge
-from rubric.formats.agentv.keys import keys_of
 from rubric.formats.agentv.messages import Asked, Template, read_asked, read_calls, read_text
 from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
 from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.images import Attached
 from rubric.formats.includes import followed, is_reference, may_be_read, read_document_at, read_text_at, searched
+from rubric.formats.keys import keys_of
 from rubric.formats.providers import runs_of
 from rubric.formats.recognition import GRADERS
 from rubric.formats.rubric_items import check_fields
@@ -39,15 +39,18 @@ _REFERENCES = ("expected_output", "expected_messages", "reference_answer")
 _OUTPUTS = ("output", "answer", "actual_output")
 _KEPT = ("conversation_id", "dataset", "suite", "description", "name")
 
-_UNUSED = {key: f"`{key}` of a test is not used: it is about how answers are made" for key in keys_of("test", "unused")}
+_UNUSED = {
+    key: f"`{key}` of a test is not used: it is about how answers are made"
+    for key in keys_of("agentv", "test", "unused")
+}
 
-_KNOWN = keys_of("test")
+_KNOWN = keys_of("agentv", "test")
 
 _ELSEWHERE = dict.fromkeys(
     ("type", "value", "metric", "weight", "required", "min_score", "negate"), "it belongs to a grader, under `assert`"
 ) | dict.fromkeys(("default_test", "tests", "refs"), "it belongs to the file, not to a test")
 _BESIDE: dict[str, str] = dict.fromkeys(("vars", "assert", "threshold"), "it belongs to the test")
-_OPTIONS, _EXECUTION = keys_of("test", "options"), keys_of("test", "execution")
+_OPTIONS, _EXECUTION = keys_of("agentv", "test", "options"), keys_of("agentv", "test", "execution")
 
 
 _REF = "ref://"

@@ -32,6 +32,7 @@ from rubric import (
 )
 from rubric.embed import Check, Cursor, FrozenMap, fields, shorten
 from rubric.formats.json_values import javascript_number, json_objects
+from rubric.formats.keys import keys_of
 
 
 def as_text(value: Any) -> str:
@@ -209,18 +210,7 @@ class ContainsJSON:
         return None if self.schema is None else FitsSchema(self.schema)
 
 
-KNOWN = frozenset({
-    "agent-rubric", "answer-relevance", "bleu", "classifier", "contains", "contains-all", "contains-any",
-    "contains-html", "contains-json", "contains-sql", "contains-xml", "context-faithfulness", "context-recall",
-    "context-relevance", "conversation-relevance", "cost", "equals", "factuality", "finish-reason", "g-eval", "gleu",
-    "guardrails", "icontains", "icontains-all", "icontains-any", "is-html", "is-json", "is-refusal", "is-sql",
-    "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript",
-    "latency", "levenshtein", "llm-rubric", "meteor", "model-graded-closedqa", "model-graded-factuality",
-    "moderation", "perplexity", "perplexity-score", "pi", "python", "regex", "rouge-n", "ruby", "search-rubric",
-    "similar", "similar:cosine", "similar:dot", "similar:euclidean", "starts-with", "ends-with", "tool-call-f1",
-    "trace-error-spans", "trace-span-count", "trace-span-duration", "webhook", "word-count", "select-best",
-    "max-score", "human", "assert-set",
-})  # fmt: skip
+KNOWN = keys_of("promptfoo", "types", "known")
 """The assertion types that promptfoo documents, without `not-`."""
 
 _TYPES = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
@@ -232,10 +222,7 @@ _PREFIXES = {
 LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
 
 
-_WITH_THRESHOLD = frozenset({
-    "answer-relevance", "classifier", "context-faithfulness", "context-recall", "context-relevance", "cost", "latency",
-    "levenshtein", "perplexity", "perplexity-score", "rouge-n", "similar",
-})  # fmt: skip
+_WITH_THRESHOLD = keys_of("promptfoo", "types", "threshold")
 """The types of which promptfoo reads a threshold in a text; one of 0.75, where the text has none."""
 
 

@@ -12,14 +12,11 @@ from rubric import DefinitionError, Rubric
 from rubric.embed import SURE, Format, Loading, shorten
 from rubric.formats import recognition as rules
 from rubric.formats.assertions.texts import KNOWN
+from rubric.formats.keys import keys_of
 from rubric.formats.recognition import BUILT_IN, HINT, LIKELY, NAME, NEAR, OF_TYPE, STRONG, Evidence, Seen
 from rubric.formats.registry import Drafts
 
-_BOTH_HAVE = frozenset({
-    "agent-rubric", "assert-set", "contains", "contains-all", "contains-any", "cost", "ends-with", "equals",
-    "icontains", "icontains-all", "icontains-any", "is-json", "latency", "llm-rubric", "python", "regex",
-    "starts-with",
-})  # fmt: skip
+_BOTH_HAVE = keys_of("promptfoo", "types", "agentv")
 """Types of assertions that AgentV has of promptfoo."""
 
 _LATELY = frozenset({"javascript", "similar", "webhook"})

@@ -13,6 +13,7 @@ from rubric import Criterion, DefinitionError, Judge, Rubric
 from rubric.embed import Check, Cursor, shorten
 from rubric.formats.includes import is_code
 from rubric.formats.javascript import Transform
+from rubric.formats.keys import table_of
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.promptfoo.texts import named, values_in, with_environment
 from rubric.internals.secrets import is_secret
@@ -37,35 +38,9 @@ class Assertion:
 
 
 _GIVEN = "give the judgement as a function: `functions={name: function}` and `type: python`, `value: name`"
-_CURES = {
-    r"moderation|guardrails|promptfoo:redteam|^is-safe": "write an llm-rubric that says what is forbidden",
-    r"^(?:not-)?(?:classifier|pi|webhook|ruby|human)\b": _GIVEN,
-    r"^(?:not-)?search-rubric": "give what the search would find as the variable `context`, and write an llm-rubric",
-    r"^(?:not-)?trace-": "give the run's calls as `tool_calls`, and write trajectory:step-count or :tool-used",
-    r"environment variable": "give its value: `environ={name: value}`, or --env NAME",
-    r"a template with": "write into the file what the template makes",
-    r"assertScoringFunction": "give the assertions weights, and the test a threshold",
-    r"another test stores": "give its value as a variable, or write the tests as one conversation (`_conversation`)",
-    r"is run without": "write it without files, network and modules",
-    r"not within reach|may not be read": "put the file below the project's root, or name another `base`",
-    r"which failed \(": "mend the program",
-    r"tests that a program makes.*\.py\b": f"{CURE}; or write them as YAML, JSON, JSONL or CSV",
-    r"tests that a program makes.*\.[cm]?[jt]s\b": f"run them ({EXTRA}), or write them as YAML, JSON, JSONL or CSV",
-    r"tests that a program makes": "write them as YAML, JSON, JSONL or CSV",
-    r"transformVars|^tests that|variables with": "write the values into the file, as YAML, JSON or CSV",
-    r"simulated user": "let it run elsewhere, and give the answers: --outputs FILE",
-    r"only JavaScript and TypeScript|only a compiler": "compile it to JavaScript, or write it inline",
-    r"which asks for|that (?:failed|returned)": "write it without files, network and modules",
-    r"with the (?:provider|grader)": "name a model that LiteLLM knows, or give the judge in code",
-    r"without the .* of a provider|with tools that": "give the provider `tools` or `functions` in the form of OpenAI",
-    r"without a context": "give the variable `context`, or a `contextTransform`",
-    r"prompts of its own|in its rubricPrompt|with code:": "leave its rubricPrompt out: ours asks the same",
-    r"RE2": "write the pattern without look-around and back references, or as javascript",
-    r"without a threshold": "give it a threshold",
-    r"no template|without code|with(?:out)? a value|is no JSON": "correct its value",
-    r"filter": "write the filtered text into the file",
-    r"a fault:": "mend it",
-    r"whose SQL": f"name one of the databases that are known, or {_GIVEN}",
+_CURES: dict[str, str] = {
+    pattern: cure.replace("{given}", _GIVEN).replace("{allow}", CURE).replace("{extra}", EXTRA)
+    for pattern, cure in table_of("promptfoo")["cures"].items()
 }
 _ANY = f"leave it out (--unsupported skip), or {_GIVEN}"
 

@@ -21,6 +21,7 @@ from rubric.embed import Cursor, FrozenMap, Loading, Notes, shorten
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript_modules import is_javascript_file
+from rubric.formats.keys import keys_of
 from rubric.formats.promptfoo.assertions import Graded, graded, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
@@ -65,14 +66,7 @@ from rubric.suites.suite import Suite
 # -- the configuration -------------------------------------------------------------------------------------
 
 MOST_CASES = 50_000
-_KNOWN_KEYS = frozenset({
-    "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "assert",
-    "assertionTemplates", "env", "metadata", "nunjucksFilters",
-})  # fmt: skip
-_QUIET_KEYS = frozenset({
-    "$schema", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "evaluateOptions", "tags",
-    "tracing", "version", "author", "id", "$id", "license",
-})  # fmt: skip
+_KNOWN_KEYS, _QUIET_KEYS = keys_of("promptfoo", "file"), keys_of("promptfoo", "file", "quiet")
 _FATES = {
     "derivedMetrics": "derivedMetrics are not computed",
     "extensions": "extensions are code, which is not run; what they would change stays as it is",

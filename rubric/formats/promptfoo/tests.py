@@ -29,6 +29,7 @@ from rubric.formats.includes import (
     read_file_at,
 )
 from rubric.formats.json_values import each_text
+from rubric.formats.keys import keys_of
 from rubric.formats.promptfoo.functions import made_at, why_not
 from rubric.formats.promptfoo.texts import as_text, compact, listed, named, values_in, with_environment
 
@@ -93,20 +94,13 @@ def _configure(at: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, A
             assertion["threshold"] = cell.value
 
 
-_KNOWN_KEYS = frozenset({
-    "description", "vars", "assert", "options", "threshold", "metadata", "provider", "providers", "prompts",
-    "providerOutput", "assertScoringFunction",
-})  # fmt: skip
+_KNOWN_KEYS = keys_of("promptfoo", "test")
 _QUIET_KEYS = frozenset({"id", "author"})
 _FATES = {
     "prompt": "the prompt of a test is not asked, in promptfoo either; put its text into a variable that a prompt shows"
 }
 
-OPTIONS = frozenset({
-    "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "runSerially", "delay", "repeat",
-    "cache", "prefix", "suffix", "provider", "rubricPrompt", "transform", "postprocess", "transformVars",
-    "storeOutputAs", "factuality",
-})  # fmt: skip
+OPTIONS = keys_of("promptfoo", "test", "options")
 """The options of a test."""
 
 _ASSERTED = ("type", "value", "metric", "weight", "contextTransform")

@@ -1,0 +1,23 @@
+"""
+The keys of promptfoo's and AgentV's files and their parts, types of assertions, and cures of what is not graded.
+
+They are data, in the file `keys.toml` beside the readers of each system.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def table_of(system: str) -> dict[str, dict[str, Any]]:
+    """Return the table of a *system*, the name of the package of its readers."""
+    return tomllib.loads(resources.files(f"rubric.formats.{system}").joinpath("keys.toml").read_text("utf-8"))
+
+
+def keys_of(system: str, part: str, which: str = "read") -> frozenset[str]:
+    """Return the keys of a *part* of a file, *which* the table of a *system* has under this name."""
+    return frozenset(table_of(system)[part][which].split())
