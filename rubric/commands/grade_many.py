@@ -26,6 +26,8 @@ from rubric.commands.running import projected
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
+from rubric.suites import Report
+from rubric.suites.reporters.registry import reporter_for
 
 GRADED, BELOW = 0, 1
 
@@ -68,12 +70,12 @@ class Inputs:
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
-        if self.report is not None and self.report.suffix.lower() not in _PAGES:
-            raise click.UsageError(f"--report {self.report}: the report is a page; name a file that ends in .html")
+        if self.report is not None:
+            reporter_for(self.report)
+            options.refuse_folder(self.report)
         if self.out is not None and self.out.suffix.lower() in (*_PAGES, ".xml", ".csv", ".md"):
-            other = f"; other forms are of a suite: rubric grade SUITE --out {self.out} --min-pass-rate 0.8"
-            page = "; a page is --report FILE" if self.out.suffix.lower() in _PAGES else other
-            raise click.UsageError(f"--out {self.out}: results are lines of JSON; name a .jsonl{page}")
+            cure = f"; a report is --report {self.out}" if self.out.suffix.lower() != ".csv" else ""
+            raise click.UsageError(f"--out {self.out}: results are lines of JSON; name a .jsonl{cure}")
         if self.store is None:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
@@ -134,8 +136,17 @@ class Inputs:
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
         if self.report is not None:
-            print_line(f"report: {Grades(kept).report(self.report)}", problem=True)
+            self._write_report(self.report, rubric.name or self.candidates.name, kept)
         return counts.summary()
+
+    def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded]) -> None:
+        """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
+        if file.suffix.lower() in _PAGES:
+            Grades(results).report(file)
+        else:
+            rows = RowBuilder()
+            Report(name, tuple(rows.of(result) for result in results)).write(file)
+        print_line(f"report: {file}", problem=True)
 
     def _to_ask(
         self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | None]
@@ -188,7 +199,10 @@ class Inputs:
 @options.THRESHOLD
 @click.option("--out", type=options.PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
 @click.option(
-    "--report", type=options.PATH, metavar="FILE", help="Write a page of all results here, to read in a browser."
+    "--report",
+    type=options.PATH,
+    metavar="FILE",
+    help="Write a page of all results here (.html), or a report for CI: .xml, .md, .sarif.",
 )
 @options.KEEP
 @options.RERUN

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rubric import Grades, load
+from rubric import Grades, LoadError, load
 from rubric.commands.kept_runs import last_runs
 from rubric.commands.options import FORMAT, JUDGE, PATH, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
@@ -126,18 +127,30 @@ def estimate(results: Path, labels: Path, *, criterion: str | None, how: str, le
     "--for", "aim", metavar="AIM", default="agreement", help="As for thresholds(...).best: balanced, cost, TPR, ..."
 )
 @click.option("--at", type=float, metavar="V", help="The cost of a false pass in false fails, or the rate.")
+@JUDGE
 @FORMAT
-def thresholds(file: Path, results: Path, labels: Path, *, aim: str, at: float | None, form: str) -> None:
+def thresholds(file: Path, results: Path, labels: Path, *, aim: str, at: float | None, judge: Any, form: str) -> None:
     """
     Choose a threshold by labels of people.
 
     FILE is the rubric, RESULTS is what `grade-many --out` wrote under it, LABELS say whether each candidate should
-    pass.
+    pass. Where a panel graded, name its members by --judge.
 
     Exit codes: 0 chosen, 2 bad input.
     """
-    grades = Grades.read_jsonl(results, load(file))
+    grades = Grades.read_jsonl(results, load(file), judge)
     print_result(from_extra("rubric.trust", "thresholds")(grades, labels).best(aim, at), form)
+
+
+def _either(file: Path, rubrics: Sequence[Path], judge: Any) -> Grades:
+    """Return the results in *file* by *judge*, or by the one that they name: a panel is compared with one judge."""
+    try:
+        return results_of(file, rubrics, judge)
+    except LoadError as problem:
+        try:
+            return results_of(file, rubrics, None)
+        except LoadError:
+            raise problem from None
 
 
 @click.command(cls=Command)
@@ -181,7 +194,8 @@ def compare(
         return
     if out is not None:
         people = from_extra("rubric.trust", "Labels").read(labels[0]) if labels else None
-        results_of(new, rubrics, judge).report(out, against=results_of(old, rubrics, judge), labels=people)
+        first, second = (_either(file, rubrics, judge) for file in (new, old))
+        first.report(out, against=second, labels=people)
     found = from_extra("rubric.trust", "compare")(new, old, labels)
     if form != "json":
         print_line(f"new: {new}, old: {old}", problem=True)

@@ -299,7 +299,7 @@ def plan(
         DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
     """
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
-    from rubric.grading.planning import Plan, plan_one, without_question  # noqa: PLC0415 - as above
+    from rubric.grading.planning import Plan, fields_without, plan_one, without  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
     if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
@@ -315,8 +315,7 @@ def plan(
     rubrics = checked if isinstance(checked, tuple) else [checked] * len(several)
     plan_each = partial(plan_one, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of)
     planned = Plan.total(plan_each(one, by) for one, by in zip(several, rubrics, strict=True))
-    unasked = several and not any(candidate.input or candidate.messages for candidate in several)
-    remarks = source.remark(), without_question(rubrics[0]) if unasked else ""
+    remarks = [source.remark(), *(without(rubrics[0], *fields_without(several)) if several else ())]
     return evolve(planned, remarks=tuple(filter(None, remarks)))
 
 

@@ -129,17 +129,35 @@ class Plan(Guided):
         return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
 
 
-_QUESTION = re.compile(
-    r"\b(the|his|her|their|users?'?s?|customers?'?s?) (question|query)\b|was asked|{{\s*input\b", re.IGNORECASE
-)
+_SPOKEN_OF = {
+    "input": r"\b(?:the|his|her|their|users?'?s?|customers?'?s?) (?:question|query)\b|was asked|{{\s*input\b",
+    "context": r"\b(?:the|its|given|retrieved) context\b|\bretrieved (?:text|document|passage)s?|{{\s*context\b",
+}
+"""What a rubric says that speaks of a field of its candidates."""
 
 
-def without_question(rubric: Rubric) -> str:
-    """Return a remark if *rubric* or its prompt speaks of the question, for candidates that have none."""
+def without(rubric: Rubric, *fields: str) -> list[str]:
+    """Return a remark for each of *fields* that *rubric* or its prompt speaks of, for candidates that have none."""
     texts = {"its prompt": rubric.prompt or "", **{c.id: c.text for c in rubric.criteria}, "its text": rubric.text}
-    if name := next((name for name, text in texts.items() if _QUESTION.search(text)), ""):
-        return f"the rubric speaks of the question ({name}), and there is none; give it as `input`"
-    return ""
+    remarks = []
+    for wanted, pattern in _SPOKEN_OF.items():
+        found = [name for name, text in texts.items() if wanted in fields and re.search(pattern, text, re.IGNORECASE)]
+        word = "question" if wanted == "input" else wanted
+        remarks += [
+            f"the rubric speaks of the {word} ({name}), and there is none; give it as `{wanted}`" for name in found[:1]
+        ]
+    return remarks
+
+
+def fields_without(candidates: Iterable[Candidate]) -> list[str]:
+    """Return what none of *candidates* has, also under another name: `input`, `context`."""
+    lacking = {"input", "context"}
+    for one in candidates:
+        if one.messages:
+            return []
+        lacking -= {"input"} if one.input else set()
+        lacking -= {"context"} if one.context or one.files or one.variables or "context" in one.input.lower() else set()
+    return sorted(lacking)
 
 
 def _extent(low: float, high: float, form: str = "{}") -> str:

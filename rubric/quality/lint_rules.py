@@ -16,7 +16,7 @@ from attrs import frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric, Unit, YesNo
 from rubric.embed import TOLERANCE, Check, Decided, shorten
-from rubric.grading.planning import without_question
+from rubric.grading.planning import without
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
 from rubric.quality.lint_conflicts import excluding, found_of, implied, is_of_text
@@ -419,7 +419,7 @@ def _question_missing(subject: Subject) -> Iterator[Finding]:
     case = subject.case
     if case is None or subject.nested or case.input or case.messages or case.turns or case.variables:
         return
-    if said := without_question(subject.rubric):
+    for said in without(subject.rubric, "input"):
         yield Finding(None, said, "give the case an `input`")
 
 

@@ -400,7 +400,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Args:
             path: Of the file.
             rubric: The rubric, or several where the file has results of more than one.
-            judge: The judge; None where it was a model name alone.
+            judge: The judge; None for the one that is recorded, which can be asked where it was a model name alone. A
+                jury, a panel or a cascade is given.
 
         Raises:
             LoadError: A line is no result, or of another rubric or judge; it names the line.

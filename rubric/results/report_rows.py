@@ -16,7 +16,7 @@ from attrs import asdict, evolve, field, frozen
 from rubric.internals.containers import NoTruth
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.secrets import clean, map_offsets, whole
-from rubric.internals.text import line, shorten
+from rubric.internals.text import counted, line, shorten
 from rubric.results.plain_data import KINDS, UNWRITTEN, Kind, Plain, Record
 from rubric.scoring.outcomes import TOLERANCE, Outcome, failing, is_substantiated, outcome
 from rubric.values.candidates import Candidate
@@ -507,6 +507,16 @@ def _names(votes: Sequence[Grade | Ungraded]) -> list[str]:
     return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
+def count_votes(result: Any) -> str:
+    """Return `1 of 2 votes pass`, of those that were given; a tie and judges that gave none are said."""
+    given = [vote.passed is True for vote in result.votes if vote.outcome.score is not None]
+    by, lack = result.judge, len(result.votes) - len(given)
+    is_tie = isinstance(by, Panel) and by.aggregate == "majority" and by.consensus is None
+    words = ["a tie"] if is_tie and 2 * sum(given) == len(given) > 0 else []
+    words += [f"{counted(lack, 'judge')} gave none"] if lack else []
+    return f"{sum(given)} of {counted(len(given), 'vote')} pass" + (f" ({', '.join(words)})" if words else "")
+
+
 def _why(result: Any) -> str:
     """Return why *result*, which is no pass, is none."""
     if result.outcome.score is None:
@@ -528,7 +538,7 @@ def _why(result: Any) -> str:
             said = f"{below(finding.score, bar, 3)} is below its threshold {bar:g}"
         reasons.append(f"{id_!r} failed it ({said})" if said else f"{id_!r} failed it")
     if result.votes:
-        reasons.append(f"{sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes passed")
+        reasons.append(count_votes(result))
     if rubric.strict and score < 1:
         reasons.append(f"the score {below(score, 1, 3)} is not perfect, and the rubric is strict")
     elif rubric.threshold is not None and score < rubric.threshold:

@@ -244,7 +244,7 @@ class Result(NoTruth, Listed[Finding]):
         Args:
             data: What `to_dict` returned.
             rubric: The rubric, or several of which one is it.
-            judge: The judge; None where it was a model name alone.
+            judge: The judge; None for the one that is recorded, as `Grades.read_jsonl` has it.
 
         Raises:
             DefinitionError: The rubric or the judge is another, or *data* is no result.
@@ -398,11 +398,20 @@ def conclude_votes(rubric: Rubric, rule: Jury | Panel | Cascade, votes: Sequence
             failures.append(not_cast)
     made = Grade if combined.score is not None else Ungraded
     warnings = dict.fromkeys(warning for vote in votes for warning in vote.warnings)
+    if combined.score is not None and not isinstance(rule, Cascade):
+        lacking = [vote for vote in votes if vote.outcome.score is None]
+        warnings |= dict.fromkeys(f"no vote of {vote.judge.name!r}: {_lack(vote)}" for vote in lacking)
     usage = Usage.total(vote.usage for vote in votes)
     degenerate = votes[0].degenerate if votes else ""
     made_of = (findings, combined, usage, tuple(votes), tuple(failures), tuple(warnings), degenerate)
     models = sorted({model for vote in votes for model in vote.models})
     return made(rubric, rule, *made_of, models=tuple(models))
+
+
+def _lack(vote: Grade | Ungraded) -> str:
+    """Return why *vote* has no score: its failures, each once, or what could not be judged."""
+    kinds = dict.fromkeys(f"{failure.kind}: {shorten(failure.message, 120)}" for failure in vote.failures)
+    return "; ".join(kinds) or "the judge abstained"
 
 
 def merge(rubric: Rubric, judge: AnyJudge, own: Grade | Ungraded, others: Mapping[str, Finding]) -> Grade | Ungraded:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
-from rubric.results.report_rows import label, lack_of, needs_of, penalty_words, points_off, reason_of
+from rubric.results.report_rows import count_votes, label, lack_of, needs_of, penalty_words, points_off, reason_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
@@ -45,7 +45,7 @@ def as_text(result: Result) -> str:
     lines = [f"{name}{verdict(result)}, {headline(result).split(' · ')[0]}, {needs_of(result)}"]
     lines += [f"  {line}" for line in result.explain().splitlines()[result.outcome.score is None :]]
     if result.votes:
-        lines.append(f"  {sum(vote.passed is True for vote in result.votes)} of {len(result.votes)} votes pass")
+        lines.append(f"  {count_votes(result)}")
     lines += [f"  warning: {shorten(warning, 300)}" for warning in result.warnings]
     return visible("\n".join([*lines, f"  {result.usage}"]))[0]
 

@@ -119,9 +119,14 @@ class Difference(Presented, Listed[CriterionDifference]):
 
     @property
     def sentence(self) -> str:
-        """A description of the main figure."""
-        lead = self.criteria[0]
-        return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown)
+        """A description of the main figure, and of criteria that chance does not explain and that it does not show."""
+        lead, moves = self.criteria[0], []
+        for c in self.criteria[1:]:
+            if c.is_shown and not (lead.is_shown and lead.difference * c.difference > 0):
+                went, (low, high) = "up" if c.difference > 0 else "down", c.interval
+                moves.append(f"{c.id!r} went {went} by {c.difference:+.3f} ({low:+.3f} to {high:+.3f})")
+        moved = f" But {', '.join(moves)}: chance does not explain it." if moves else ""
+        return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown) + moved
 
     def remarks(self) -> list[str]:
         """What to know before it is trusted."""

@@ -394,6 +394,28 @@ NOBODY = Judge(_nobody)
 """The judge in the result of an item that is no candidate."""
 
 
+@frozen(repr=False, init=False)
+class RecordedJudge(Judge):
+    """A judge of which results hold the name and the digest alone, such as a function: it cannot be asked."""
+
+    recorded: str = field(default="", kw_only=True)
+
+    def __init__(self, name: str, recorded: str) -> None:
+        def ask(_: object) -> str:
+            message = f"results were read, and they hold the name of their judge, {name}, alone; give it as judge=..."
+            raise DefinitionError("judge", message)
+
+        ask.__name__ = ask.__qualname__ = name
+        self.__attrs_init__(ask, recorded=recorded)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __repr__(self) -> str:
+        return f"RecordedJudge({self.name!r}, {self.recorded!r})"
+
+    @property
+    def digest(self) -> str:
+        return self.recorded
+
+
 def as_judge(value: AnyJudge | str | Function | Model | Iterable[Any], /) -> AnyJudge:
     """Return *value* as a judge: a model name or a function is one, a list is a panel."""
     if isinstance(value, Judge | Jury | Panel | Cascade):

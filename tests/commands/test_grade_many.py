@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from junitparser import JUnitXml
 
 from rubric import Grades, Jury, grade_many
 from rubric.__main__ import main
@@ -67,14 +68,24 @@ def load(folder: Path) -> Any:
 
 
 def test_a_page_of_all_results_may_be_written(folder: Path) -> None:
-    """`--report` writes one HTML page with every result, and refuses any other ending."""
+    """`--report` writes one HTML page with every result, or what a reporter of suites makes of them, and nothing else."""
     done = graded(folder, "--report", folder / "page.html")
     assert done.exit_code == 0
     page = (folder / "page.html").read_text("utf-8")
     assert len(data_of(page)["rows"]) == len(TEXTS)
     assert "Says please wait" in page
     refused = graded(folder, "--report", folder / "page.csv")
-    assert (refused.exit_code, "name a file that ends in .html" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "names no reporter; end it in one of" in refused.stderr) == (2, True)
+
+
+def test_many_candidates_are_reported_to_ci(folder: Path) -> None:
+    """JUnit has a test for each, and the exit code is that of the pass rate."""
+    done = graded(folder, "--report", folder / "junit.xml", "--min-pass-rate", "1")
+    whole = grade_many(TEXTS, load(folder), "offline").collect()
+    suite = JUnitXml.fromfile(str(folder / "junit.xml"))
+    assert (suite.tests, suite.failures, done.exit_code) == (len(TEXTS), sum(not one.passed for one in whole), 1)
+    refused = graded(folder, "--out", folder / "junit.xml")
+    assert f"a report is --report {folder / 'junit.xml'}" in " ".join(refused.stderr.split())
 
 
 def test_people_get_a_table(folder: Path) -> None:

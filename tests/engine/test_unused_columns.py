@@ -116,6 +116,17 @@ def test_a_plan_says_that_a_rubric_speaks_of_a_question_that_is_not_there() -> N
     assert "(its prompt)" in plan("On Friday.", prompted, "offline").remarks[0]
 
 
+def test_a_plan_says_that_a_rubric_speaks_of_a_context_that_is_not_there() -> None:
+    """Retrieved texts that no candidate has, also within its question or as files."""
+    grounded = Rubric("r").requires("Every claim is supported by the context", id="supported")
+    row = {"output": "On Friday.", "input": "When?"}
+    said = "the rubric speaks of the context (supported), and there is none; give it as `context`"
+    assert plan([row, row], grounded, "offline").remarks == (said,)
+    assert plan([row, {**row, "context": "Friday"}], grounded, "offline").remarks == ()
+    assert plan([{**row, "input": "Context: Friday. When?"}], grounded, "offline").remarks == ()
+    assert plan([row], POLITE, "offline").remarks == ()
+
+
 def test_lint_says_that_a_case_has_no_question() -> None:
     """Its rubric speaks of one."""
     suite = """

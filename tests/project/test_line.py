@@ -60,7 +60,7 @@ KEPT = {
     ("rubric.engine.grade", "plan_asks"): "a draft is planned by its request, where no candidate is there yet",
     ("rubric.formats.insertion", "Page"): "criteria are drafted into files, and `lint` shows places in them",
     ("rubric.formats.yaml", "to_yaml"): "a baseline is written as our other files are",
-    ("rubric.grading.planning", "without_question"): "`lint` and `plan` warn of one thing in one sentence",
+    ("rubric.grading.planning", "without"): "`lint` and `plan` warn of one thing in one sentence",
     ("rubric.grading.prompting", "text_of_candidate"): "responses and transcripts are shown as judges see them",
     ("rubric.grading.writing", "Writing"): "drafts and new texts are asked for and repaired as verdicts are",
     ("rubric.scoring.outcomes", "Part"): "what `Rules` returns of a criterion",

@@ -102,6 +102,20 @@ def test_a_judge_that_is_a_model_name_alone_need_not_be_given(tmp_path: Path) ->
     assert Grades.read_jsonl(tmp_path / "results.jsonl", EVERYTHING) == grades
 
 
+def test_results_of_a_judge_that_is_not_given_are_shown_and_not_asked_for_anew(tmp_path: Path) -> None:
+    """A function, or a model with settings, is recorded by its name and its digest, which stay as they are."""
+    judge = Judge(lambda _: "Hm.", identity="v1", retries=0, repairs=0)
+    grades = grade_many(TEXTS, EVERYTHING, judge).collect()
+    grades.to_jsonl(tmp_path / "results.jsonl")
+    again = Grades.read_jsonl(tmp_path / "results.jsonl", EVERYTHING)
+    assert str(again) == str(grades)
+    assert {one.judge.digest for one in again} == {judge.digest}
+    again.to_jsonl(tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "results.jsonl").read_text()
+    asked = evaluate(TEXTS[0], Rubric().expects("Is polite"), again[0].judge)
+    assert "give it as judge=..." in asked.explain()
+
+
 def test_a_result_of_another_rubric_or_judge_is_refused() -> None:
     """Digests are compared; retries, which no reply depends on, may differ."""
     data = evaluate(TEXTS[0], EVERYTHING, Judge("offline", temperature=1)).to_dict()

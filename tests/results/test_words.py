@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 
-from rubric import Candidate, Cascade, Contains, Criterion, Grade, Judge, Jury, Panel, Rubric, Ungraded, Unit, evaluate
+from rubric import (
+    Candidate,
+    Cascade,
+    Contains,
+    Criterion,
+    Grade,
+    Judge,
+    Jury,
+    Panel,
+    Rubric,
+    Ungraded,
+    Unit,
+    evaluate,
+    grade,
+    grade_many,
+)  # fmt: skip
 from rubric.embed import RowBuilder
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values import RunMetrics, Within
@@ -124,3 +139,20 @@ def test_a_bar_that_a_gate_failed_is_not_red_beyond_the_threshold() -> None:
     lead = drawn.partition('class="lead"')[2].partition("</svg>")[0]
     assert 'class="ungraded"' in lead
     assert 'class="failed"' not in lead
+
+
+def test_a_judge_of_a_panel_that_gave_no_vote_is_named_wherever_people_look() -> None:
+    """The quorum lets the others decide: the votes are counted without it, and a tie is said."""
+
+    def broken(_: object) -> str:
+        raise RuntimeError("503 model is down")
+
+    rubric = Rubric("x").expects("Thanks", id="thanks")
+    yes, no = (Judge(ScriptedModel({"thanks": met})) for met in (True, False))
+    panel = Panel([yes, no, Judge(broken)], aggregate="majority", quorum=2)
+    result = grade("Thank you", rubric, panel)
+    assert "1 of 2 votes pass (a tie, 1 judge gave none)" in str(result)
+    (warning,) = result.warnings
+    assert re.match("no vote of .*503 model is down", warning)
+    assert f"2 × {warning}" in str(grade_many(["Thank you"] * 2, rubric, panel).collect())
+    assert not grade("Thank you", rubric, Panel([yes, yes], aggregate="majority")).warnings

@@ -93,7 +93,7 @@ def test_the_votes_of_a_jury_are_in_the_row_and_its_entries() -> None:
         ("ScriptedModel #2", 1.0, 1.0),
         ("ScriptedModel #3", 0.0, 0.0),
     ]
-    assert row.reason.startswith("2 of 3 votes passed")
+    assert row.reason.startswith("2 of 3 votes pass")
 
 
 def test_members_of_a_panel_keep_their_names() -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from rubric import Grades, Rubric, dump, grade_many, load
+from rubric import Criterion, Grades, Panel, Rubric, dump, grade_many, load
 from rubric.__main__ import main
+from rubric.trust import compare
 from tests.recorded import grades
 from tests.trust.test_trust import BOTH, GRADES, JUDGE, PEOPLE
 
@@ -81,6 +82,35 @@ def test_compare_fails_where_a_drop_is_no_chance(files: tuple[Path, Path], tmp_p
     assert run("compare", files[0], files[0]).exit_code == 0
     assert run("compare", worse, files[0]).exit_code == 1
     assert run("compare", files[0], worse).exit_code == 0
+
+
+def test_the_sentence_of_a_comparison_names_what_the_whole_does_not_show() -> None:
+    """One criterion falls while another rises, so that as many pass: chance explains neither."""
+    made = Rubric("r", [Criterion("a", id="a"), Criterion("b", id="b")], threshold=0.5)
+    old = grades(made, {n: {"a": True, "b": n % 2 == 0} for n in range(60)})
+    new = grades(made, {n: {"a": n % 2 == 0, "b": True} for n in range(60)})
+    said = compare(new, old).sentence
+    assert said.startswith("The pass rate is the same over 60 pairs")
+    assert "But 'a' went down by -0.500" in said
+    assert "'b' went up by +0.500" in said
+    assert " But " not in compare(new, new).sentence
+    assert " But " not in compare(grades(made, {n: {"a": False, "b": False} for n in range(60)}), old).sentence
+
+
+def test_results_of_a_panel_are_read_with_its_members(tmp_path: Path) -> None:
+    """Beside the results of one judge, which name it themselves."""
+    rubric = Rubric("r").expects("Says thank you")
+    dump(rubric, tmp_path / "r.yaml")
+    texts = ["Thank you", "No"] * 12
+    for name, judge in (("one", "offline"), ("two", Panel(["offline", "offline"]))):
+        grade_many(texts, rubric, judge).collect().to_jsonl(tmp_path / f"{name}.jsonl")
+    (tmp_path / "l.csv").write_text("index,value\n" + "".join(f"{n},{n % 2 == 0}\n" for n in range(24)))
+    members = ("-j", "offline", "-j", "offline")
+    chosen = run("thresholds", tmp_path / "r.yaml", tmp_path / "two.jsonl", tmp_path / "l.csv", *members)
+    assert chosen.exit_code == 0, chosen.output
+    files = (tmp_path / "two.jsonl", tmp_path / "one.jsonl")
+    done = run("compare", *files, "--rubric", tmp_path / "r.yaml", *members, "--out", tmp_path / "page.html")
+    assert (done.exit_code, (tmp_path / "page.html").is_file()) == (0, True), done.output
 
 
 @pytest.mark.parametrize("arguments", [("agree", "nothing.jsonl", "labels.csv"), ("compare", "a.jsonl", "b.jsonl")])
