@@ -21,15 +21,14 @@ from attrs import field, frozen
 
 from rubric.grading.reply_parser import shape_of
 from rubric.grading.response_format import Form
-from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import as_json, skeleton, visible
 from rubric.prompts import render
 from rubric.scoring.outcomes import asks_evidence
-from rubric.values.answers import Choices, JudgeAnswer, Levels, Unit
+from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit
 from rubric.values.artefacts import listing, steps_of
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Holds, Script, Similar
-from rubric.values.criteria import Anchor, Criterion
+from rubric.values.criteria import UNWANTED, Anchor, Criterion, Polarity
 from rubric.values.judges import Judge
 from rubric.values.numbered import NumberedStep, call_text, media_of, numbered_steps
 from rubric.values.requests import MOST_TOKENS, Ask, Outgoing
@@ -369,28 +368,40 @@ def compose_all(
     if template is not None:
         render.check_slots(template)
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
-    output = about.candidate.output
+    output, guided = about.candidate.output, guidelines.strip()
     most = MOST_TOKENS if own or judge.may_think else 0
     digest = about.digest.copy()
     digest.update(b"%b%d;" % (_frame(judge.name), repair))
+    # By identity, since to hash a rubric takes longer than to word a criterion. A prompt holds its criteria, so that no
+    # id is used again; and no judge, whose key must not outlive it.
+    reader = "function" if callable(judge.reader) else judge.reader
+    known: dict[object, CriterionPrompt] = rubric.derive(("prompts", judge.reasoning, reader, sealed, guided), dict)
     asks = []
     for group in groups:
-        asked = _criterion_prompt(
-            rubric, judge, group, sealed=sealed, output=output, complaint=complaint, guidelines=guidelines
-        )
-        nonce, ending = "", asked.unsealed
+        key = id(group[0]) if len(group) == 1 else tuple(map(id, group))
+        asked = None if complaint else known.get(key)
+        if asked is None:
+            asked = _criterion_prompt(
+                rubric, judge, group, sealed=sealed, output=output, complaint=complaint, guidelines=guided
+            )
+            if not complaint and not [one for one in group if one.anchors]:  # else it is for this candidate
+                if len(known) >= _FEWEST_KEPT + 4 * len(rubric.judged):
+                    known.clear()
+                known[key] = asked
+        form, nonce = asked.form, ""
         if template is not None:
-            nonce, messages = _own_messages(template, about, judge, repair, asked)
+            nonce, messages = _own_messages(template, about, rubric, judge, asked, repair=repair)
         else:
-            if asked.form.sealed:
+            words, before_nonce, after_nonce = form.words_around_nonce
+            if form.sealed:
                 nonce = _letters(digest, asked.digested)
-                ending = f"{asked.before_nonce}{nonce}{asked.after_nonce}"
+                words = f"{before_nonce}{nonce}{after_nonce}"
             system = about.system if judge.reader is None else _system(about.rubric.guidelines, "system_free_text")
-            messages = (system, Outgoing("user", (about.shared, ending), about.cuts))
+            messages = (system, Outgoing("user", (about.shared, f"{asked.tail}\n\n{words}"), about.cuts))
         ask = Ask(
             judge=judge,
             messages=messages,
-            schema=asked.schema,
+            schema=form.schema,
             criteria=asked.criteria,
             nonce=nonce,
             abstainable=asked.abstainable,
@@ -402,7 +413,7 @@ def compose_all(
             vote=vote,
             repair=repair,
             media=about.media,
-            many=asked.form.many,
+            many=form.many,
             flagless=flagless,
             exact=asked.exact,
             about=about.candidate,
@@ -411,26 +422,23 @@ def compose_all(
     return tuple(asks)
 
 
+_FEWEST_KEPT = 64  # prompts of criteria, besides four for each criterion of the rubric
+
+
 @frozen(eq=False)
 class CriterionPrompt:
     """
     What differs from ask to ask about one candidate, and is the same for many candidates.
 
     Args:
-        before_nonce: That part for a sealed reply, up to the nonce; *after_nonce* is the rest of it.
-        digested: What the nonce depends on of all this, as bytes.
+        tail: That part of the prompt, up to the form of the reply.
+        digested: What the nonce of a sealed reply depends on of all this, as bytes.
     """
 
     form: Form
     criteria: tuple[Criterion, ...]
     tail: str
-    texts: str
-    guidelines: str
-    unsealed: str
-    before_nonce: str
-    after_nonce: str
     digested: bytes
-    schema: FrozenMap
     exact: str
     max_tokens: int
     abstainable: frozenset[str]
@@ -447,81 +455,55 @@ def _criterion_prompt(
     complaint: str,
     guidelines: str,
 ) -> CriterionPrompt:
-    """Return the prompt for *criteria*; it is kept for the next candidate where it does not depend on this one."""
-
-    def compose_criteria() -> CriterionPrompt:
-        form = Form.of(rubric, judge, criteria, sealed=sealed)
-        tail = _tail(rubric, criteria, form, output=output, complaint=complaint, guidelines=guidelines)
-        words, before, after = form.words_around_nonce
-        unsealed = f"{tail}\n\n{words}"
-        named = [f"{criterion.id}: {criterion.text.strip()}" for criterion in criteria if form.many]
-        return CriterionPrompt(
-            form=form,
-            criteria=tuple(criteria),
-            tail=tail,
-            texts="\n".join(named) if form.many else criteria[0].text.strip(),
-            guidelines=rubric.guidelines,
-            unsealed=unsealed,
-            before_nonce=f"{tail}\n\n{before}",
-            after_nonce=after,
-            digested=_frame(unsealed),
-            schema=form.schema,
-            exact=form.exact(rubric, criteria),
-            max_tokens=form.most_tokens(criteria),
-            abstainable=frozenset([c.id for c in criteria if rubric.policy(c) != "forbid"]),
-            quoted=frozenset([c.id for c in criteria if asks_evidence(rubric, c)]),
-        )
-
-    if complaint or [criterion for criterion in criteria if criterion.anchors]:
-        return compose_criteria()
-    # By identity, since to hash a rubric takes longer than to word a criterion. The value holds the criteria, so that
-    # no id is used again; and no judge, whose key must not outlive it.
-    reader = "function" if callable(judge.reader) else judge.reader
-    return rubric.derive((judge.reasoning, reader, sealed, guidelines, *map(id, criteria)), compose_criteria)
+    """Return the prompt for *criteria*: what helps to judge them, and any *complaint*."""
+    quoted = frozenset([c.id for c in criteria if asks_evidence(rubric, c)])
+    abstainable = frozenset([c.id for c in criteria if rubric.policy(c) != "forbid"])
+    form = Form.of(judge, criteria, sealed=sealed, quoted=bool(quoted), nullable=bool(abstainable))
+    parts = [f"Guidelines for this part:\n{guidelines}"] if guidelines else []
+    for criterion in criteria:
+        id_, text, answer = criterion.id, criterion.text.strip(), criterion.answer
+        title = f'Criterion "{id_}":' if form.many else "Criterion:"
+        meanings, rules = _advice(answer, criterion.polarity, form, quoted=id_ in quoted, nullable=id_ in abstainable)
+        anchors = _anchors_beside(criterion, output) if criterion.anchors else []
+        examples = ["Calibration examples:", *[_anchor(criterion, anchor) for anchor in anchors]] if anchors else []
+        parts.append("\n".join([title, *([text] if text else []), *meanings, *examples, *rules]))
+    if complaint:
+        ours = complaint.partition(", got ")[0]  # what follows is a judge's, and may be the candidate's words
+        parts.append(render.fill(render.text("repair"), {"complaint": ours}))
+    tail = "\n\n".join(parts)
+    digested = _frame(f"{tail}\n\n{form.words_around_nonce[0]}") if form.sealed else b""
+    exact, most = form.bounds(criteria, quoted, abstainable)
+    return CriterionPrompt(form, tuple(criteria), tail, digested, exact, most, abstainable, quoted)
 
 
 # -- what is asked about a criterion -------------------------------------------------------------------------
 
 
-def _tail(
-    rubric: Rubric, criteria: Sequence[Criterion], form: Form, *, output: str, complaint: str, guidelines: str
-) -> str:
-    """Return the tail of a prompt: the *criteria*, what helps to judge them, and any *complaint*."""
-    parts = [f"Guidelines for this part:\n{guidelines.strip()}"] if guidelines.strip() else []
-    for criterion in criteria:
-        title = f'Criterion "{criterion.id}":' if form.many else "Criterion:"
-        lines = [title, criterion.text.strip(), *_advice(rubric, criterion, output, form)]
-        parts.append("\n".join([line for line in lines if line]))
-    if complaint:
-        ours = complaint.partition(", got ")[0]  # what follows is a judge's, and may be the candidate's words
-        parts.append(render.fill(render.text("repair"), {"complaint": ours}))
-    return "\n\n".join(parts)
-
-
-def _advice(rubric: Rubric, criterion: Criterion, output: str, form: Form) -> list[str]:
-    advice: list[str] = []
-    match criterion.answer:
+@lru_cache(maxsize=256)  # a rubric for each prompt has thousands of criteria, and few kinds of them
+def _advice(
+    answer: Answer, polarity: Polarity, form: Form, *, quoted: bool, nullable: bool
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the lines on a criterion between its text and its examples, and those after them."""
+    meanings: list[str] = []
+    match answer:
         case Levels() as levels:
-            advice += level_lines(levels)
+            meanings = level_lines(levels)
         case Choices(choices=choices):
-            advice += [f"- {c.label}: {c.text}" for c in choices if c.text]
-    if anchors := _anchors_beside(criterion, output):
-        advice += ["Calibration examples:", *(_anchor(criterion, anchor) for anchor in anchors)]
-    if criterion.polarity != "satisfy" or not isinstance(criterion.answer, Choices):
-        advice.append(render.text("guard" if criterion.is_unwanted else criterion.polarity))
-    if asks_evidence(rubric, criterion):
-        advice.append(render.text("evidence"))
-    if rubric.policy(criterion) != "forbid":
-        advice.append(render.fill(render.text("abstain"), {"key": form.key}))
+            meanings = [f"- {c.label}: {c.text}" for c in choices if c.text]
+    rules: list[str] = []
+    if polarity != "satisfy" or not isinstance(answer, Choices):
+        rules.append(render.text("guard" if polarity in UNWANTED else polarity))
+    if quoted:
+        rules.append(render.text("evidence"))
+    if nullable:
+        rules.append(render.fill(render.text("abstain"), {"key": form.key}))
     if form.many:
-        advice.append(f'"verdict" is {shape_of(criterion.answer).values}.')
-    return advice
+        rules.append(f'"verdict" is {shape_of(answer).values}.')
+    return meanings, [line for line in rules if line]
 
 
 def _anchors_beside(criterion: Criterion, output: str) -> list[Anchor]:
     """Return the anchors but *output* itself, which would carry its own verdict."""
-    if not criterion.anchors:
-        return []
     graded = " ".join(output.split()).casefold()
     return [a for a in criterion.anchors if " ".join(a.response.split()).casefold() != graded]
 
@@ -550,18 +532,18 @@ def _anchor(criterion: Criterion, anchor: Anchor) -> str:
 
 
 def _own_messages(
-    template: str, about: SharedPrompt, judge: Judge, repair: int, asked: CriterionPrompt
+    template: str, about: SharedPrompt, rubric: Rubric, judge: Judge, asked: CriterionPrompt, *, repair: int
 ) -> tuple[str, tuple[Outgoing, ...]]:
     """Return the nonce, empty for an unsealed judge, and the messages of the user's own *template*."""
     form = asked.form
-    messages = _fill(template, about, asked, form.words(""))
+    messages = _fill(template, about, rubric, asked, form.words(""))
     if not form.sealed:
         return "", messages
     # Of the messages themselves: two candidates that differ in what the template leaves out are asked the same.
     attached = [media.address for _, media in about.media]
     sent = as_json([judge.name, repair, attached, [(m.role, m.text) for m in messages]])
     nonce = _letters(sha256(), _frame(sent))
-    return nonce, _fill(template, about, asked, form.words(nonce))
+    return nonce, _fill(template, about, rubric, asked, form.words(nonce))
 
 
 _SHOWING = frozenset({"candidate", "output", "conversation", "tool_calls", "file_changes"})
@@ -581,7 +563,10 @@ def remarks_on_template(asks: Sequence[Ask], about: SharedPrompt, rubric: Rubric
     return remarks
 
 
-def _fill(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str) -> tuple[Outgoing, ...]:
+def _fill(
+    template: str, about: SharedPrompt, rubric: Rubric, asked: CriterionPrompt, reply: str
+) -> tuple[Outgoing, ...]:
+    texts = [f"{c.id}: {c.text.strip()}" if asked.form.many else c.text.strip() for c in asked.criteria]
     slots = {
         "candidate": about.shared.rstrip(),
         "output": about.sections["candidate"],
@@ -591,9 +576,9 @@ def _fill(template: str, about: SharedPrompt, asked: CriterionPrompt, reply: str
         "conversation": visible("\n".join([f"{m.role}: {m.content}" for m in about.candidate.messages]))[0],
         "tool_calls": visible("\n".join([f"- {call_text(call)}" for call in about.candidate.tool_calls]))[0],
         "file_changes": about.sections.get("file changes", ""),
-        "guidelines": asked.guidelines,
+        "guidelines": rubric.guidelines,
         "criterion": asked.tail,
-        "rubric": asked.texts,
+        "rubric": "\n".join(texts),
         "reply": reply,
     }
     messages = render.fill_chat(template, {**about.variables, **slots})

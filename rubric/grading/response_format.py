@@ -10,7 +10,7 @@ labels, the range, the ids and the nonce of one ask, and ends texts and lists th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property, lru_cache
 from json import dumps
 from typing import Any
@@ -19,12 +19,10 @@ from attrs import evolve, frozen
 
 from rubric.grading.reply_parser import shape_of
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.scoring.outcomes import asks_evidence
 from rubric.values.answers import Answer, Choices, Unit
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import MOST_TOKENS
-from rubric.values.rubrics import Rubric
 
 NO_SCHEMA = FrozenMap()
 """The schema of a free text: one object, since models keep what they make of a schema by its identity."""
@@ -62,18 +60,13 @@ class Form:
     """What the prompt says of the form of a free text; empty for JSON."""
 
     @classmethod
-    def of(cls, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool) -> Form:
+    def of(cls, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool, quoted: bool, nullable: bool) -> Form:
         """Return the form of the reply that *judge* is to give to *criteria*."""
-        kind: dict[str, Any] = {
-            "sealed": sealed,
-            "quoted": any(asks_evidence(rubric, c) for c in criteria),
-            "nullable": any(rubric.policy(c) != "forbid" for c in criteria),
-            "reasoning": judge.reasoning,
-        }
+        kind = sealed, quoted, nullable
         if len(criteria) > 1:
             flagged = any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria)
-            return cls("verdict", "any", "as each criterion says", flagged=flagged, many=True, **kind)
-        form = _form_of_one(criteria[0].answer, **kind)
+            return cls("verdict", "any", "as each criterion says", *kind, flagged, many=True, reasoning=judge.reasoning)
+        form = _form_of_one(criteria[0].answer, *kind, judge.reasoning)
         return form if judge.reader is None else form.as_text(judge, criteria[0])
 
     def as_text(self, judge: Judge, criterion: Criterion) -> Form:
@@ -122,22 +115,27 @@ class Form:
             return NO_SCHEMA
         return _schema(tuple(self.keys()), self.key, self.type, nullable=self.nullable, many=self.many)
 
-    def exact(self, rubric: Rubric, criteria: Sequence[Criterion]) -> str:
-        """Return the JSON Schema of the reply to *criteria* alone, as text: `Ask.exact_schema` fills in the nonce."""
+    def bounds(
+        self, criteria: Sequence[Criterion], quoted: Container[str], abstainable: Container[str]
+    ) -> tuple[str, int]:
+        """
+        Return the JSON Schema of the reply to *criteria* alone, as text, and how many tokens the reply may have.
+
+        `Ask.exact_schema` fills in the nonce. *quoted* and *abstainable* are the ids of criteria, as in `Ask`.
+        """
         if self.text:
-            return ""
+            return "", MOST_TOKENS
         if not self.many:
-            return _exact_of_one(self, criteria[0].answer)
-        verdicts = []
-        for criterion in criteria:
-            quoted, policy = asks_evidence(rubric, criterion), rubric.policy(criterion)
-            verdicts.append(
-                self.exact_verdict(criterion.answer, criterion.id, quoted=quoted, nullable=policy != "forbid")
-            )
+            return _bounds_of_one(self, criteria[0].answer)
+        verdicts = [
+            self.exact_verdict(c.answer, c.id, quoted=c.id in quoted, nullable=c.id in abstainable) for c in criteria
+        ]
         size = len(verdicts)
         # A place for each criterion, in order: a list of any length is one that a small model never ends.
         listed = {"type": "array", "prefixItems": verdicts, "minItems": size, "maxItems": size}
-        return dumps(_strict({"verdicts": listed}), separators=(",", ":"))
+        return dumps(_strict({"verdicts": listed}), separators=(",", ":")), self.most_tokens(
+            [c.answer for c in criteria]
+        )
 
     def exact_verdict(self, answer: Any, id_: str = "", *, quoted: bool, nullable: bool) -> dict[str, Any]:
         """Return the schema of the verdict on a criterion with *answer*."""
@@ -156,28 +154,26 @@ class Form:
             known[self.key] = {"enum": [*values, *[None for _ in types]]}
         return _strict({name: known[name] for name in self.keys()})
 
-    def most_tokens(self, criteria: Sequence[Criterion]) -> int:
+    def most_tokens(self, answers: Sequence[Answer]) -> int:
         """Return how many tokens the reply may have: one for every two characters of its texts, and some to spare."""
-        if self.text:
-            return MOST_TOKENS
         texts = (REASON if self.reasoning != "none" else 0) + (QUOTES * QUOTE if self.quoted else 0)
-        labels = [len(c.label) for each in criteria if isinstance(each.answer, Choices) for c in each.answer.choices]
-        return min(MOST_TOKENS, _FRAME + len(criteria) * (_EACH + texts // 2 + max(labels, default=0)))
+        labels = [len(c.label) for answer in answers if isinstance(answer, Choices) for c in answer.choices]
+        return min(MOST_TOKENS, _FRAME + len(answers) * (_EACH + texts // 2 + max(labels, default=0)))
 
 
 # A rubric for each prompt has thousands of criteria, and few kinds of answers.
 
 
 @lru_cache(maxsize=256)
-def _form_of_one(answer: Answer, **kind: Any) -> Form:
+def _form_of_one(answer: Answer, sealed: bool, quoted: bool, nullable: bool, reasoning: str) -> Form:  # noqa: FBT001 - for the cache
     flagged = isinstance(answer, Unit) and answer.flag
-    return Form(*shape_of(answer)[:3], flagged=flagged, many=False, **kind)
+    return Form(*shape_of(answer)[:3], sealed, quoted, nullable, flagged, many=False, reasoning=reasoning)
 
 
 @lru_cache(maxsize=256)
-def _exact_of_one(form: Form, answer: Answer) -> str:
+def _bounds_of_one(form: Form, answer: Answer) -> tuple[str, int]:
     verdict = form.exact_verdict(answer, quoted=form.quoted, nullable=form.nullable)
-    return dumps(verdict, separators=(",", ":"))
+    return dumps(verdict, separators=(",", ":")), form.most_tokens([answer])
 
 
 @lru_cache(maxsize=256)

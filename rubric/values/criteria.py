@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -34,7 +33,7 @@ else:  # cattrs resolves the name; the union is complete only after this module,
 
 Polarity = Literal["satisfy", "guard", "contradiction", "correctness", "penalty"]
 Abstention = Literal["forbid", "exclude", "zero", "fail"]
-POLARITIES, ABSTENTIONS = get_args(Polarity), get_args(Abstention)
+POLARITIES, ABSTENTIONS, UNWANTED = get_args(Polarity), get_args(Abstention), ("guard", "penalty")
 
 
 def _anchor_score(anchor: Anchor, attribute: Attribute[Any], value: object) -> None:
@@ -399,10 +398,10 @@ class Criterion(Shown):
                     where, f"{message}; write {start}{level}) for the level, {start}1.0) for the best"
                 )
 
-    @cached_property
+    @property
     def is_unwanted(self) -> bool:
         """True if the text counts against the candidate: of a guard and a penalty."""
-        return self.polarity in ("guard", "penalty")
+        return self.polarity in UNWANTED
 
     @property
     def programs(self) -> tuple[str, ...]:
