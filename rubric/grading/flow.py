@@ -18,7 +18,6 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Any, Literal
@@ -111,7 +110,7 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state == "new":
             return self._advance(None)
         if self.state == "waiting":
-            raise ProtocolError(f"{self._waits()} its replies; call send() with them", self.state)
+            raise ProtocolError(f"{self._waits('its replies')}; call send() with them", self.state)
         raise StopIteration  # as of any iterator that has come to its end
 
     def send(self, replies: Iterable[Reply | Failure] | None, /) -> Batch:
@@ -127,19 +126,18 @@ class Flow(Generator[Batch, Got, Result]):
         if self.state != "waiting":
             why = "nothing has been asked yet; call next() first" if self.state == "new" else "it takes no more replies"
             raise ProtocolError(why, self.state)
-        waits = f"{self._waits()} one Reply or Failure each"
-        if isinstance(replies, str) or not isinstance(replies, Iterable):
-            raise ProtocolError(f"{waits}, got {type(replies).__name__}", self.state)
+        if type(replies) is not tuple and (isinstance(replies, str) or not isinstance(replies, Iterable)):
+            raise ProtocolError(f"{self._waits()}, got {type(replies).__name__}", self.state)
         got = tuple(replies)
         if len(got) != len(self._batch):
-            raise ProtocolError(f"{waits}, got {len(got)}", self.state)
+            raise ProtocolError(f"{self._waits()}, got {len(got)}", self.state)
         for index, reply in enumerate(got):
             if not isinstance(reply, _OUTCOMES):
-                raise ProtocolError(f"{waits}, got {type(reply).__name__} at place {index}", self.state)
+                raise ProtocolError(f"{self._waits()}, got {type(reply).__name__} at place {index}", self.state)
         return self._advance(got)
 
-    def _waits(self) -> str:
-        return f"a batch of {len(self._batch)} ask{'s' * (len(self._batch) != 1)} waits for"
+    def _waits(self, wanted: str = "one Reply or Failure each") -> str:
+        return f"a batch of {len(self._batch)} ask{'s' * (len(self._batch) != 1)} waits for {wanted}"
 
     def _advance(self, got: Got | None) -> Batch:
         self.state = "ended"  # unless there is another batch: a result ends it, and so does an error
@@ -263,11 +261,15 @@ def _prefix(ask: Ask) -> tuple[object, ...] | None:
     return (ask.judge.name, parts[0], *[(message.role, message.parts) for message in before])
 
 
-def check(rubric: Rubric) -> bool:
-    """Return True; raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
-    _refuse_empty(rubric)
-    rubric.check_weights()
-    return True
+def check(rubric: Rubric) -> None:
+    """Raise `DefinitionError` if *rubric* has nothing to grade by, or no weight that counts."""
+
+    def check_once() -> bool:
+        _refuse_empty(rubric)
+        rubric.check_weights()
+        return True
+
+    rubric.derive(("checked",), check_once)  # once for a rubric, not for each of its candidates
 
 
 def _refuse_empty(rubric: Rubric) -> None:
@@ -282,7 +284,7 @@ def _refuse_empty(rubric: Rubric) -> None:
 
 
 def _grade(candidate: Candidate, rubric: Rubric, judge: AnyJudge) -> Steps[Result]:
-    rubric.derive(("checked",), partial(check, rubric))  # once for a rubric, not for each of its candidates
+    check(rubric)
     why = candidate.degenerate if rubric.degenerate != "judge" else ""
     if why:
         result: Result = degenerate(rubric, judge, why)

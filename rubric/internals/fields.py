@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -57,7 +58,12 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
-    return {f.name: given[f.name] for f in attrs.fields(kind) if f.name in given}
+    return {name: given[name] for name in _names_of(kind) if name in given}
+
+
+@cache
+def _names_of(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
+    return tuple(one.name for one in attrs.fields(kind))
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:

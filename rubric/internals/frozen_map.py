@@ -23,7 +23,7 @@ class FrozenMap(Mapping[str, Any]):
     _hash: int
 
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        if isinstance(items, FrozenMap):
+        if type(items) is not dict and isinstance(items, FrozenMap):  # to ask of an ABC takes as long as all of this
             self._items: dict[str, Any] = items._items  # noqa: SLF001 - never changed, so shared
         else:
             self._items = {k: v if type(v) in _PLAIN else freeze(v) for k, v in dict(items).items()}

@@ -114,11 +114,18 @@ _SHAPES = re.compile(
 )
 
 _HINTS = (
-    "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "eyj", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
-    "xox", "gsk_", "hf_", "aiza", "ya29.", "akia", "asia", "-----begin", "://", "bearer ", "basic ", "api-key",
-    "api_key", "apikey", "accountkey",
-)  # fmt: skip
-"""One of these is in each text, in lower case, that a shape fits: to look for them takes a twentieth of the time."""
+    ("-", ("sk-", "pk-", "rk-", "glpat-", "xox", "-----begin", "api-key")),
+    ("_", ("sk_", "pk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gsk_", "hf_", "api_key")),
+    (".", ("eyj", "ya29.")),
+    (" ", ("bearer ", "basic ")),
+    ("=", ("apikey", "accountkey")),
+    ("", ("aiza", "akia", "asia", "://")),
+)
+"""
+One of these is in each text, in lower case, that a shape fits: to look for them takes a twentieth of the time.
+
+They stand beside the sign that they need: most replies lack most signs.
+"""
 
 _QUERY = re.compile(r"(?<=[?&;])([\w.\-%\[\]]{1,100})=(?!\[secret\])([^\s&;#\"'<>\\]+)")
 _IN_QUERIES = frozenset({"assertion", "code", "codeverifier", "samlresponse", "session", "sessionid", "sid"})
@@ -129,8 +136,8 @@ _SAYS = re.compile(r"\s?[\"']?\\?([\w.-]{1,100})")
 """The name before a value, read backwards: from the value on there is one place where it can begin."""
 
 _IN_NAMES = (
-    "key", "token", "auth", "pass", "pw", "secret", "credential", "creds", "connection", "bearer", "cookie",
-    "private", "signature", "sig", "dsn", "hmac", "jwt", "otp", "sas",
+    "key", "token", "auth", "pass", "pw", "secret", "cred", "connection", "bearer", "cookie", "private", "sig", "dsn",
+    "hmac", "jwt", "otp", "sas",
 )  # fmt: skip
 """One of these is in each name, in lower case, that is secret: nearly no reply holds any."""
 
@@ -152,18 +159,29 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | 
         if form in text:
             text = text.replace(form, MASK)
     low = text.lower()
-    for hint in _HINTS:
-        if hint in low:
-            text = _SHAPES.sub(MASK, text)
-            break
+    if _is_hinted(low):
+        text = _SHAPES.sub(MASK, text)
     if "=" in text:
         text = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if _is_secret_in_query(unquote(m[1])) else m[0], text)
-    return _SAID.sub(_without_said, text) if _names_a_secret(low) else text
+    return _SAID.sub(_without_said, text) if (":" in low or "=" in low) and _names_a_secret(low) else text
+
+
+# Loops, since `any` with a generator takes three times as long.
+
+
+def _is_hinted(low: str) -> bool:
+    """True if *low*, in lower case, may hold a secret that is known by its shape."""
+    for sign, hints in _HINTS:
+        if sign in low:
+            for hint in hints:
+                if hint in low:
+                    return True
+    return False
 
 
 def _names_a_secret(low: str) -> bool:
     """True if *low*, in lower case, may hold a name that announces a secret: most texts hold none of these words."""
-    for word in _IN_NAMES:  # noqa: SIM110 - `any` with a generator takes three times as long
+    for word in _IN_NAMES:  # noqa: SIM110
         if word in low:
             return True
     return False

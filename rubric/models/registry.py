@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cache, partial
 from threading import Lock
 from time import perf_counter
@@ -21,7 +21,7 @@ from rubric.errors import ModelError, NoJudgeError
 from rubric.models.api_keys import default_judge, surely_missing_key
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.models.retry import Deadline
-from rubric.models.threads import Outcome, outcome_of, submit
+from rubric.models.threads import outcome_of, submit
 from rubric.values.clients import DECIDES
 from rubric.values.judges import Model, is_async
 from rubric.values.requests import Failure, Reply, Usage
@@ -63,14 +63,17 @@ class FunctionModel:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` if the function raises, or returns no text and no mapping."""
-        said, error = await self._outcome(ask)
-        if isinstance(error, Exception):
-            raise ModelError(Failure.of(error)) from error
-        if error is not None:
-            raise error
+        arguments: Any = [message.text for message in ask.messages] if ask.embeds else ask.chat()
+        if self._is_async:
+            try:
+                said = await self._function(arguments)  # type: ignore[misc]  # an async function's
+            except Exception as error:
+                raise ModelError(Failure.of(error)) from error
+        else:
+            said = await self._said_in_thread(ask, arguments)
         if ask.embeds:
             return Reply(_as_vectors(said), usage=_USED)
-        if isinstance(said, Mapping):
+        if not isinstance(said, str) and isinstance(said, Mapping):
             said = json.dumps(dict(said), ensure_ascii=False, default=str)
         if not isinstance(said, str):
             message = (
@@ -80,14 +83,20 @@ class FunctionModel:
             raise ModelError(Failure("bad_response", message, usage=_USED))
         return Reply(said, usage=_USED)
 
-    async def _outcome(self, ask: Ask) -> Outcome:
-        arguments: Any = [message.text for message in ask.messages] if ask.embeds else ask.chat()
-        if self._is_async:
-            return await _await(partial(self._function, arguments))
+    async def _said_in_thread(self, ask: Ask, arguments: Any) -> Any:
         job = submit(self._owner, partial(self._call, arguments), self.threads)
         with Deadline(ask.judge.timeout, job):
             said, error = await outcome_of(self._owner, job)
-            return await _await(lambda: said) if isinstance(said, Awaitable) else (said, error)
+            if not isinstance(said, str) and isinstance(said, Awaitable):
+                try:
+                    return await said
+                except Exception as problem:  # noqa: BLE001 - it becomes a failure, as that of a call does
+                    error = problem
+        if isinstance(error, Exception):
+            raise ModelError(Failure.of(error)) from error
+        if error is not None:
+            raise error
+        return said
 
     def _call(self, arguments: Any) -> Any:
         began = perf_counter()
@@ -105,13 +114,6 @@ def _as_vectors(said: Any) -> str:
     except (TypeError, ValueError):
         message = f"the function returned {type(said).__name__}; expected a vector of numbers for each text"
         raise ModelError(Failure("bad_response", message, usage=_USED)) from None
-
-
-async def _await(call: Callable[[], Any]) -> Outcome:
-    try:
-        return await call(), None
-    except Exception as error:  # noqa: BLE001 - it becomes a failure
-        return None, error
 
 
 def identity(function: Any) -> tuple[int, ...]:

@@ -189,6 +189,9 @@ def abstainable(rubric: Rubric, criterion: Criterion) -> bool:
     return isinstance(criterion.answer, JudgeAnswer) and rubric.policy(criterion) != "forbid"
 
 
+_PLAIN = (YesNo, Check)
+
+
 @frozen
 class _Rule:
     """A criterion and what its rubric asks of it, worked out once for all candidates."""
@@ -206,8 +209,7 @@ class _Rule:
 
     @classmethod
     def of(cls, rubric: Rubric, criterion: Criterion) -> _Rule:
-        guard, plain = criterion.polarity == "guard", isinstance(criterion.answer, YesNo | Check)
-        policy = rubric.policy(criterion)
+        plain, policy = isinstance(criterion.answer, _PLAIN), rubric.policy(criterion)
         return cls(
             criterion,
             criterion.weight,
@@ -217,7 +219,7 @@ class _Rule:
             policy=policy,
             abstainable=policy != "forbid" and abstainable(rubric, criterion),
             gate=rubric.gate_of(criterion),
-            zero_gates=guard or plain,
+            zero_gates=plain or criterion.polarity == "guard",
             plain=plain,
         )
 

@@ -228,6 +228,9 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
 
 ANSWER_KEYS = frozenset(_ANSWERS)
 
+_ASKED = frozenset(get_args(JudgeAnswer))
+"""The types of answers that a judge gives."""
+
 
 @guided_class
 @frozen(repr=False, init=False)
@@ -406,6 +409,8 @@ class Criterion(Shown):
     @property
     def programs(self) -> tuple[str, ...]:
         """The names of the programs that it starts by itself, where they are allowed; not those of a nested rubric."""
+        if type(self.answer) in _ASKED and self.on == "conversation":  # as of most criteria
+            return ()
         started = [launcher for given in (self.on, self.answer) if (launcher := launcher_of(given)) is not None]
         return tuple([name for launcher in started for name in launcher.scripts])
 
