@@ -169,14 +169,12 @@ class _Job:
     options: Options
 
     async def grade(self, index: int, item: object) -> Result:
-        """Grade *item*; the first result has the remark on the data set among its warnings."""
-        result = await self._grade(index, item)
-        if not index and (remark := self.source.remark(item)):
-            object.__setattr__(result, "warnings", (*result.warnings, remark))
-        return result
+        """
+        Grade *item*; nothing is raised but errors that end the stream.
 
-    async def _grade(self, index: int, item: object) -> Result:
-        """Grade *item*; nothing is raised but errors that end the stream."""
+        The first result has the remark on the data set among its warnings.
+        """
+        remark = "" if index else self.source.remark(item)
         given, columns = item, self.source.columns
         candidate: Candidate | None = None
         if isinstance(item, Placed):
@@ -191,15 +189,19 @@ class _Job:
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
         except Exception as error:  # noqa: BLE001 - a condition of the user's own may raise anything
-            result = self._as_ungraded(index, error, candidate, rubric)
-            return result if candidate is not None else evolve(result, key=key_of(given, columns))
-        result = annotate(result, self.pipeline.dispatcher)
+            result = self._as_ungraded(error, candidate, rubric, index)
+            if candidate is None:
+                object.__setattr__(result, "key", key_of(given, columns))
+        else:
+            result = annotate(result, self.pipeline.dispatcher)
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
         # as scoring them.
         object.__setattr__(result, "index", index)
+        if remark:
+            object.__setattr__(result, "warnings", (*result.warnings, remark))
         return result
 
-    def _as_ungraded(self, index: int, error: Exception, candidate: Candidate | None, rubric: Rubric) -> Ungraded:
+    def _as_ungraded(self, error: Exception, candidate: Candidate | None, rubric: Rubric, index: int) -> Ungraded:
         failure = Failure.of(error)
         if isinstance(error, DefinitionError):
             failure = Failure("bad_request", str(locate_error(index, error)))

@@ -38,7 +38,7 @@ from rubric.internals.text import shorten
 from rubric.results.result import Grade, Ungraded, conclude, conclude_votes, degenerate, goes_on
 from rubric.scoring.outcomes import outcome
 from rubric.scoring.votes import Voter, fewest_votes, is_decided, number_votes
-from rubric.values.answers import EVEN
+from rubric.values.answers import EVEN, JudgeAnswer
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check, Holds, Launcher, Script, Similar, launcher_of
 from rubric.values.criteria import Criterion
@@ -182,10 +182,19 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     The shortest goes ahead: if it is too long for its model, so are the others, and none of them is sent.
     """
     sent: set[Any] = set()
+    alone: list[Ask] = []
     beyond: dict[Any, tuple[int, Failure]] = {}
 
     def in_order(batch: Batch) -> Steps[Got]:
-        first = [] if batch[0].program else _first_of_each_prefix(batch, sent)
+        first: list[int] = []
+        if batch[0].program:
+            pass
+        elif len(batch) <= _FEW:  # whether a later batch needs their prefixes is not known yet
+            alone.extend(batch)
+        else:
+            sent.update(map(_prefix, alone))
+            alone.clear()
+            first = _first_of_each_prefix(batch, sent)
         if not first and not beyond:
             got = yield batch
             _note_overflow(batch, got, beyond)
@@ -205,6 +214,8 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
 
 def _note_overflow(batch: Batch, got: Got, beyond: dict[Any, tuple[int, Failure]]) -> None:
     """Add to *beyond* the length of each prompt of *batch* that was too long, by its prefix."""
+    if Failure not in map(type, got):
+        return
     for ask, one in zip(batch, got, strict=True):
         if type(one) is not Failure or one.kind != "context_window" or ask.turns:
             continue  # with turns of its own it says nothing of others
@@ -228,9 +239,6 @@ def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iter
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
-    if len(batch) == 1:
-        sent.add(_prefix(batch[0]))
-        return []
     places: dict[Any, list[int]] = {}
     last: Ask | None = None
     prefix: tuple[object, ...] | None = None
@@ -359,10 +367,10 @@ class _Log:
 def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
-    models = sorted({reply.model for reply in log.replies if isinstance(reply, Reply)} - {""})
-    given = [reply for reply in log.replies if isinstance(reply, Reply) and (reply.unsent or reply.remarks)]
-    unsent = [f"{name} was not sent: the model does not take it" for reply in given for name in reply.unsent]
-    remarks = [remark for reply in given for remark in reply.remarks]
+    replies = [reply for reply in log.replies if isinstance(reply, Reply)]
+    models = sorted({reply.model for reply in replies} - {""})
+    unsent = [f"{name} was not sent: the model does not take it" for reply in replies for name in reply.unsent]
+    remarks = [remark for reply in replies for remark in reply.remarks]
     contradictory = [
         f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
         for f in findings
@@ -393,7 +401,17 @@ class _Session:
 
     def findings(self) -> Steps[list[Finding]]:
         """Judge the criteria of the rubric: code decides some at once, the judge is asked about the others together."""
-        return (yield from self._of_all(self.rubric.judged))
+        judged = self.rubric.judged
+        groups = self.rubric.derive(("groups", self.judge.per_call), self._plain_groups)
+        if not groups:
+            return (yield from self._of_all(judged))
+        return _in_order(judged, (yield from self._ask_groups(groups)))
+
+    def _plain_groups(self) -> list[list[Criterion]]:
+        """Return the groups in which all criteria are asked about whatever the candidate is; none if some are not."""
+        judged = self.rubric.judged
+        is_plain = all(c.when is None and c.on == "conversation" and isinstance(c.answer, JudgeAnswer) for c in judged)
+        return prompting.group_criteria(judged, self.judge) if is_plain else []
 
     def _of_all(self, criteria: Sequence[Criterion], *, is_part: bool = False) -> Steps[list[Finding]]:
         """Judge *criteria*; those that are asked of parts by themselves, unless this is such a part."""
@@ -423,8 +441,7 @@ class _Session:
             judged = [(yield from self._of_group(groups[0]))]
         else:
             judged = yield from together([self._of_group(group) for group in groups])
-        found |= {finding.id: finding for findings in judged for finding in findings}
-        return [found[criterion.id] for criterion in criteria]
+        return _in_order(criteria, [*judged, found.values()])
 
     def _in_segments(self, criteria: Sequence[Criterion]) -> Steps[Sequence[Finding]]:
         """Judge *criteria* for each segment of the run: those that one call asks about are asked together."""
@@ -651,6 +668,11 @@ class _Session:
         if unjudged := [finding.failure for finding in findings if isinstance(finding, Unjudged)]:
             self.log.failures.extend(dict.fromkeys(unjudged))
         return findings
+
+
+def _in_order(criteria: Sequence[Criterion], findings: Iterable[Iterable[Finding]]) -> list[Finding]:
+    found = {finding.id: finding for some in findings for finding in some}
+    return [found[criterion.id] for criterion in criteria]
 
 
 NOTHING_TO_READ = (

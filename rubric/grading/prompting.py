@@ -124,7 +124,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     files, given = candidate.files, candidate.variables
     texts["files"] = listing(files) if files else ""
     parts, hidden, was_asked = list[_Section](), dict[str, str](), False
-    media = [("", Media("image", address)) for address in candidate.images]
+    media = [("", Media("image", address)) for address in candidate.images] if candidate.images else []
     if (part := candidate.part) is not None:  # most candidates have no run, and this is done for each of them
         parts, hidden = _run_shown(part, candidate, rubric)
         texts[STEPS] = _summary(hidden)
@@ -133,8 +133,9 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         warnings |= dict.fromkeys([GAP] if any(note for _, note, _ in parts) else ())
         media += [shown for _, _, steps in parts for one in steps for shown in media_of(one)]
     texts["task"] = "" if was_asked else candidate.input
-    gone = [name for name, each in media if part_of(each) is None]
-    warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
+    if media:
+        gone = [name for name, each in media if part_of(each) is None]
+        warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
     titles_of_run = [title for title, _, _ in parts]
     *before, last = [[title] for title in titles_of_run] or [[]]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
@@ -167,7 +168,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         variables=variables,
         run="\n\n".join([sections[title] for title in (*titles_of_run, *_CHANGED) if title in sections]),
         places=_places(parts, sections),
-        media=tuple((name, media) for name, media in media if part_of(media)),
+        media=tuple([(name, each) for name, each in media if part_of(each)]) if media else (),
         warnings=tuple(warnings),
         cuts=cuts,
         digest=digest,

@@ -58,12 +58,13 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
-    return {name: given[name] for name in _names_of(kind) if name in given}
+    names = _names_among(kind, tuple(given))
+    return dict(zip(names, map(given.__getitem__, names), strict=True))
 
 
-@cache
-def _names_of(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
-    return tuple(one.name for one in attrs.fields(kind))
+@cache  # for each `__init__`: a candidate for each row is made by one
+def _names_among(kind: type[attrs.AttrsInstance], given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one.name for one in attrs.fields(kind) if one.name in given)
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:

@@ -212,9 +212,12 @@ class Usage(Guided):
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of *usages*."""
+        several = [*usages]
+        if len(several) == 1:
+            return several[0]
         calls = prompt_tokens = cached_tokens = completion_tokens = unmetered = 0
         cost: float | None = 0.0
-        for one in usages:
+        for one in several:
             calls += one.calls
             prompt_tokens += one.prompt_tokens
             cached_tokens += one.cached_tokens

@@ -167,3 +167,25 @@ def test_a_value_after_any_name_of_a_secret_is_masked_in_a_sentence(before: str,
     whole = before + name
     if secrets._introduces(whole):
         assert SECRET not in redact(f"It uses {whole}={SECRET} now.")
+
+
+def test_a_text_that_held_nothing_is_masked_once_its_words_are_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts without a secret are kept, and the environment may change after that."""
+    text = f"It logs in with {SECRET} now."
+    monkeypatch.delenv("MY_CLIENT_SECRET", raising=False)
+    assert redact(text) == text == redact(text)
+    monkeypatch.setenv("MY_CLIENT_SECRET", SECRET)
+    assert redact(text) == f"It logs in with {MASK} now."
+    monkeypatch.delenv("MY_CLIENT_SECRET")
+    assert redact(text) == text
+    assert redact(text, [SECRET]) == f"It logs in with {MASK} now."
+
+
+def test_no_text_with_a_secret_is_kept() -> None:
+    """What is kept for speed holds nothing that is masked, and no long text."""
+    for text in (f"password={SECRET}", "Bearer abcdefgh1234", "x" * 2_000):
+        redact(text)
+        assert text not in secrets._ambient()[1]
+    for number in range(3_000):
+        redact(f"the reason number {number}")
+    assert len(secrets._ambient()[1]) <= 1024
