@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
@@ -147,14 +148,38 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """
     Run *jobs* at once and return their results in order.
 
-    The first error cancels the others, waits for them, and is raised by itself rather than in a group.
+    The first error cancels the others, waits for them, and is raised by itself. A task group does the same with a
+    callback for each task, which takes as long as a task itself.
     """
+    tasks: list[asyncio.Task[Any]] = []
+    errors: list[BaseException] = []
+
+    async def work(job: Coroutine[Any, Any, T]) -> T | None:
+        try:
+            return await job
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised once all have ended
+            errors.append(error)
+            for task in tasks:
+                task.cancel()
+            return None
+
+    loop = asyncio.get_running_loop()
+    tasks += [loop.create_task(work(job)) for job in jobs]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(job) for job in jobs]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+        results: list[Any] = [await task for task in tasks]
+    except asyncio.CancelledError:
+        while waiting := [task for task in tasks if not task.done()]:
+            for task in waiting:
+                task.cancel()
+            with suppress(asyncio.CancelledError):  # cancelled once more, it waits all the same
+                await asyncio.wait(waiting)
+        if not errors:
+            raise
+    if errors:
+        raise errors[0] from None
+    return results
 
 
 def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
@@ -378,12 +403,13 @@ class Leads:
 
     def send(self, ask: Ask) -> Awaitable[Outcome]:
         """Send *ask*, once the first ask with its prefix has an outcome, whatever it is."""
-        message = ask.messages[-1]
-        if message.cuts and ask.judge.prime:
+        cuts = ask.messages[-1].cuts
+        if cuts and ask.judge.prime:
             system = ask.messages[0].text
-            for cut in message.cuts:
-                if len(system) + cut >= LONG_PREFIX:
-                    return self._in_order((ask.judge.name, system, message.parts[0][:cut]), ask)
+            shortest = LONG_PREFIX - len(system)
+            if cuts[-1] >= shortest:
+                cut = cuts[bisect_left(cuts, shortest)]
+                return self._in_order((ask.judge.name, system, ask.messages[-1].parts[0][:cut]), ask)
         return self.transport(ask)
 
     async def _in_order(self, prefix: tuple[str, str, str], ask: Ask) -> Outcome:

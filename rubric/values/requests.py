@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
@@ -213,18 +214,13 @@ class Usage(Guided):
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of *usages*."""
         several = [*usages]
-        if len(several) == 1:
-            return several[0]
-        calls = prompt_tokens = cached_tokens = completion_tokens = unmetered = 0
+        if len(several) < 2:  # noqa: PLR2004
+            return several[0] if several else cls()
         cost: float | None = 0.0
         for one in several:
-            calls += one.calls
-            prompt_tokens += one.prompt_tokens
-            cached_tokens += one.cached_tokens
-            completion_tokens += one.completion_tokens
             cost = None if cost is None or one.cost is None else cost + one.cost
-            unmetered += one.unmetered
-        return cls(calls, prompt_tokens, cached_tokens, completion_tokens, cost, unmetered)
+        calls, prompt, cached, completion, unmetered = map(sum, zip(*map(_counts, several), strict=True))
+        return cls(calls, prompt, cached, completion, cost, unmetered)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage.total((self, other))
@@ -233,6 +229,8 @@ class Usage(Guided):
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
         return f"{counted(self.calls, 'call')}, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
 
+
+_counts = attrgetter("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "unmetered")
 
 MOST_CALLS = 16
 """Calls of tools in one turn of a judge; further ones are left out."""
