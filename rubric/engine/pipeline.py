@@ -175,6 +175,8 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
                 task.cancel()
             with suppress(asyncio.CancelledError):  # cancelled once more, it waits all the same
                 await asyncio.wait(waiting)
+        for job in jobs:
+            job.close()  # one whose task was cancelled before it began
         if not errors:
             raise
     if errors:

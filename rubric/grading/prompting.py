@@ -105,7 +105,7 @@ STEPS = "steps"
 LONGEST_INLINED = 16_000
 """Characters of a run that a judge with tools is shown at once; it reads longer ones by their steps."""
 
-_GIVEN = ("task", "reference answer", "context")
+_GIVEN, _GRADED = ("task", "reference answer", "context"), ("candidate",)
 _CHANGED = ("file changes", "files")
 """Sections that have a mark in common: the given ones first, which many candidates share; the run; the output last."""
 
@@ -119,10 +119,14 @@ def text_of_candidate(candidate: Candidate) -> str:
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
-    texts = {"reference answer": candidate.reference, "context": candidate.context}
-    texts |= {"file changes": candidate.file_changes, "candidate": candidate.output}
     files, given = candidate.files, candidate.variables
-    texts["files"] = listing(files) if files else ""
+    texts = {
+        "reference answer": candidate.reference,
+        "context": candidate.context,
+        "file changes": candidate.file_changes,
+        "files": listing(files) if files else "",
+        "candidate": candidate.output,
+    }
     parts, hidden, was_asked = list[_Section](), dict[str, str](), False
     media = [("", Media("image", address)) for address in candidate.images] if candidate.images else []
     if (part := candidate.part) is not None:  # most candidates have no run, and this is done for each of them
@@ -136,11 +140,11 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     if media:
         gone = [name for name, each in media if part_of(each) is None]
         warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
-    titles_of_run = [title for title, _, _ in parts]
-    *before, last = [[title] for title in titles_of_run] or [[]]
+    titles_of_run = tuple([title for title, _, _ in parts]) if parts else ()
+    before, last = [[title] for title in titles_of_run[:-1]], titles_of_run[-1:]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
-    for block in (_GIVEN, *before, (*last, STEPS, *_CHANGED), ("candidate",)):
-        titles = [title for title in block if title == "candidate" or texts.get(title)]
+    for block in (_GIVEN, *before, (*last, STEPS, *_CHANGED), _GRADED):
+        titles = [title for title in block if texts.get(title) or block is _GRADED]
         for title in titles:
             digest.update(_frame(title))
             sections[title] = _shown(texts[title], digest, warnings)
@@ -167,7 +171,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         sections=sections,
         variables=variables,
         run="\n\n".join([sections[title] for title in (*titles_of_run, *_CHANGED) if title in sections]),
-        places=_places(parts, sections),
+        places=_places(parts, sections) if parts or candidate.file_changes or files else (),
         media=tuple([(name, each) for name, each in media if part_of(each)]) if media else (),
         warnings=tuple(warnings),
         cuts=cuts,
