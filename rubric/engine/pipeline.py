@@ -170,11 +170,7 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     try:
         results: list[Any] = [await task for task in tasks]
     except asyncio.CancelledError:
-        while waiting := [task for task in tasks if not task.done()]:
-            for task in waiting:
-                task.cancel()
-            with suppress(asyncio.CancelledError):  # cancelled once more, it waits all the same
-                await asyncio.wait(waiting)
+        await _end(tasks)
         for job in jobs:
             job.close()  # one whose task was cancelled before it began
         if not errors:
@@ -182,6 +178,15 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     if errors:
         raise errors[0] from None
     return results
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel *tasks* and wait for them; cancelled once more, it waits all the same."""
+    while waiting := [task for task in tasks if not task.done()]:
+        for task in waiting:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(waiting)
 
 
 def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:

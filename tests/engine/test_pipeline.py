@@ -34,10 +34,11 @@ from rubric import (
     plan,
 )
 from rubric.driving import adrive, flow
-from rubric.engine.pipeline import Leads
+from rubric.engine.pipeline import Leads, side_by_side
 from rubric.store import StoreError
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, Reply
+from tests.simulating import simulate
 from tests.storing import PAID, POLITE, Counted
 
 TEXTS = [f"Good morning, number {n}!" for n in range(20)]
@@ -324,3 +325,59 @@ def test_adrive_says_what_it_needs_where_no_asyncio_loop_runs() -> None:
     driven = adrive(steps)
     with pytest.raises(RubricError, match="together="):
         driven.send(None)
+
+
+def test_the_first_error_of_jobs_side_by_side_ends_the_others_at_once() -> None:
+    """The last of them fails while the first waits for ever: it is cancelled, cleans up, and the error is raised."""
+    ended: list[str] = []
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("cleaned up")
+
+    async def fail() -> None:
+        raise ValueError("the first error")
+
+    with pytest.raises(ValueError, match="the first error"):
+        simulate(side_by_side([wait(), wait(), fail(), wait()]))
+    assert ended == ["cleaned up"] * 2  # the last one had not begun
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_jobs_side_by_side_are_cancelled_and_waited_for(times: int) -> None:
+    """Whoever is cancelled, once or again while it waits, has no job left behind."""
+    ended: list[str] = []
+
+    async def wait(name: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(name)
+        return name
+
+    async def main() -> None:
+        task = asyncio.ensure_future(side_by_side([wait("a"), wait("b")]))
+        for _ in range(times):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(asyncio.all_tasks()) == 1
+
+    simulate(main())
+    assert times > 1 or ended == ["a", "b"]  # cancelled again, a job may not clean up
+
+
+def test_jobs_side_by_side_return_their_results_in_order() -> None:
+    """The order is that of the jobs, whichever ends first."""
+
+    async def after(seconds: float) -> float:
+        await asyncio.sleep(seconds)
+        return seconds
+
+    assert simulate(side_by_side([after(0.02), after(0.01), after(0)])) == [0.02, 0.01, 0]
