@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from attrs import define, evolve, field
@@ -88,7 +89,7 @@ async def agrade_in_batches(
 
 
 @guided(waits_for=agrade_in_batches)
-def grade_in_batches() -> None:  # the parameters and the result are those of `agrade_in_batches`
+def grade_in_batches(*args: Any, **named: Any) -> Any:
     """
     Grade *candidates* through the vendor's batch API, and return their results in order.
 
@@ -119,6 +120,7 @@ def grade_in_batches() -> None:  # the parameters and the result are those of `a
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
+    return agrade_in_batches(*args, **named)
 
 
 async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None = None) -> int:
@@ -134,7 +136,7 @@ async def acancel_batches(path: str | os.PathLike[str], judge: JudgeLike | None 
 
 
 @guided(waits_for=acancel_batches)
-def cancel_batches() -> None:  # the parameters and the result are those of `acancel_batches`
+def cancel_batches(*args: Any, **named: Any) -> Any:
     """
     Cancel the batches in flight that `grade_in_batches` has listed at *path*, and return their number.
 
@@ -147,6 +149,7 @@ def cancel_batches() -> None:  # the parameters and the result are those of `aca
         DefinitionError: *path* holds something else.
         ModelError: The vendor gives no answer.
     """
+    return acancel_batches(*args, **named)
 
 
 def _in_batches(judge: AnyJudge) -> AnyJudge:

@@ -129,17 +129,18 @@ class Inputs:
             raise LoadError(problems, remark=Wording.of_lines(error.remark for error in errors))
         return found
 
-    def candidate(self, file: str | None) -> Candidate:
+    def candidate(self, file: str | None, rubric: str) -> Candidate:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
-            cure = f"grade-many grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
+            line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
+            cure = f"{line} grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         if file is not None and is_run(file):
             return one_candidate(
                 Path(file), input=options.read_stream(self.question), reference=options.read_stream(self.reference)
             )
         if file is not None and file != "-" and not Path(file).exists():
-            cure = f"a text is given at standard input: echo {shlex.quote(file)} | rubric grade RUBRIC -"
+            cure = f"a text is given at standard input: echo {shlex.quote(file)} | rubric grade {shlex.quote(rubric)} -"
             raise click.UsageError(f"{file}: there is no such file; {cure}")
         context = click.get_current_context()
         output: IO[str] | None = None if file is None else options.TEXT.convert(file, None, context)
@@ -209,7 +210,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
         return
     refuse_given({"columns"}, "is for a file of many candidates")
     if is_for_candidate:
-        candidate, rubric = inputs.candidate(files[1] if files[1:] else None), inputs.rubric(files[0])
+        candidate, rubric = inputs.candidate(files[1] if files[1:] else None, files[0]), inputs.rubric(files[0])
         planned = plan_calls(candidate, rubric, inputs.judge)
         if form == "table":
             print_markdown(as_markdown(rubric))
@@ -249,7 +250,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         if len(files) == 1:
             message = f"{files[0]} is a rubric; name the file of the candidate too, or a --target that answers"
             raise click.UsageError(message)
-        candidate = inputs.candidate(files[1])
+        candidate = inputs.candidate(files[1], files[0])
         concurrency = {name: given[name] for name in ("concurrency",) if given[name] is not None}
         try:
             result = grade_candidate(candidate, rubric, inputs.judge, store=running.store, **concurrency)

@@ -19,6 +19,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import IO, TYPE_CHECKING, Any
 
+import attrs
 import click
 from click.core import ParameterSource
 from rich.console import Console
@@ -26,8 +27,8 @@ from rich.markdown import Markdown
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
-from rubric import DefinitionError, Grade, RubricError, Ungraded
-from rubric.embed import Wording, shown
+from rubric import DefinitionError, Grade, Judge, RubricError, Ungraded
+from rubric.embed import Wording, fields, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
@@ -188,7 +189,21 @@ def _worded(problem: click.UsageError) -> str:
         having.sort(key=lambda name: name != "grade")  # the one that is meant most
         cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
         return f"no such option {wanted}{cure}"
-    return f"no such option {wanted}{word_cure('options', command.name or '', wanted, _options_of(command))}"
+    cure = word_cure("options", command.name or "", wanted, _options_of(command))
+    return f"no such option {wanted}{cure or _by_its_name(wanted.lstrip('-').replace('-', '_'), problem.ctx)}"
+
+
+def _by_its_name(name: str, ctx: click.Context) -> str:
+    """Return the end of the message on the option *name*: it is an argument, a judge's, or another command's."""
+    arguments = [each for each in ctx.command.params if isinstance(each, click.Argument)]
+    if fields.misspelt(name, [str(each.name) for each in arguments]):
+        places = " ".join(each.make_metavar(ctx) for each in arguments)
+        return f"; it is given without its name: {ctx.command_path} {places}"
+    if name in attrs.fields_dict(Judge):
+        return f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
+    others = ctx.parent.command.commands if ctx.parent and isinstance(ctx.parent.command, click.Group) else {}
+    having = [each for each, of in others.items() if f"--{name.replace('_', '-')}" in _options_of(of)]
+    return f"; it is an option of {', '.join(having)}" if having else ""
 
 
 def _options_of(command: click.Command) -> list[str]:

@@ -135,7 +135,7 @@ async def aevaluate(
 
 
 @guided(waits_for=aevaluate)
-def evaluate() -> None:  # the parameters and the result are those of `aevaluate`
+def evaluate(*args: Any, **named: Any) -> Any:
     """
     Grade *candidate* like `grade`, and return an `Ungraded` where `grade` raises `UngradedError`.
 
@@ -148,6 +148,7 @@ def evaluate() -> None:  # the parameters and the result are those of `aevaluate
         ...         print(ungraded.bounds, ungraded.failures)
         0.5
     """
+    return aevaluate(*args, **named)
 
 
 async def _run(

@@ -310,11 +310,11 @@ MOST = 100
 
 def read_as(read: Callable[[Any], T], document: Document) -> T:
     """Return *document* as *read* reads its data; raises LoadError: with all that is wrong."""
-    # Of several problems at one place, the first is shown.
-    found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]] = {}
+    # Of several problems at one place, the first is shown; a mapping begins where its first key does.
+    found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]] = {}
 
     def note(node: Node, path: KeyPath, what: DefinitionError | str) -> None:
-        found.setdefault(node.place, (path, what))
+        found.setdefault((*node.place, isinstance(what, WrongKeyError)), (path, what))
 
     value: T | None = None
     try:
@@ -329,9 +329,9 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
     return value
 
 
-def _shown(found: dict[tuple[int, int], tuple[KeyPath, DefinitionError | str]], source: str) -> Iterator[Problem]:
-    for position, place in enumerate(sorted(found)):
-        path, what = found[place]
+def _shown(found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]], source: str) -> Iterator[Problem]:
+    for position, key in enumerate(sorted(found)):
+        (path, what), place = found[key], key[:2]
         if position == MOST:
             yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
             return

@@ -7,17 +7,39 @@ They return the feedback on the rubric and on each criterion. An ungraded exampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from rubric import Candidate, Rubric
+from rubric import Candidate, DefinitionError, Rubric
 from rubric.embed import Grader, JudgeLike, Mapped
-from rubric.integrations.mapping import GradeOptions, default_candidate
+from rubric.integrations import mapping
+from rubric.integrations.mapping import GradeOptions
+from rubric.runs import is_run
 
 __all__ = ["arubric_evaluator", "default_candidate", "rubric_evaluator"]
 
 Feedback = list[dict[str, Any]]
+
+
+def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Candidate:
+    """
+    Return *outputs* as the candidate, as `rubric.integrations.mapping.default_candidate` does.
+
+    Raises:
+        DefinitionError: *outputs* have several keys, of which one may be meant, or all.
+    """
+    if isinstance(outputs, Mapping) and len(outputs) > 1 and "messages" not in outputs and not is_run(outputs):
+        key = next(iter(outputs))
+        named = isinstance(reference_outputs, Mapping) and key in reference_outputs
+        of = "candidate=lambda inputs, outputs, reference: default_candidate(inputs, "
+        one = f"{of}outputs[{key!r}], reference{f'[{key!r}]' if named else ''})"
+        whole = f"{of}json.dumps(outputs), reference)"
+        keys = ", ".join(map(repr, outputs))
+        raise DefinitionError(
+            "outputs", f"there are {keys}; to grade one, give {one}; to grade all as JSON, give {whole}"
+        )
+    return mapping.default_candidate(inputs, outputs, reference_outputs)
 
 
 def rubric_evaluator(

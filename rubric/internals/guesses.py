@@ -11,9 +11,12 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module, resources
 from typing import Any, NoReturn
+
+import attrs
 
 from rubric.errors import CallError, DefinitionError
 from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, suggest
@@ -47,6 +50,8 @@ def _example(owner: str, default: str) -> str:
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
+_OWN = frozenset({"text", "name", "tree", "criteria", "id"})
+"""What makes a value what it is: another word for it, in another call, means something else."""
 
 
 def understood(
@@ -124,7 +129,7 @@ class _Call:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
-            return f"; different judges are a panel: Panel({', '.join(_source_of('', each) for each in self.args)})"
+            return f"; different judges are a panel: Panel({', '.join(source_of('', each) for each in self.args)})"
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _words()["forms"].get(field.partition("[")[0])):
             return f"; write {form}"
         return _cure_of_value(self.owner, field, self.given.get(field))
@@ -135,16 +140,20 @@ class _Call:
         if self.unknown and set(self.unknown) <= set(self.positional_only):
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not (self.names or self.positional_only):
-            raise CallError(self.owner, f"these arguments do not fit; write {example}")
+            raise CallError(self.owner, f"these arguments do not fit; write {self._named_line() or example}")
         for name, value in ((name, self.named[name]) for name in self.unknown):
             for note, words in _cures("notes", *self.sections):
                 if name in words:
-                    raise CallError(name, note.replace("{value}", _source_of(name, value)).replace("{name}", name))
+                    raise CallError(name, note.replace("{value}", source_of(name, value)).replace("{name}", name))
         for name in self.unknown:
             if not self._word(name) and (cure := self._elsewhere(name)):
                 raise CallError(name, cure)
         meant = {each: self._word(each) or misspelt(each, self.names) for each in self.unknown}
         if foreign := [each for each in self.unknown if not meant[each]]:
+            if self.owner == "Judge":
+                params = f"{{{foreign[0]!r}: {source_of(foreign[0], self.named[foreign[0]])}}}"
+                line = f"write Judge('openai/gpt-5', params={params})"
+                raise CallError(foreign[0], f"Judge() has no such option; if the vendor takes it, {line}")
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
             allowed = f"; allowed: {allowed}" if allowed else ""
             raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {example}")
@@ -155,13 +164,26 @@ class _Call:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
         return _argument(self.alike, name, names)
 
+    def _named_line(self) -> str:
+        """Return the call with a last argument that has no place under the first name that takes it; '' without one."""
+        placed, last = self.args[: len(self.places)], self.args[len(self.places) :]
+        likely = sorted(self.names, key=lambda name: f"{name}=" not in _example(self.owner, ""))
+        for name in likely if self.make is not None and len(last) == 1 else ():
+            if name not in self.given and name not in self.places:
+                with suppress(DefinitionError, TypeError):
+                    self.make(*placed, **self.named, **{name: last[0]})  # type: ignore[misc]  # it is no None
+                    named = {**self.named, name: last[0]}
+                    shown = [source_of("", each) for each in placed]
+                    return f"{self.called}({', '.join([*shown, *(f'{n}={_text_of(n, v)}' for n, v in named.items())])})"
+        return ""
+
     def _elsewhere(self, name: str) -> str:
         """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
         for section, lines in _words()["elsewhere"].items():
             for kind, line in lines.items() if not {self.owner, *self.sections}.isdisjoint(section.split()) else ():
                 names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
-                if field := name if name in names else _argument(kind, name, names):
-                    return str(line).replace("{name}", field).replace("{value}", _source_of(field, self.named[name]))
+                if field := name if name in names else _argument(kind, name, {*names} - _OWN):
+                    return str(line).replace("{name}", field).replace("{value}", source_of(field, self.named[name]))
         return ""
 
     def _line(self, meant: Mapping[str, str]) -> str:
@@ -169,11 +191,11 @@ class _Call:
         named = {meant.get(name) or name: value for name, value in self.named.items()}
         clash = next((field for field in meant.values() if field in self.given), "")
         places = [*self.places, *("" for _ in self.args)]
-        shown = [_source_of("", value, place) for value, place in zip(self.args, places, strict=False)]
+        shown = [source_of("", value, place) for value, place in zip(self.args, places, strict=False)]
         if clash:
             return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
         placed = [named.pop(name) for name in self.positional_only if name in named]
-        shown += [_source_of("", value) for value in placed]
+        shown += [source_of("", value) for value in placed]
         if self.make is not None:  # a value is made at once, and its line is printed if it can be
             try:
                 self.make(*self.args, *placed, **named)
@@ -203,11 +225,11 @@ def _cure_of_value(owner: str, field: str, value: object) -> str:
             is_chat = field in {"output", "input", "context"}
             return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
         if owner == "Contains":
-            listed = _source_of("", value)
+            listed = source_of("", value)
             return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
         return rf"; write {field}='\n\n'.join({field})" if field in _ONE_TEXT else ""
     if owner == "Equals" and field == "text":
-        return f"; write Equals({_source_of('', str(value))})"
+        return f"; write Equals({source_of('', str(value))})"
     if isinstance(value, str) and (share := as_share(value)) is not None:
         return f"; {value} is {field}={share:g}"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -220,13 +242,13 @@ def _cure_of_value(owner: str, field: str, value: object) -> str:
 
 
 def _text_of(name: str, value: object) -> str:
-    """Return *value* as `_source_of` does; documents for a field that is one text are joined."""
-    source = _source_of(name, value, name)
+    """Return *value* as `source_of` does; documents for a field that is one text are joined."""
+    source = source_of(name, value, name)
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     return f"'\\n\\n'.join({source})" if are_texts and name in _ONE_TEXT else source
 
 
-def _source_of(name: str, value: object, place: str = "") -> str:
+def source_of(name: str, value: object, place: str = "") -> str:
     """Return *value* as one would type it, never a secret; what is long goes by the name of its *place*."""
     if name and is_secret(name):
         return "..."
@@ -272,34 +294,34 @@ def _rubric_of_criteria(call: _Call) -> Arguments | None:
     if all(type(each).__name__ == "Criterion" for each in args):
         raise CallError("criteria", f"expected a list of criteria; write Rubric({_items(args)})")
     if isinstance(first, str) and rest and all(type(each).__name__ in ("str", "Criterion") for each in rest):
-        line = f"Rubric({_source_of('', first)}, {_items(rest)})"
+        line = f"Rubric({source_of('', first)}, {_items(rest)})"
         raise CallError("criteria", f"expected a list of criteria; write {line}: a name, and a list")
     return None
 
 
 def _items(values: Sequence[object]) -> str:
     """Return *values* as one would type a list of criteria."""
-    return f"[{', '.join(_source_of('', each) if isinstance(each, str) else repr(each) for each in values)}]"
+    return f"[{', '.join(source_of('', each) if isinstance(each, str) else repr(each) for each in values)}]"
 
 
 def _criterion_of_two(call: _Call) -> None:
     """Name the call for `Criterion('polite', 'Is polite')`, in which the id may come first or last."""
     texts = [each for each in call.args if isinstance(each, str)]
     if call.args and isinstance(call.args[0], list | tuple):
-        several = ", ".join(_source_of("", each) for each in call.args[0])
+        several = ", ".join(source_of("", each) for each in call.args[0])
         raise CallError("text", f"a criterion has one text; several are rubric.adding({several})")
     if len(call.args) == 2 and len(texts) == 2:  # noqa: PLR2004 - a pair
         name, text = sorted(texts, key=len)
         raise CallError("text", f"a criterion has one text; write Criterion({text!r}, id={name!r})")
     if len(texts) == 1 and "description" in call.unknown:
-        both = f"Criterion({_source_of('', call.named['description'])}, id={texts[0]!r})"
+        both = f"Criterion({source_of('', call.named['description'])}, id={texts[0]!r})"
         raise CallError("description", f"a criterion has one text, which the judge reads; write {both}")
 
 
 def _candidate_of_two(call: _Call) -> None:
     """Name the call for `Candidate('the answer', 'the question')`, of which either may be the output."""
     if len(call.args) == 2:  # noqa: PLR2004 - a pair
-        first, second = (_source_of("", each) for each in call.args)
+        first, second = (source_of("", each) for each in call.args)
         raise CallError("input", f"only the output comes without a name; write Candidate({first}, input={second})")
 
 
@@ -309,11 +331,20 @@ def _client_with_a_name(call: _Call) -> None:
         raise CallError("model", f"a client is given with its model; write rubric.model(client, {model!r})")
 
 
+def _server_without_vendor(call: _Call) -> None:
+    """Name the call for `Judge('my-model', base_url='http://localhost:8000/v1')`."""
+    name = call.args[0] if call.args else call.named.get("model")
+    address = [each for each in call.unknown if call._word(each) == "api_base"]  # noqa: SLF001 - of this module
+    if isinstance(name, str) and "/" not in name and address:
+        line = f"Judge({f'openai/{name}'!r}, api_base={source_of('', call.named[address[0]])})"
+        raise CallError(address[0], f"a server that speaks OpenAI's API is named so; write {line}")
+
+
 def _choices_by_place(call: _Call) -> None:
     """Name the call for `chooses('x', 'a', 'b')`."""
     if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
         scores = {label: round(n / (len(call.args) - 2), 2) for n, label in enumerate(call.args[1:])}
-        line = f"{call.called}({_source_of('', call.args[0])}, {scores})"
+        line = f"{call.called}({source_of('', call.args[0])}, {scores})"
         raise CallError("choices", f"each choice has its score; if the last is the best, write {line}")
 
 
@@ -326,14 +357,14 @@ def _range_by_name(call: _Call) -> None:
     high = [name for name in _HIGHS if name in call.unknown]
     if len(call.args) == 1 and len(low) == 1 and len(high) == 1:
         ends = call.named[low[0]], call.named[high[0]]
-        raise CallError(low[0], f"a range is two numbers; write {call.called}({_source_of('', call.args[0])}, {ends})")
+        raise CallError(low[0], f"a range is two numbers; write {call.called}({source_of('', call.args[0])}, {ends})")
 
 
 def _choices_by_name(call: _Call) -> None:
     """Name the call for `chooses('x', a=0, b=1)`."""
     numbers = {n: v for n, v in call.named.items() if n in call.unknown and isinstance(v, int | float)}
     if len(call.args) == 1 and len(numbers) > 1:
-        line = f"{call.called}({_source_of('', call.args[0])}, {numbers!r})"
+        line = f"{call.called}({source_of('', call.args[0])}, {numbers!r})"
         raise CallError("choices", f"the choices are one mapping from labels to scores; write {line}")
 
 
@@ -343,7 +374,7 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
     "rates": (_range_by_name,),
     "chooses": (_choices_by_name, _choices_by_place),
     "Candidate": (_candidate_of_two,),
-    "Judge": (_client_with_a_name,),
+    "Judge": (_client_with_a_name, _server_without_vendor),
 }
 
 
@@ -352,8 +383,12 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
 _PREFIXES = ("get_", "is_", "has_", "to_", "as_", "with_", "set_", "add_")
 
 
-def attribute_cure(kind: type, name: str) -> str:
-    """Return the end of the message on *name*, which is no attribute of *kind*: with the expression that works."""
+def attribute_cure(kind: type, name: str, value: object = None) -> str:
+    """
+    Return the end of the message on *name*, which is no attribute of *kind*: with the expression that works.
+
+    What the *value* holds is looked through as well: `difference.p_value` is `difference['pass rate'].p`.
+    """
     own = _public(kind)
     if meant := _expression(kind, name):
         return f"; {meant}"
@@ -365,11 +400,42 @@ def attribute_cure(kind: type, name: str) -> str:
             return f"; did you mean .{bare}?"
         if bare != name and (meant := _expression(kind, bare)):
             return f"; {meant}"
+    if below := _below(value, name):
+        return f"; write {below}"
     guesses = {word for _, words in _cures("attributes", *_lineage(kind)) for word in words}
     if near := misspelt(name, guesses):
         return f"; {_expression(kind, near)}"
+    for part in name.split("_")[::-1] if "_" in name else ():  # `score_reason`
+        near = misspelt(part, own) if len(part) > len("is_a") else ""
+        if meant := f"did you mean .{near}?" if near else _expression(kind, part):
+            return f"; {meant}"
     names = own[:_MOST_NAMED]
     return f"; it has {', '.join(names)}{'' if len(names) == len(own) else ', ...'}"
+
+
+def _below(value: object, name: str) -> str:
+    """Return the expression for *name*, an attribute of what is in a field of *value*, or the id of an item; or ''."""
+    kind, variable = type(value), variable_of(value)
+    of_items = getattr(kind, "_items", "")
+    for field in attrs.fields(kind) if attrs.has(kind) else ():
+        held, path = getattr(value, field.name), f"{variable}.{field.name}"
+        if isinstance(held, tuple) and held and field.name == of_items:
+            ids = {str(each.id): each for each in held}
+            if id_ := misspelt(name, ids):
+                return f"{variable}[{id_!r}]"
+            first, held = next(iter(ids.items()))
+            path = f"{variable}[{first!r}]"
+        elif isinstance(held, tuple) and held:
+            held, path = held[0], f"{path}[0]"
+        if field.name.startswith("_") or not type(held).__module__.startswith("rubric."):
+            continue
+        of = type(held)
+        if near := misspelt(name, _public(of)):
+            return f"{path}.{near}"
+        for expression, words in _cures("attributes", *_lineage(of)):
+            if name in words and expression.startswith(f"{variable_of(of)}."):
+                return f"{path}{expression.removeprefix(variable_of(of))}"
+    return ""
 
 
 def _lineage(kind: type) -> Iterable[str]:
@@ -387,7 +453,10 @@ def _expression(kind: type, name: str) -> str:
     for each in _lineage(kind):
         for where, expression in _words()["related"].get(each, {}).items():
             module, _, related = where.partition(":")
-            of = getattr(import_module(module), related)
+            try:
+                of = getattr(import_module(module), related)
+            except ImportError:  # pandas is optional
+                continue
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
                 return str(expression).format(f"{name}()" if inspect.isroutine(getattr(of, name)) else name)
     return ""
@@ -397,20 +466,28 @@ def _public(kind: type) -> list[str]:
     return sorted(name for name in dir(kind) if not name.startswith("_"))
 
 
-def change_cure(kind: type, name: str) -> str:
-    """Return the expression that makes a value of *kind* with another *name*."""
+def change_cure(kind: type, name: str, value: str, of: str) -> str:
+    """Return the expression that makes a value of *kind*, with the id *of*, with another *name*: the code *value*."""
     variable = variable_of(kind)
     if kind.__name__ == "Rubric":
         special = {
-            "threshold": "passing_at(0.8)",
+            "threshold": f"passing_at({value})",
             "criteria": "adding(Criterion('...'))",
-            "guidelines": "guided_by('...')",
+            "guidelines": f"guided_by({value})",
         }
         if name in special:
             return f"rubric = rubric.{special[name]}"
     if kind.__name__ == "Criterion":
-        return f"rubric = rubric.revising('id', {name}=...), or attrs.evolve(criterion, {name}=...)"
-    return f"{variable} = attrs.evolve({variable}, {name}=...)"
+        return f"rubric = rubric.revising({of!r}, {name}={value}), or attrs.evolve(criterion, {name}={value})"
+    return f"{variable} = attrs.evolve({variable}, {name}={value})"
+
+
+def item_cure(value: object, at: object, verb: str) -> str:
+    """Return the expression for *value* with another item *at* a place, or, for the *verb* `without`, with none."""
+    if type(value).__name__ in ("Rubric", "Unchanging"):
+        id_ = at if isinstance(at, str) else "id"
+        return f"rubric = rubric.{verb}({id_!r}{', weight=2' if verb == 'revising' else ''})"
+    return f"list({variable_of(value)}) can change"
 
 
 # -- names of the package ----------------------------------------------------------------------------------
@@ -424,7 +501,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     home = homes.get(name, "")
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
     if meant := _named(name, homes, module):
-        return f"; {meant}" + (f"; or {elsewhere}" if home else "")
+        return f"; {meant}" + (f"; or {elsewhere}" if home not in ("", "rubric.embed") else "")
     if home:
         return f"; {elsewhere}"
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
 from inspect import iscoroutinefunction
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self, TypeVar, cast, overload
 
 from attrs.exceptions import FrozenInstanceError
 
@@ -27,30 +27,44 @@ K = TypeVar("K", bound=type)
 class UnknownAttributeError(AttributeError):
     """An attribute that a class of ours lacks; the message is made when it is read, so `hasattr` stays quick."""
 
-    def __init__(self, kind: type, attribute: str) -> None:
+    def __init__(self, kind: type, attribute: str, value: object = None, cure: str = "") -> None:
         super().__init__(kind, attribute)
         self.kind = kind
         self.attribute = attribute
+        self._value = value
+        self._cure = cure
 
-    def __str__(self) -> str:
+    def __reduce__(self) -> tuple[type[Self], tuple[type, str, None, str]]:
+        return type(self), (self.kind, self.attribute, None, self._said())  # the value may hold what has no pickle
+
+    def _said(self) -> str:
         from rubric.internals.guesses import attribute_cure  # noqa: PLC0415 - needed for errors alone
 
-        cure = attribute_cure(self.kind, self.attribute)
-        return f"{self.kind.__name__!r} object has no attribute {self.attribute!r}{cure}"
+        return self._cure or attribute_cure(self.kind, self.attribute, self._value)
+
+    def __str__(self) -> str:
+        return f"{self.kind.__name__!r} object has no attribute {self.attribute!r}{self._said()}"
 
 
 class UnchangeableError(FrozenInstanceError):
     """An attribute that was set on a value that never changes."""
 
-    def __init__(self, kind: type, attribute: str) -> None:
-        AttributeError.__init__(self, kind, attribute)  # the class between takes no arguments
+    def __init__(self, kind: type, attribute: str, given: str = "...", of: str = "id") -> None:
+        AttributeError.__init__(self, kind, attribute, given, of)  # the class between takes no arguments
         self.kind = kind
         self.attribute = attribute
 
     def __str__(self) -> str:
         from rubric.internals.guesses import change_cure  # noqa: PLC0415 - needed for errors alone
 
-        return f"a {self.kind.__name__} never changes; make a new one: {change_cure(self.kind, self.attribute)}"
+        return f"a {self.kind.__name__} never changes; make a new one: {change_cure(*self.args)}"
+
+
+def _unchangeable(value: object, at: object, verb: str) -> TypeError:
+    """Return the error for an item of *value* that was set or deleted."""
+    from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
+
+    return TypeError(f"a {type(value).__name__} never changes; make a new one: {item_cure(value, at, verb)}")
 
 
 class Guided:
@@ -64,7 +78,13 @@ class Guided:
             # An attribute that the class has is one whose own code raised, or a slot that is not filled yet.
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
-            raise UnknownAttributeError(type(self), name)
+            raise UnknownAttributeError(type(self), name, self)
+
+        def __setitem__(self, at: object, _: object) -> NoReturn:
+            raise _unchangeable(self, at, "revising")
+
+        def __delitem__(self, at: object) -> NoReturn:
+            raise _unchangeable(self, at, "without")
 
 
 class GuidedType(type):
@@ -85,12 +105,13 @@ class GuidedABC(GuidedType, ABCMeta):
 @overload
 def guided(function: F) -> F: ...
 @overload
-def guided(*, waits_for: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[..., None]], Callable[P, T]]: ...
+def guided(*, waits_for: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[..., Any]], Callable[P, T]]: ...
 def guided(function: Any = None, *, waits_for: Any = None) -> Any:
     """
     Return *function*, or an attrs class, with the hook: wrong arguments are answered with the call that works.
 
-    With *waits_for*, a decorator: the function, of which only name and docstring count, waits for that coroutine.
+    With *waits_for*, a decorator: the function, which returns a call of that coroutine, waits for it. Editors read
+    its parameters from the call in its body.
     """
     if waits_for is not None:
         return partial(_waiting, waits_for)
@@ -130,7 +151,7 @@ def _hooked(function: F) -> F:
     return cast("F", acall if iscoroutinefunction(function) else call)
 
 
-def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Callable[..., None]) -> Any:
+def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Callable[..., Any]) -> Any:
     """Return *documented* as the function that runs *coroutine* on the background loop, with its parameters."""
 
     @wraps(coroutine)
@@ -139,7 +160,7 @@ def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Cal
         from rubric.internals import background_loop  # noqa: PLC0415 - values need no loop
 
         try:
-            return background_loop.run(coroutine(*args, **named))
+            return background_loop.run(documented(*args, **named))
         except CallError as error:  # it has the name of *coroutine*, which nobody typed
             said = error.message.replace("await ", "").replace(f"{coroutine.__name__}(", f"{documented.__name__}(")
             field = documented.__name__ if error.field == coroutine.__name__ else error.field
@@ -199,8 +220,11 @@ def guided_class(kind: K) -> K:
     """Give the constructor and methods of *kind*, an attrs class, the hook, and changes of fields a cure."""
     of: Any = guided_init(guided_methods(kind))
 
-    def refuse_change(self: object, name: str, *_: object) -> None:
-        raise UnchangeableError(type(self), name)
+    def refuse_change(self: object, name: str, *given: object) -> None:
+        from rubric.internals.guesses import source_of  # noqa: PLC0415 - needed for errors alone
+
+        value = source_of(name, given[0]) if given else "..."  # it is set, or deleted
+        raise UnchangeableError(type(self), name, value, getattr(self, "id", "id"))
 
     of.__setattr__ = of.__delattr__ = refuse_change  # as attrs does, with a cure
     return kind
@@ -238,3 +262,10 @@ class Unchanging(tuple[T, ...], Guided):
     """A tuple that says how a longer or shorter one is made, where a list would be changed."""
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getitem__(self, at: object) -> Any:
+            if isinstance(at, str):
+                raise TypeError(f"criteria are in their order here; write rubric[{at!r}]")
+            return super().__getitem__(at)

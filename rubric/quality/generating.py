@@ -78,7 +78,7 @@ async def agenerate(
 
 
 @guided(waits_for=agenerate)
-def generate() -> None:  # the parameters and the result are those of `agenerate`
+def generate(*args: Any, **named: Any) -> Any:
     """
     Write a rubric, and keep the criteria that tell preferred answers from rejected ones.
 
@@ -117,6 +117,7 @@ def generate() -> None:  # the parameters and the result are those of `agenerate
         >>> generate("Says on which day which sum comes back, and thanks", Judge(model)).rubric.ids
         ('names-the-day', 'names-the-sum', 'thanks-the-customer')
     """
+    return agenerate(*args, **named)
 
 
 async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike | None, options: Options) -> Generation:

@@ -190,7 +190,7 @@ class Suite(fields.Shown, Listed[Case]):
         return await run_suite(self, **given)
 
     @guided(waits_for=arun)
-    def run(self) -> None:  # the parameters and the result are those of `arun`
+    def run(self, *args: Any, **named: Any) -> Any:
         """
         Grade every case and return the report: a row for each, in order.
 
@@ -223,6 +223,7 @@ class Suite(fields.Shown, Listed[Case]):
         Raises:
             DefinitionError: An argument that no run can have, such as a budget for a judge without a known price.
         """
+        return self.arun(*args, **named)
 
     def expanded(self, target: TargetLike | None = None, runs: int | None = None) -> Suite:
         """

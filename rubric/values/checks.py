@@ -45,6 +45,7 @@ def launcher_of(value: object) -> Launcher | None:
 
 
 _described = partial(shorten, limit=60)
+_ANY_CASE = " in any case"
 
 
 @frozen(repr=False)  # its subclasses inherit the methods of attrs; making them anew takes a third of a millisecond each
@@ -57,7 +58,7 @@ class _OfText(Check, Shown):
     ignore_case: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __str__(self) -> str:
-        return f"{self._verb} {_described(self.text)!r}"
+        return f"{self._verb} {_described(self.text)!r}{_ANY_CASE if self.ignore_case else ''}"
 
 
 @guided_class
@@ -109,7 +110,7 @@ class _OfTexts(Check, Shown):
     ignore_case: bool = field(default=False, kw_only=True, validator=fields.flag)
 
     def __str__(self) -> str:
-        return f"{self._verb} {_described(', '.join(map(repr, self.texts)))}"
+        return f"{self._verb} {_described(', '.join(map(repr, self.texts)))}{_ANY_CASE if self.ignore_case else ''}"
 
 
 @guided_class

@@ -152,6 +152,20 @@ class CallMatcher(Matcher):
         )
 
 
+_MEANT = {
+    **dict.fromkeys(("bot", "ai", "chatbot", "model"), "assistant"),
+    **dict.fromkeys(("human", "customer"), "user"),
+}
+"""The roles that readers of runs write for those of other systems."""
+
+
+def _role(_: object, attribute: Attribute[str], role: str) -> None:
+    fields.text(_, attribute, role)
+    if meant := _MEANT.get(role.lower()):
+        other = f"for a role that is called so, said('{role}*')"
+        raise DefinitionError("role", f"a run has the role {meant!r} for {role!r}; write said({meant!r}); {other}")
+
+
 @guided_class
 @frozen(repr=False)
 class MessageMatcher(Matcher):
@@ -164,7 +178,7 @@ class MessageMatcher(Matcher):
         agent: As of `call`.
     """
 
-    role: str = field(default="*", validator=fields.text)
+    role: str = field(default="*", validator=_role)
     matches: str | None = field(default=None, validator=_pattern)
     agent: str | None = field(default=None, kw_only=True, validator=_agent)
 

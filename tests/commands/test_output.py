@@ -161,7 +161,7 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
     [
         (("grade", "r.yaml", "a.txt", "--model", "offline"), "did you mean '--judge'?"),
         (("grade", "r.yaml", "a.txt", "--dry-run"), "rubric plan"),
-        (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade RUBRIC -"),
+        (("grade", "r.yaml", "Thanks a lot"), "echo 'Thanks a lot' | rubric grade r.yaml -"),
         (("grade", "a.txt", "r.yaml"), "the rubric comes first: rubric grade r.yaml a.txt"),
         (("eval", "x"), "did you mean 'grade'?"),
         (("cache", "clear"), "did you mean 'store'?"),
@@ -230,6 +230,14 @@ def test_an_option_before_the_command_is_told_where_it_goes() -> None:
     """The line that is printed has it behind a command that knows it."""
     said = run("--judge", "offline", "grade", RUBRIC, REPLY).stderr
     assert "no such option --judge; it comes after a command: rubric grade ... --judge" in said
+    for typed, cure in (
+        ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: ...}"),
+        ("agree results.jsonl --labels labels.csv", "write rubric agree results.jsonl labels.csv"),
+        ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
+        ("lint --files r.yaml", "it is given without its name"),
+        ("diff a.yaml b.yaml --risk 0.1", "it is an option of"),
+    ):
+        assert cure in run(*typed.split()).stderr
     assert run("--nonsense").stderr.startswith("no such option --nonsense; see")
 
 

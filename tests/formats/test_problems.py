@@ -71,7 +71,7 @@ criteria:
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
         (
             "text: a\naggregation: mean",
-            "2:14: aggregation: unknown value 'mean'; allowed: weighted_average, min, points",
+            "2:14: aggregation: unknown value 'mean'; did you mean 'weighted_average'?",
         ),
         (
             "text: a\nscale: likert",
@@ -329,3 +329,38 @@ def test_a_text_that_a_comment_cuts_is_refused_in_suites_of_ours_alone() -> None
 def test_a_comment_behind_a_text_is_one(text: str) -> None:
     """A space behind the mark, or quotes around the text, leave no doubt."""
     assert len(loads(f"rubric: r  #1\nthreshold: 0.5 #half\ncriteria:\n  - {text}\n").criteria) == 1
+
+
+def test_each_wrong_key_of_a_criterion_is_told_at_once() -> None:
+    """The text under another key does not hide the other keys."""
+    assert problems("rubric: r\ncriteria: [{name: warm, description: Is warm, weigth: 2}]") == [
+        "support.yaml:2:13: criteria[0].name: unknown key; did you mean 'id'?",
+        "support.yaml:2:25: criteria[0].description: unknown key; did you mean 'text'?",
+        "support.yaml:2:47: criteria[0].weigth: unknown key; did you mean 'weight'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "cure"),
+    [
+        ("[{text: Clear, levels: [bad, ok, good]}]", "give the number of each text, such as {0: 'bad', 5: 'ok'"),
+        ("{warm: Is warm, short: Is short}", "write [{'id': 'warm', 'text': 'Is warm'}, {'id': 'short'"),
+        ("[{Is warm: 2}]", "for a weight, write {text: Is warm, weight: 2}"),
+    ],
+)
+def test_a_form_that_python_explains_is_explained_in_a_file_as_well(criteria: str, cure: str) -> None:
+    """The line that is printed is one that a file may have."""
+    said = problems(f"rubric: r\ncriteria: {criteria}")[0]
+    assert cure in said
+    if line := said.partition("write ")[2].partition(";")[0]:
+        loads(f"rubric: r\ncriteria: {line if line.startswith('[') else f'[{line}]'}")
+
+
+def test_a_wrong_key_at_the_place_of_another_problem_is_told() -> None:
+    """A mapping begins where its first key does: both are wrong, and a suite names all of its keys."""
+    with pytest.raises(LoadError) as caught:
+        loads_suite("suite: s\ncases:\n- vars: {x: y}\n  output: z\nprovider: x\n", format="native")
+    said = str(caught.value)
+    assert "3:3: cases[0]: the key 'rubric' is missing" in said
+    assert "3:3: cases[0].vars: unknown key; did you mean 'variables'?" in said
+    assert "allowed: suite, cases, judge, metadata, rubric, rubrics, defaults, matrix" in said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from typing import Any
 
 import pytest
@@ -84,3 +86,18 @@ def test_an_example_whose_target_failed_is_not_graded(nothing: Any) -> None:
     with judging() as judge, pytest.raises(DefinitionError, match="failed"):
         rubric_evaluator(POLITE, judge)(inputs={"q": "When?"}, outputs=nothing, reference_outputs={})
     assert default_candidate({}, {"a": GOOD}, {}) == Candidate(GOOD)
+
+
+def test_one_of_several_outputs_is_named_and_not_guessed() -> None:
+    """The error has a line for one of them and a line for all, and both grade."""
+    from rubric.integrations.langsmith import default_candidate, rubric_evaluator
+
+    outputs = {"answer": GOOD, "sources": ["a"]}
+    with judging() as judge:
+        with pytest.raises(DefinitionError, match="there are 'answer', 'sources'") as refused:
+            rubric_evaluator(POLITE, judge)(inputs={"q": "When?"}, outputs=outputs)
+        lines = re.findall(r"give candidate=(.*?)(?:;|$)", str(refused.value))
+        for line, text in zip(lines, (GOOD, json.dumps(outputs)), strict=True):
+            candidate = eval(line, {"json": json, "default_candidate": default_candidate})  # noqa: S307 - ours
+            assert candidate({"q": "When?"}, outputs, None).output == text
+            assert rubric_evaluator(POLITE, judge, candidate=candidate)(inputs={"q": "When?"}, outputs=outputs)

@@ -240,3 +240,9 @@ def tiny_model() -> tuple[Any, Any]:
     heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
     config = Qwen2Config(vocab_size=len(words), pad_token_id=0, eos_token_id=1, **sizes, **heads)
     return Qwen2ForCausalLM(config), tokenizer
+
+
+def test_the_name_of_a_column_is_not_graded_as_a_text() -> None:
+    """One word may be a column or a text; the error has both lines."""
+    with pytest.raises(DefinitionError, match=r'write rubrics="rubric"; for a text of one word, Rubric\.of'):
+        rubric_reward("rubric")

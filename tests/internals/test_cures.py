@@ -41,7 +41,7 @@ from rubric import (
 )
 from rubric.internals.guesses import name_cure
 from rubric.internals.lazy_names import public_names
-from rubric.trust import Labels, agreement
+from rubric.trust import Labels, agreement, compare
 from tests.command_line import commands
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(
@@ -75,6 +75,7 @@ def values() -> dict[str, Any]:
         "grades": graded, "finding": graded[0].findings[0], "summary": graded.summary(), "usage": graded[0].usage,
         "suite": suite, "report": report, "text": RUBRIC.to_yaml(),
         "labels": LABELS, "client": None, "x": 1, "case": Case("late", RUBRIC, output="No."), "row": report.rows[0], "remarks": lint(RUBRIC),
+        "criterion_difference": compare(graded, graded)["pass rate"],
         "frame": pd.DataFrame({"key": [0], "value": [1]}),
     }  # fmt: skip
 
@@ -90,7 +91,7 @@ KINDS: dict[str, Any] = {
     "Candidate": VALUES["candidate"], "Judge": VALUES["judge"], "Jury": VALUES["jury"], "Panel": VALUES["panel"],
     "ScoreRange": VALUES["range"], "DecisionTree": TREE, "Result": VALUES["grades"][0], "_Finding": VALUES["finding"],
     "Question": ask("Is it?"), "Labels": LABELS, **FUNCTIONS,
-    "Remarks": VALUES["remarks"],
+    "Remarks": VALUES["remarks"], "CriterionDifference": VALUES["criterion_difference"],
     "Matcher": package.call("search"),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"], "Unchanging": RUBRIC.criteria,

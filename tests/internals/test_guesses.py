@@ -14,6 +14,7 @@ import pytest
 
 import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
+from rubric.trust import compare
 from tests.places import ROOT
 
 R = Rubric("r").expects("Thanks the customer", id="clarity").expects("Is polite", id="polite")
@@ -23,7 +24,7 @@ GS = grade_many(["We thank you.", "No."], R, "offline").collect()
 DF = pd.DataFrame({"id": [7, 8], "output": ["a", "b"]})
 
 NAMES: dict[str, Any] = {name: getattr(rubric, name) for name in rubric.__all__} | {
-    "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
+    "compare": compare, "r": R, "one": ONE, "g": G, "gs": GS, "df": DF, "re": re, "rubric": rubric,
 }  # fmt: skip
 
 
@@ -109,7 +110,8 @@ SAYS = [
     ("grade(output='x', rubric=r, judge='offline')", "grade(candidate='x', rubric=rubric, judge='offline')"),
     ("grade('x', r, model='offline')", "grade('x', rubric, judge='offline')"),
     ("Jury('offline', n=3)", "Jury('offline', size=3)"),
-    ("Judge('m', base_url='http://x')", "Judge('m', api_base='http://x')"),
+    ("Judge('m', base_url='http://x')", "Judge('openai/m', api_base='http://x')"),
+    ("Judge('openai/m', base_url='http://x')", "Judge('openai/m', api_base='http://x')"),
     ("Criterion('Is polite', description='x')", "Criterion('x', id='Is polite')"),
     ("Criterion('polite', 'Is polite')", "Criterion('Is polite', id='polite')"),
     ("Criterion('a', weight=-1)", "rubric.penalizes(text, points=1)"),
@@ -143,11 +145,31 @@ SAYS = [
     ("r.replace('clarity', weight=2)", "rubric = rubric.revising('id', weight=2)"),
     ("r.with_threshold(0.5)", "rubric = rubric.passing_at(0.8)"),
     ("r.evolve(threshold=0.5)", "attrs.evolve(rubric, name='another')"),
-    ("setattr(r, 'threshold', 0.5)", "rubric = rubric.passing_at(0.8)"),
-    ("setattr(r[0], 'weight', 2)", "rubric.revising('id', weight=...)"),
     ("r.require('a')", ".requires"),
     ("r.must('a')", "rubric.requires('...')"),
     ("r + r", "rubric.includes(other)"),
+    ("setattr(r, 'threshold', 0.5)", "rubric = rubric.passing_at(0.5)"),
+    ("setattr(r['polite'], 'weight', 3)", "rubric = rubric.revising('polite', weight=3)"),
+    ("r.__setitem__('polite', 2)", "rubric = rubric.revising('polite', weight=2)"),
+    ("r.__delitem__('polite')", "rubric = rubric.without('polite')"),
+    ("r.weights.__setitem__('polite', 2)", "{**mapping, 'polite': 2}"),
+    ("r.criteria['polite']", "write rubric['polite']"),
+    ("r.expects('a', 'x')", "rubric.expects('a', id='x')"),
+    ("Budget(5)", "Budget(cost=5)"),
+    ("Limits(60)", "Limits(rpm=60)"),
+    ("Rubric('r', ['a'], aggregation='mean')", "did you mean 'weighted_average'?"),
+    ("Criterion('a', score=(1, 5))", "Criterion('a', levels=(1, 5))"),
+    ("Judge('m', reasoning_effort='low')", "params={'reasoning_effort': 'low'}"),
+    ("Judge('m', endpoint='http://x')", "Judge('openai/m', api_base='http://x')"),
+    ("g.polite", "write result['polite']"),
+    ("g.score_reason", "grade['id'].reason"),
+    ("g.metadata", "result.candidate.variables"),
+    ("gs.drop_duplicates()", "grades.to_pandas()"),
+    ("compare(gs, gs).p_value", "difference['pass rate'].p"),
+    ("compare(gs, gs).winner", "difference['pass rate'].is_shown"),
+    ("compare(gs, gs, alpha=0.1)", "every interval is of 95 %"),
+    ("grade_many(['a'], r, 'offline', callbacks=[])", "for result in grade_many("),
+    ("said('bot')", "said('assistant')"),
     ("r.grade('x', 'offline')", "grade(candidate, rubric, judge)"),
     ("r.expects('a', weigth=2)", "rubric.expects('a', weight=2)"),
     ("r.expects('a', name='x')", "rubric.expects('a', id='x')"),
@@ -269,9 +291,10 @@ def test_unknown_attributes_are_unknown_to_python_as_well() -> None:
 
 def test_errors_of_guesses_can_be_pickled() -> None:
     """The message survives a pickle, as process pools need it."""
-    for make in (lambda: R.add, lambda: Criterion("x", wieght=2), lambda: setattr(R, "name", "x")):  # type: ignore[attr-defined,call-arg]
+    lines = ["R.add", "G.polite", "Criterion('x', wieght=2)", "setattr(R, 'name', 'x')"]
+    for line in lines:
         with pytest.raises((AttributeError, CallError)) as refused:
-            make()
+            eval(line)  # noqa: S307 - the lines above
         assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)  # noqa: S301 - our own
 
 

@@ -603,9 +603,10 @@ def test_what_is_neither_rubric_nor_suite_is_not_written(call: Callable[[Any], o
 
 @pytest.mark.parametrize("form", ["toml", "YAML", None])
 def test_a_form_that_is_not_known_is_not_written_as_yaml(form: Any) -> None:
-    """An unknown format is an error that lists yaml and json."""
-    assert "yaml, json" in refused(lambda: dumps(TWO, format=form))
-    assert "yaml, json" in refused(lambda: dumps_suite(Suite("s"), language=form))
+    """An unknown format is an error that lists yaml and json, or the one that was meant."""
+    said = "did you mean 'yaml'?" if form == "YAML" else "yaml, json"
+    assert said in refused(lambda: dumps(TWO, format=form))
+    assert said in refused(lambda: dumps_suite(Suite("s"), language=form))
 
 
 class Answering:

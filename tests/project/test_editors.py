@@ -30,6 +30,13 @@ def completed(code: str) -> list[str]:
         ('grade("x", Rubric("x"), "offline").sco', "score"),
         ('grade_many([], Rubric("x")).coll', "collect"),
         ("Rubric.fro", "from_yaml"),
+        ('evaluate("x", Rubric("x"), "offline", inp', "input="),
+        ('prefer("x", "y", Rubric("x"), both', "both_orders="),
+        ("prefer_many([], Rubric('x'), both", "both_orders="),
+        ('Suite("x").run("offline", fail', "fail_fast="),
+        ("import rubric.quality\nrubric.quality.generate('x', pref", "preferred="),
+        ("import rubric.batches\nrubric.batches.grade_in_batches([], 'x', 'offline', colu", "columns="),
+        ("import rubric.batches\nrubric.batches.cancel_batches(jud", "judge="),
     ],
 )
 def test_an_editor_completes(code: str, name: str) -> None:

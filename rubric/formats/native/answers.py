@@ -62,8 +62,10 @@ def read_levels(data: Any) -> Levels:
     """Return levels: a mapping from scores to texts, a list of `{score_range, text}`, or a plain scale, `0..10`."""
     if isinstance(data, str) and (plain := _PLAIN.fullmatch(data.strip())):
         return fields.read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
+    if isinstance(data, list) and not all(isinstance(each, str) for each in data):
+        data = fields.read_all(data, "scorerange", _read_range)
     if isinstance(data, list):
-        return fields.read_bare(Levels, fields.read_all(data, "scorerange", _read_range))
+        return fields.read_bare(Levels, data)
     if isinstance(data, str) and (dashed := _DASHED.fullmatch(data.strip())):
         raise DefinitionError("", f"expected a scale with two dots, got {data!r}; write {dashed[1]}..{dashed[2]}")
     bands = fields.as_dict(data, "a mapping from scores to texts, a list of {score_range, text}, or 0..10")

@@ -99,15 +99,19 @@ def read_criterion(data: Any) -> Criterion:
         rest.setdefault("text", words_of(answer) or "unknown")
     unknown = [key for key in rest if key not in fields.KEYS[Criterion].values()]
     if "text" not in rest and unknown and isinstance(rest[unknown[0]], str | int | float):
-        for key in unknown:
-            if meant := word_cure("keys", "Criterion", str(key), ["text"]):
-                raise DefinitionError("", f"unknown key {key!r}{meant}")
-        if len(unknown) > 1:
+        meant = next((key for key in unknown if word_cure("keys", "Criterion", str(key), ["text"])), None)
+        if meant is None and len(unknown) > 1:
             raise DefinitionError("", "the key 'text' is missing; add it")
-        whole = repr(shorten(f"{unknown[0]}: {rest[unknown[0]]}", 100))
-        raise DefinitionError(
-            "", f"the key 'text' is missing; add it, or if the colon is in the text, quote it: {whole}"
-        )
+        if meant is None:
+            key, value = str(unknown[0]), rest[unknown[0]]
+            quoted = f"if the colon is in the text, quote it: {shorten(f'{key}: {value}', 100)!r}"
+            weighed = (
+                f"for a weight, write {{text: {key}, weight: {value}}}; " if isinstance(value, int | float) else ""
+            )
+            raise DefinitionError("", f"the key 'text' is missing; {weighed or 'add it, or '}{quoted}")
+        with gathering.at(meant):
+            raise fields.UnknownKeyError(meant, fields.KEYS[Criterion].values(), "Criterion")
+        rest["text"] = str(rest.pop(meant))  # so that the other keys are read
     with gathering.at():
         check_gate(rest.get("polarity"), rest)
         criterion = _read_criterion({**rest, "answer": answer})
@@ -120,6 +124,8 @@ def read_criteria(data: Any) -> list[Criterion]:
     gathering = Gathering()
     seen: dict[str, int] = {}
     criteria = []
+    if isinstance(data, dict):
+        fields.read_bare(lambda rows: Rubric(criteria=rows), data)  # its error has the list
     for index, item in enumerate(fields.as_list(data, "a list of criteria")):
         with gathering.at(index):
             criterion = read_criterion(item)

@@ -150,6 +150,7 @@ _read_case = fields.reader_of(
 _read_fields = fields.reader_of(
     Suite,
     {"name": "suite"},
+    ("rubric", "rubrics", "defaults", "matrix"),
     cases=lambda data: fields.read_all(data, "case", _read_case),
     judge=read_any_judge,
     metadata=fields.read_free,

@@ -262,7 +262,7 @@ async def aprefer(
 
 
 @guided(waits_for=aprefer)
-def prefer() -> None:  # the parameters and the result are those of `aprefer`
+def prefer(*args: Any, **named: Any) -> Any:
     """
     Say which of *a* and *b* is better, by each criterion of *rubric*.
 
@@ -294,6 +294,7 @@ def prefer() -> None:  # the parameters and the result are those of `aprefer`
         >>> prefer("Thanks for waiting!", "Wait.", "Says thank you", lambda messages: '{"choice": "1"}').outcome
         'inconsistent'
     """
+    return aprefer(*args, **named)
 
 
 @guided
@@ -317,7 +318,7 @@ async def aprefer_many(
 
 
 @guided(waits_for=aprefer_many)
-def prefer_many() -> None:  # the parameters and the result are those of `aprefer_many`
+def prefer_many(*args: Any, **named: Any) -> Any:
     """
     Say which is better of many *pairs*, and return win rates, position bias and strengths.
 
@@ -338,6 +339,7 @@ def prefer_many() -> None:  # the parameters and the result are those of `aprefe
     Raises:
         DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
     """
+    return aprefer_many(*args, **named)
 
 
 @guided
