@@ -27,7 +27,6 @@ COMMANDS = {
     "align": "quality",
     "check": "quality",
     "compare": "trust",
-    "completion": "setup",
     "convert": "files",
     "diff": "files",
     "estimate": "trust",

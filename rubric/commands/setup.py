@@ -1,4 +1,4 @@
-"""The commands to begin with: `init`, which writes files to start from, and `completion`, for the shell."""
+"""The command to begin with: `init`, which writes files to start from."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
 
 from rubric import dumps, presets
 from rubric.commands.options import PATH, Name
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import write_text
 
-PROGRAMS = ("rubric", "rubric-grade")
-"""The console scripts."""
-
-PROGRAM = PROGRAMS[0]
+PROGRAM = "rubric"
 
 STARTERS = ("rubric.yaml", "suite.yaml")
 """The files that `init` writes: copies of those in `rubric/commands/starters`."""
@@ -57,22 +53,3 @@ def _text_of(name: str, preset: str | None) -> str:
     if preset is None:
         return files("rubric.commands").joinpath("starters", name).read_text("utf-8")
     return presets.text_of(preset) if name == STARTERS[1] else dumps(presets.examples(preset)[0].rubric)
-
-
-@click.command(cls=Command)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """
-    Print the code for completion in a shell.
-
-    It completes commands, options and files. Have the shell run it when it starts: put `eval "$(rubric completion
-    bash)"` into ~/.bashrc, the same with zsh into ~/.zshrc, or `rubric completion fish | source` into
-    ~/.config/fish/config.fish.
-    """
-    root = context.find_root()
-    program = root.info_name if root.info_name in PROGRAMS else PROGRAM
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101 - click has all three
-    variable = f"_{program}_COMPLETE".replace("-", "_").upper()
-    click.echo(found(root.command, {}, program, variable).source())

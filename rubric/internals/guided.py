@@ -246,16 +246,12 @@ def _again(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments that were meant; raise *error* if it is the function's own, else one with the cure."""
-    if isinstance(error, TypeError) and not _is_of_the_call(error):
+    began = error.__traceback__ is None or error.__traceback__.tb_next is not None  # else the arguments did not fit
+    if isinstance(error, TypeError) and began:
         raise error
     from rubric.internals.guesses import understood  # noqa: PLC0415 - needed for errors alone
 
     return understood(function, args, named, error)
-
-
-def _is_of_the_call(error: TypeError) -> bool:
-    """True if *error* is that of a call whose arguments do not fit: it was raised before the function began."""
-    return error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
 class Unchanging(tuple[T, ...], Guided):

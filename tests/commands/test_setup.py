@@ -92,24 +92,22 @@ def typed(command: list[str], lines: list[str], env: dict[str, str], until: str,
 
 
 def test_bash_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
-    """A tab after `valid` and one after `--summ` complete both in a real bash."""
+    """A tab after `valid` and one after `--form` complete both in a real bash."""
     lines = [
-        'eval "$(rubric completion bash)"; echo READY"0"\n',
+        'eval "$(_RUBRIC_COMPLETE=bash_source rubric)"; echo READY"0"\n',
         "rubric valid\t",
-        "--summ\t",
+        "--form\t",
     ]
     shell = [needs("bash"), "--norc", "--noprofile", "-i"]
-    shown = typed(
-        shell, [lines[0], lines[1] + lines[2] + "\n"], environ(path, tmp_path), "validate --summary", tmp_path
-    )
-    assert "rubric validate --summary" in shown
+    shown = typed(shell, [lines[0], lines[1] + lines[2] + "\n"], environ(path, tmp_path), "validate --format", tmp_path)
+    assert "rubric validate --format" in shown
 
 
 def test_zsh_completes_a_command_and_an_option(path: str, tmp_path: Path) -> None:
-    """A tab after `valid` and one after `--summ` complete both in a real zsh."""
-    setup = 'autoload -Uz compinit && compinit -u -D; eval "$(rubric completion zsh)"; echo READY"0"\n'
+    """A tab after `valid` and one after `--form` complete both in a real zsh."""
+    setup = 'autoload -Uz compinit && compinit -u -D; eval "$(_RUBRIC_COMPLETE=zsh_source rubric)"; echo READY"0"\n'
     shell = [needs("zsh"), "-f", "-i"]
-    shown = typed(shell, [setup, "rubric valid\t--summ\t\n"], environ(path, tmp_path), "--summary", tmp_path)
+    shown = typed(shell, [setup, "rubric valid\t--form\t\n"], environ(path, tmp_path), "--format", tmp_path)
     assert "validate" in shown.rpartition("READY0")[2]
 
 
@@ -117,7 +115,7 @@ def test_fish_completes_commands_options_and_choices(path: str, tmp_path: Path) 
     """Fish completes `gra`, `--fil` and the reporters that begin with `ju`."""
     fish = needs("fish")
     script = (
-        "rubric completion fish | source\n"
+        "_RUBRIC_COMPLETE=fish_source rubric | source\n"
         "complete -C 'rubric gra'\necho ====\ncomplete -C 'rubric grade --fil'\necho ====\n"
         "complete -C 'rubric grade --reporter ju'\n"
     )
@@ -128,37 +126,6 @@ def test_fish_completes_commands_options_and_choices(path: str, tmp_path: Path) 
     assert [line.split("\t")[0] for line in commands.splitlines()] == ["grade", "grade-many"]
     assert "--filter" in options
     assert choices.split()[0] == "junit"
-
-
-def test_completion_is_for_the_name_that_was_called() -> None:
-    """The script is for the program's own name; an unknown shell is a usage error."""
-    assert "_RUBRIC_COMPLETE" in run("completion", "zsh").stdout
-    wrong = run("completion", "tcsh")
-    assert (wrong.exit_code, wrong.stdout) == (2, "")
-
-
-# -- diff -------------------------------------------------------------------------------------------------
-
-BEFORE = "rubric: tone\ncriteria: [{id: a, text: Is polite}, {id: b, text: Is short, weight: 2}]\n"
-
-
-@pytest.mark.parametrize(
-    ("after", "code", "needs_calls"),
-    [
-        (BEFORE, 0, False),
-        (BEFORE.replace("weight: 2", "weight: 3"), 1, False),
-        (BEFORE.replace("Is polite", "Is kind"), 1, True),
-    ],
-)
-def test_two_files_are_compared(tmp_path: Path, after: str, code: int, *, needs_calls: bool) -> None:
-    """`diff` ends with 1 if the files differ, and says if the difference needs new calls."""
-    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
-    first.write_text(BEFORE)
-    second.write_text(after)
-    result = run("diff", str(first), str(second), "--format", "json")
-    assert result.exit_code == code
-    assert json.loads(result.stdout)["needs_calls"] is needs_calls
-    assert run("diff", str(first), str(second)).exit_code == code
 
 
 def test_what_an_edit_moves_is_shown_by_group(tmp_path: Path) -> None:
