@@ -185,7 +185,7 @@ def _worded(problem: click.UsageError) -> str:
         return problem.format_message().rstrip(".")
     command, wanted = problem.ctx.command, problem.option_name
     if isinstance(command, click.Group):
-        having = [name for name, each in command.commands.items() if wanted in _options_of(each)]
+        having = _having(wanted, problem.ctx)
         having.sort(key=lambda name: name != "grade")  # the one that is meant most
         cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
         return f"no such option {wanted}{cure}"
@@ -201,9 +201,16 @@ def _by_its_name(name: str, ctx: click.Context) -> str:
         return f"; it is given without its name: {ctx.command_path} {places}"
     if name in attrs.fields_dict(Judge):
         return f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
-    others = ctx.parent.command.commands if ctx.parent and isinstance(ctx.parent.command, click.Group) else {}
-    having = [each for each, of in others.items() if f"--{name.replace('_', '-')}" in _options_of(of)]
+    having = _having(f"--{name.replace('_', '-')}", ctx)
     return f"; it is an option of {', '.join(having)}" if having else ""
+
+
+def _having(option: str, ctx: click.Context) -> list[str]:
+    """Return the commands of the group of *ctx* that have the *option*."""
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)  # noqa: S101 - the script's
+    found = [(name, group.get_command(ctx, name)) for name in group.list_commands(ctx)]
+    return [name for name, each in found if each is not None and option in _options_of(each)]
 
 
 def _options_of(command: click.Command) -> list[str]:

@@ -16,7 +16,6 @@ from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
-from rubric.internals import background_loop
 from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
@@ -44,7 +43,7 @@ RubricOrEach = Rubric | str | Path | Sequence[Rubric | str | Path]
 
 
 @guided
-def grade(
+async def agrade(
     candidate: CandidateLike,
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
@@ -58,6 +57,14 @@ def grade(
     reference: str = "",
     context: str = "",
 ) -> Grade:
+    """Grade *candidate* like `grade`, without holding up the event loop."""
+    beside = {"input": input, "reference": reference, "context": context}
+    options = Options(concurrency, store, budget, limits, keep)
+    return grade_or_raise(await _run(candidate, beside, rubric, judge, options))
+
+
+@guided(waits_for=agrade)
+def grade(*args: Any, **named: Any) -> Any:
     """
     Grade *candidate* against *rubric* and return a `Grade`, with one finding for each criterion.
 
@@ -87,30 +94,7 @@ def grade(
         NoJudgeError: No judge was given, and the environment names none.
         StoreError: The store cannot be opened, or not written to.
     """
-    beside = {"input": input, "reference": reference, "context": context}
-    options = Options(concurrency, store, budget, limits, keep)
-    return grade_or_raise(background_loop.run(_run(candidate, beside, rubric, judge, options)))
-
-
-@guided
-async def agrade(
-    candidate: CandidateLike,
-    rubric: Rubric | str | Path,
-    judge: JudgeLike | None = None,
-    *,
-    concurrency: int = CONCURRENCY,
-    store: StoreLike | None = None,
-    budget: Budget | None = None,
-    limits: Limiter | None = None,
-    keep: bool | None = None,
-    input: str = "",
-    reference: str = "",
-    context: str = "",
-) -> Grade:
-    """Grade *candidate* like `grade`, without holding up the event loop."""
-    beside = {"input": input, "reference": reference, "context": context}
-    options = Options(concurrency, store, budget, limits, keep)
-    return grade_or_raise(await _run(candidate, beside, rubric, judge, options))
+    return agrade(*args, **named)
 
 
 @guided

@@ -195,6 +195,7 @@ _TOKEN = re.compile(
 )
 
 _CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_DOUBLED = {"\\'": "'", '"': '\\"'}
 _QUOTES_WITHIN = re.compile(r"""\\'|\\.|\"""", re.DOTALL)
 
 
@@ -214,7 +215,7 @@ def _by_tokens(source: str) -> dict[str, Any] | None:
         at = token.end()
         match token.lastgroup:
             case "single":
-                made.append(f'"{_QUOTES_WITHIN.sub(_double_quoted, token[0][1:-1])}"')
+                made.append(f'"{_QUOTES_WITHIN.sub(lambda m: _DOUBLED.get(m[0], m[0]), token[0][1:-1])}"')
             case "comma":
                 pass
             case "word" if token[0] in _CONSTANTS:
@@ -224,10 +225,6 @@ def _by_tokens(source: str) -> dict[str, Any] | None:
             case _:
                 made.append(token[0])
     return _strict("".join(made))
-
-
-def _double_quoted(match: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
 def _is_faithful(piece: str, value: Mapping[str, Any]) -> bool:

@@ -30,11 +30,11 @@ def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Cand
         DefinitionError: *outputs* have several keys, of which one may be meant, or all.
     """
     if isinstance(outputs, Mapping) and len(outputs) > 1 and "messages" not in outputs and not is_run(outputs):
-        key = next(iter(outputs))
-        named = isinstance(reference_outputs, Mapping) and key in reference_outputs
-        of = "candidate=lambda inputs, outputs, reference: default_candidate(inputs, "
-        one = f"{of}outputs[{key!r}], reference{f'[{key!r}]' if named else ''})"
-        whole = f"{of}json.dumps(outputs), reference)"
+        parts = (f"outputs[{next(iter(outputs))!r}]", "json.dumps(outputs)")
+        one, whole = (
+            f"candidate=lambda inputs, outputs, reference: default_candidate(inputs, {part}, reference)"
+            for part in parts
+        )
         keys = ", ".join(map(repr, outputs))
         raise DefinitionError(
             "outputs", f"there are {keys}; to grade one, give {one}; to grade all as JSON, give {whole}"

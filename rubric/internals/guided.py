@@ -27,23 +27,20 @@ K = TypeVar("K", bound=type)
 class UnknownAttributeError(AttributeError):
     """An attribute that a class of ours lacks; the message is made when it is read, so `hasattr` stays quick."""
 
-    def __init__(self, kind: type, attribute: str, value: object = None, cure: str = "") -> None:
+    def __init__(self, kind: type, attribute: str, value: object = None) -> None:
         super().__init__(kind, attribute)
         self.kind = kind
         self.attribute = attribute
         self._value = value
-        self._cure = cure
 
-    def __reduce__(self) -> tuple[type[Self], tuple[type, str, None, str]]:
-        return type(self), (self.kind, self.attribute, None, self._said())  # the value may hold what has no pickle
-
-    def _said(self) -> str:
-        from rubric.internals.guesses import attribute_cure  # noqa: PLC0415 - needed for errors alone
-
-        return self._cure or attribute_cure(self.kind, self.attribute, self._value)
+    def __reduce__(self) -> tuple[type[Self], tuple[type, str]]:
+        return type(self), (self.kind, self.attribute)  # the value may hold what has no pickle
 
     def __str__(self) -> str:
-        return f"{self.kind.__name__!r} object has no attribute {self.attribute!r}{self._said()}"
+        from rubric.internals.guesses import attribute_cure  # noqa: PLC0415 - needed for errors alone
+
+        cure = attribute_cure(self.kind, self.attribute, self._value)
+        return f"{self.kind.__name__!r} object has no attribute {self.attribute!r}{cure}"
 
 
 class UnchangeableError(FrozenInstanceError):
@@ -258,10 +255,3 @@ class Unchanging(tuple[T, ...], Guided):
     """A tuple that says how a longer or shorter one is made, where a list would be changed."""
 
     __slots__ = ()
-
-    if not TYPE_CHECKING:
-
-        def __getitem__(self, at: object) -> Any:
-            if isinstance(at, str):
-                raise TypeError(f"criteria are in their order here; write rubric[{at!r}]")
-            return super().__getitem__(at)

@@ -186,17 +186,14 @@ def _part(part: Mapping[str, Any], pairs: _Pairs) -> Said:
         return result(id_, [*([{"type": "text", "text": text}] if text else []), *shown] if shown else text, error)
     if (blob := either(part, "inline_data")) is not None:
         name = either(blob, "display_name") or ""
-        return media(either(blob, "mime_type"), _base64(blob.get("data")), name=name)
+        data = blob.get("data")  # in the base 64 that is safe in addresses
+        plain = data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
+        return media(either(blob, "mime_type"), plain, name=name)
     if (file := either(part, "file_data")) is not None:
         return media(either(file, "mime_type"), url=either(file, "file_uri"), name=either(file, "display_name") or "")
     if isinstance(words := part.get("text"), str):
         return {"type": "thinking", "thinking": words} if part.get("thought") else {"type": "text", "text": words}
     return {"type": next(iter(part), "empty")}
-
-
-def _base64(data: Any) -> Any:
-    """Return *data* in plain base 64: the JSON of Gemini has the alphabet that is safe in addresses."""
-    return data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
 
 
 def of_adk(events: Iterable[Mapping[str, Any]]) -> list[Any]:

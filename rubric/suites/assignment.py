@@ -67,7 +67,12 @@ class Assigned:
 
     def why_not(self, rubric: Rubric, candidate: Candidate | None) -> str:
         """Return why a judge of *candidate* cannot be asked; empty if all can, or if none has to be."""
-        groups = [(judge, ids) for judge, ids in self.groups(rubric) if self.missing or _may_lack_a_key(judge)]
+        groups = [
+            (judge, ids)
+            for judge, ids in self.groups(rubric)  # functions and the offline model need no key
+            if self.missing
+            or any(isinstance(m := each.model, str) and m != "offline" for each in judge.single_judges())
+        ]
         if not groups:
             return ""
         wanted = {criterion.id for criterion in asked(rubric, candidate)}
@@ -126,11 +131,6 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
     if isinstance(criterion.answer, Rubric):
         return any(_needs_a_judge(inner, candidate) for inner in criterion.answer.judged)
     return not isinstance(criterion.answer, Check)
-
-
-def _may_lack_a_key(judge: AnyJudge) -> bool:
-    """True if a model of *judge* is a vendor's: functions and the offline model need no key."""
-    return any(isinstance(each.model, str) and each.model != "offline" for each in judge.single_judges())
 
 
 async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:

@@ -156,7 +156,6 @@ _MEANT = {
     **dict.fromkeys(("bot", "ai", "chatbot", "model"), "assistant"),
     **dict.fromkeys(("human", "customer"), "user"),
 }
-"""The roles that readers of runs write for those of other systems."""
 
 
 def _role(_: object, attribute: Attribute[str], role: str) -> None:

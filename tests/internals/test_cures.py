@@ -267,11 +267,12 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
     for word in TABLE["keys"][kind][key].split():
         data: Any = {"rubric": "r", "criteria": [{"text": "Is polite", "tags": ["tone"]}]}
         case: Any = {"id": "a", "output": "Thanks", "rubric": "Is polite", "tags": ["tone"]}
-        at = {"Rubric": data, "Criterion": data["criteria"][0], "Case": case}[kind]
+        suite: Any = {"suite": "s", "cases": [case]}
+        at = {"Rubric": data, "Criterion": data["criteria"][0], "Case": case, "Suite": suite}[kind]
         at.pop(key, None)
         at[word] = 1
-        text = json.dumps({"suite": "s", "cases": [case]} if kind == "Case" else data)
-        read = partial(package.loads_suite, format="native") if kind == "Case" else package.loads
+        text = json.dumps(suite if kind in ("Case", "Suite") else data)
+        read = partial(package.loads_suite, format="native") if kind in ("Case", "Suite") else package.loads
         with pytest.raises(package.LoadError, match=re.escape(key if " " in key else f"did you mean {key!r}?")):
             read(text)
 
