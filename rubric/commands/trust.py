@@ -183,9 +183,7 @@ def compare(
     if new is None:
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
-        raise click.UsageError(
-            f"name two runs: rubric compare {new} earlier.jsonl; or no file, for the last two kept runs"
-        )
+        raise click.UsageError(f"name two runs: rubric compare {new} earlier.jsonl; or none, for the last two kept")
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):

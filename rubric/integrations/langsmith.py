@@ -23,12 +23,7 @@ Feedback = list[dict[str, Any]]
 
 
 def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Candidate:
-    """
-    Return *outputs* as the candidate, as `rubric.integrations.mapping.default_candidate` does.
-
-    Raises:
-        DefinitionError: *outputs* have several keys, of which one may be meant, or all.
-    """
+    """Return *outputs* as the candidate; of several keys one may be meant, or all, so that none is guessed."""
     if isinstance(outputs, Mapping) and len(outputs) > 1 and "messages" not in outputs and not is_run(outputs):
         parts = (f"outputs[{next(iter(outputs))!r}]", "json.dumps(outputs)")
         one, whole = (

@@ -7,7 +7,7 @@ Immutable mappings, so that values that hold one can be hashed; and a cache by i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import ref
 
 K = TypeVar("K")
@@ -30,9 +30,6 @@ class FrozenMap(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         return self._items[key]
-
-    def __setitem__(self, key: str, value: object) -> NoReturn:
-        raise TypeError(f"this mapping never changes; write {{**mapping, {key!r}: {value!r}}}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)

@@ -152,7 +152,6 @@ SAYS = [
     ("setattr(r['polite'], 'weight', 3)", "rubric = rubric.revising('polite', weight=3)"),
     ("r.__setitem__('polite', 2)", "rubric = rubric.revising('polite', weight=2)"),
     ("r.__delitem__('polite')", "rubric = rubric.without('polite')"),
-    ("r.weights.__setitem__('polite', 2)", "{**mapping, 'polite': 2}"),
     ("r.expects('a', 'x')", "rubric.expects('a', id='x')"),
     ("Budget(5)", "Budget(cost=5)"),
     ("Limits(60)", "Limits(rpm=60)"),
