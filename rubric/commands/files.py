@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -21,11 +22,12 @@ from rubric.commands.output import (
     in_options,
     print_json,
     print_line,
+    print_markdown,
     print_result,
     print_text,
 )
 from rubric.commands.trust import from_extra
-from rubric.embed import NOTHING, counted, shorten, write_text
+from rubric.embed import NOTHING, counted, shorten, table, write_text
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
@@ -92,18 +94,25 @@ class Checked:
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems by format.")
 @FROM
 @FORMAT
-def validate(files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None) -> None:
+def validate(
+    files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None, *, summary: bool
+) -> None:
     """
     Check files of rubrics and suites, and list all problems.
 
     Each problem and each warning is a line with its place in the file. The line of a valid file names its format, and
     the cases that cannot be graded here. For a folder, check all files in it.
     """
+    if form == "json":
+        refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in rubric_files(files)]
     if form == "json":
         print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
+    elif summary:
+        print_markdown(_summary(found))
     else:
         for checked in found:
             for warning in checked.warnings:
@@ -242,3 +251,20 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
 def _nested(rubric: Rubric) -> list[Rubric]:
     inner = [criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric)]
     return [*inner, *(deeper for one in inner for deeper in _nested(one))]
+
+
+def _summary(found: Sequence[Checked]) -> str:
+    """Return a row of counts for each format, and one for all."""
+    groups: dict[str, list[Checked]] = defaultdict(list)
+    for checked in sorted(found, key=lambda checked: checked.format or "unknown"):
+        groups[checked.format or "unknown"].append(checked)
+    columns = ["cases", "rubrics", "criteria", "warnings", "problems"]
+    if any(checked.ungradable for checked in found):
+        columns.append("ungradable")
+    rows = []
+    for name, group in (*groups.items(), ("all", found)):
+        valid = sum(not checked.problems for checked in group)
+        sizes = [[getattr(checked, column) for checked in group] for column in columns]
+        counts = [sum(one if isinstance(one, int) else len(one) for one in column) for column in sizes]
+        rows.append((name, *map(str, (len(group), valid, *counts))))
+    return table(("format", "files", "valid", *columns), rows)

@@ -185,7 +185,8 @@ def _worded(problem: click.UsageError) -> str:
         return problem.format_message().rstrip(".")
     command, wanted = problem.ctx.command, problem.option_name
     if isinstance(command, click.Group):
-        having = _having(wanted, problem.ctx)
+        named = [(name, command.get_command(problem.ctx, name)) for name in command.list_commands(problem.ctx)]
+        having = [name for name, each in named if each is not None and wanted in _options_of(each)]
         having.sort(key=lambda name: name != "grade")  # the one that is meant most
         cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
         return f"no such option {wanted}{cure}"
@@ -194,23 +195,13 @@ def _worded(problem: click.UsageError) -> str:
 
 
 def _by_its_name(name: str, ctx: click.Context) -> str:
-    """Return the end of the message on the option *name*: it is an argument, a judge's, or another command's."""
+    """Return the end of the message on the option *name*: it is an argument, or a judge's."""
     arguments = [each for each in ctx.command.params if isinstance(each, click.Argument)]
     if fields.misspelt(name, [str(each.name) for each in arguments]):
         places = " ".join(each.make_metavar(ctx) for each in arguments)
         return f"; it is given without its name: {ctx.command_path} {places}"
-    if name in attrs.fields_dict(Judge):
-        return f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
-    having = _having(f"--{name.replace('_', '-')}", ctx)
-    return f"; it is an option of {', '.join(having)}" if having else ""
-
-
-def _having(option: str, ctx: click.Context) -> list[str]:
-    """Return the commands of the group of *ctx* that have the *option*."""
-    group = ctx.find_root().command
-    assert isinstance(group, click.Group)  # noqa: S101 - the script's
-    found = [(name, group.get_command(ctx, name)) for name in group.list_commands(ctx)]
-    return [name for name, each in found if each is not None and option in _options_of(each)]
+    line = f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
+    return line if name in attrs.fields_dict(Judge) else ""
 
 
 def _options_of(command: click.Command) -> list[str]:

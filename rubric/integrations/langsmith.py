@@ -25,15 +25,10 @@ Feedback = list[dict[str, Any]]
 def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Candidate:
     """Return *outputs* as the candidate; of several keys one may be meant, or all, so that none is guessed."""
     if isinstance(outputs, Mapping) and len(outputs) > 1 and "messages" not in outputs and not is_run(outputs):
-        parts = (f"outputs[{next(iter(outputs))!r}]", "json.dumps(outputs)")
-        one, whole = (
-            f"candidate=lambda inputs, outputs, reference: default_candidate(inputs, {part}, reference)"
-            for part in parts
-        )
-        keys = ", ".join(map(repr, outputs))
-        raise DefinitionError(
-            "outputs", f"there are {keys}; to grade one, give {one}; to grade all as JSON, give {whole}"
-        )
+        of = "candidate=lambda inputs, outputs, reference: default_candidate(inputs, "
+        one, whole = f"{of}outputs[{next(iter(outputs))!r}], reference)", f"{of}json.dumps(outputs), reference)"
+        ways = f"to grade one, give {one}; to grade all as JSON, give {whole}"
+        raise DefinitionError("outputs", f"there are {', '.join(map(repr, outputs))}; {ways}")
     return mapping.default_candidate(inputs, outputs, reference_outputs)
 
 

@@ -69,8 +69,8 @@ def rubric_reward(
     if (rubric is None) == (rubrics is None):
         raise DefinitionError("rubric", 'give one: rubric=..., or the column of those of all prompts, rubrics="..."')
     if isinstance(rubric, str) and rubric.isidentifier():
-        cure = f'for the column of that name, write rubrics="{rubric}"; for a text of one word, Rubric.of("{rubric}")'
-        raise DefinitionError("rubric", f"{rubric!r} may be a column or a text; {cure}")
+        cure = f'write rubrics="{rubric}"; for a text of one word, Rubric.of("{rubric}")'
+        raise DefinitionError("rubric", f"{rubric!r} may be a column; {cure}")
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
     fields.check_number("dropout", dropout, 0, 1)
     called = name or (given.name if given is not None else "") or "rubric"

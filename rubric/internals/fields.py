@@ -236,10 +236,8 @@ def one_of(*names: str) -> Validator:
 def check_name(field: str, value: object, names: Collection[str]) -> None:
     """Refuse all but one of *names*, for *field*."""
     if not isinstance(value, str) or value not in names:
-        from rubric.internals.guesses import word_cure  # noqa: PLC0415 - needed for errors alone
-
-        hint = word_cure("values", field, value, names) if isinstance(value, str) else ""
-        raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint or '; allowed: ' + ', '.join(names)}")
+        hint = suggest(value, names) if isinstance(value, str) else f"; allowed: {', '.join(names)}"
+        raise DefinitionError(field, f"unknown value {shorten(repr(value))}{hint}")
 
 
 def check_fields(kind: type, called: str, given: Iterable[str]) -> None:

@@ -51,7 +51,6 @@ _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
 _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
-"""What makes a value what it is: another word for it, in another call, means something else."""
 
 
 def understood(
@@ -59,7 +58,7 @@ def understood(
 ) -> Arguments:
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
-    given = args[1:] if "." in function.__qualname__ else args
+    given = args if _is_free(function) else args[1:]
     make: Callable[..., object] | None = type(args[0]) if function.__name__ == "__init__" else None
     if owner in _words()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
         make = partial(function, args[0])
@@ -77,9 +76,18 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Return what stands before the bracket of a call: `Criterion`, `rubric.expects`, `grade`."""
     if function.__name__ == "__init__":
         return type(args[0]).__name__
-    if "." not in function.__qualname__:
-        return function.__name__
+    if _is_free(function):
+        public = {parent: name for name, parent in [*_words()["parents"].items()][::-1]}  # of a base: a class that is
+        kind, _, name = function.__qualname__.rpartition(".")
+        return f"{public.get(kind, kind)}.{name}".lstrip(".")
     return f"{args[0].__name__ if isinstance(args[0], type) else variable_of(args[0])}.{function.__name__}"
+
+
+def _is_free(function: Callable[..., Any]) -> bool:
+    return "." not in function.__qualname__ or next(iter(inspect.signature(function).parameters), "") not in (
+        "self",
+        "cls",
+    )
 
 
 def variable_of(value: object) -> str:
@@ -132,7 +140,11 @@ class _Call:
             return f"; different judges are a panel: Panel({', '.join(source_of('', each) for each in self.args)})"
         if is_of_form and self.owner in _WITH_ANSWERS and (form := _words()["forms"].get(field.partition("[")[0])):
             return f"; write {form}"
-        return _cure_of_value(self.owner, field, self.given.get(field))
+        given = self.given.get(field)
+        for meant, words in _cures("values", "every"):
+            if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
+                return f"; did you mean {meant!r}?"
+        return _cure_of_value(self.owner, field, given)
 
     def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
@@ -482,14 +494,6 @@ def change_cure(kind: type, name: str, value: str, of: str) -> str:
     return f"{variable} = attrs.evolve({variable}, {name}={value})"
 
 
-def item_cure(value: object, at: object, verb: str) -> str:
-    """Return the expression for *value* with another item *at* a place, or, for the *verb* `without`, with none."""
-    if type(value).__name__ in ("Rubric", "Unchanging"):
-        id_ = at if isinstance(at, str) else "id"
-        return f"rubric = rubric.{verb}({id_!r}{', weight=2' if verb == 'revising' else ''})"
-    return f"list({variable_of(value)}) can change"
-
-
 # -- names of the package ----------------------------------------------------------------------------------
 
 
@@ -501,7 +505,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     home = homes.get(name, "")
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
     if meant := _named(name, homes, module):
-        return f"; {meant}" + (f"; or {elsewhere}" if home not in ("", "rubric.embed") else "")
+        return f"; {meant}" + (f"; or {elsewhere}" if home else "")
     if home:
         return f"; {elsewhere}"
     opposite = re.sub("^(not|no|non)_?(?=[A-Z]|_)", "", name, flags=re.IGNORECASE)

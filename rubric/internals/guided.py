@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
 from inspect import iscoroutinefunction
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
 
 from attrs.exceptions import FrozenInstanceError
 
@@ -57,13 +57,6 @@ class UnchangeableError(FrozenInstanceError):
         return f"a {self.kind.__name__} never changes; make a new one: {change_cure(*self.args)}"
 
 
-def _unchangeable(value: object, at: object, verb: str) -> TypeError:
-    """Return the error for an item of *value* that was set or deleted."""
-    from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
-
-    return TypeError(f"a {type(value).__name__} never changes; make a new one: {item_cure(value, at, verb)}")
-
-
 class Guided:
     """Gives a class the hook: an unknown attribute is answered with the one that was meant."""
 
@@ -76,12 +69,6 @@ class Guided:
             if name.startswith("_") or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
             raise UnknownAttributeError(type(self), name, self)
-
-        def __setitem__(self, at: object, _: object) -> NoReturn:
-            raise _unchangeable(self, at, "revising")
-
-        def __delitem__(self, at: object) -> NoReturn:
-            raise _unchangeable(self, at, "without")
 
 
 class GuidedType(type):

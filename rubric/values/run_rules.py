@@ -161,8 +161,9 @@ _MEANT = {
 def _role(_: object, attribute: Attribute[str], role: str) -> None:
     fields.text(_, attribute, role)
     if meant := _MEANT.get(role.lower()):
-        other = f"for a role that is called so, said('{role}*')"
-        raise DefinitionError("role", f"a run has the role {meant!r} for {role!r}; write said({meant!r}); {other}")
+        raise DefinitionError(
+            "role", f"a run has the role {meant!r}; write said({meant!r}); if it is so called, '{role}*'"
+        )
 
 
 @guided_class

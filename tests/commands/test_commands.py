@@ -195,6 +195,8 @@ def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     (report,) = json.loads(run("validate", str(file), "--format", "json").stdout)
     assert (report["valid"], report["ungradable"], report["empty"]) == (True, 3, 1)
     assert report["lacking"] == ["webhook", "moderation"]
+    summary = run("validate", str(file), "--summary")
+    assert (summary.exit_code, "ungradable" in summary.stdout) == (2, True)
 
 
 def test_validate_counts_a_case_without_criteria(tmp_path: Path) -> None:
@@ -512,6 +514,18 @@ def test_scripts_need_leave(tmp_path: Path) -> None:
     assert not witness.exists()
     assert run("grade", str(file), "-j", "offline", "--allow-scripts").exit_code == 0
     assert witness.exists()
+
+
+def test_a_folder_is_summed_up(suite: str, tmp_path: Path) -> None:
+    """Files, cases, rubrics, warnings and problems, format by format."""
+    (tmp_path / "rubric.yaml").write_text("criteria: [Is polite]\n")
+    (tmp_path / "broken.yaml").write_text("evals: [{name: 5}]\n")
+    result = run("validate", str(tmp_path), "--summary")
+    assert result.exit_code == 2
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["native", "1", "1", "2", "2", "2", "0", "0"] in rows
+    assert ["rubric", "1", "1", "0", "1", "1", "0", "0"] in rows
+    assert any(row[:3] == ["mcptest", "1", "0"] for row in rows)
 
 
 def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
