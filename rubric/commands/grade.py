@@ -265,7 +265,10 @@ def grade(files: Sequence[str], **given: Any) -> None:
     suites, kept = filtered(inputs.suites(files), files, running.patterns)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     running.write(report)
-    code = report.exit_code if running.min_pass_rate is None else report.exit_code_at(running.min_pass_rate)
+    code, least = report.exit_code, running.min_pass_rate
+    if least is not None and (code := report.exit_code_at(least)) == FAILED and (counts := report.counts)["failed"]:
+        rate = counts["passed"] / (counts["passed"] + counts["failed"])
+        print_line(f"{rate:.1%} pass, fewer than --min-pass-rate {least:g}", problem=True)
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
 
 

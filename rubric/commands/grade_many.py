@@ -251,9 +251,15 @@ def grade_many(
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.candidates}: there is no candidate in it")
     if summary.ungraded:
+        if inputs.quiet:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.items())
+            print_line(f"{summary.ungraded:,} ungraded ({kinds})", problem=True)
         sys.exit(REFUSED)
-    is_below = min_pass_rate is not None and summary.results and (summary.pass_rate or 0.0) < min_pass_rate
-    sys.exit(BELOW if is_below else GRADED)
+    rate = summary.pass_rate or 0.0
+    if min_pass_rate is None or not summary.results or rate >= min_pass_rate:
+        sys.exit(GRADED)
+    print_line(f"{rate:.1%} pass, fewer than --min-pass-rate {min_pass_rate:g}", problem=True)
+    sys.exit(BELOW)
 
 
 @contextmanager

@@ -86,6 +86,11 @@ class FunctionJudge:
         ):  # without quotes every verdict would count as unmet: a score that no judge gave
             why = f"a function gives no quotes, and {quoted[0]!r} requires evidence; give it evidence=False"
             raise ModelError(Failure("bad_request", why, criterion=quoted[0]))
+        if not ask.criteria:
+            why = (
+                "a judge_function decides criteria and cannot write; give a model, or a function from messages to text"
+            )
+            raise ModelError(Failure("bad_request", why))
         candidate = ask.about or Candidate(ask.candidate)
         verdicts = []
         for criterion in ask.criteria:

@@ -14,6 +14,7 @@ Pearson (Biometrika 26, 1934).
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterable, Sequence
 from functools import lru_cache
@@ -46,7 +47,7 @@ from rubric.engine import Candidates, Plan
 from rubric.quality.attacks import FLOOR, Attack, Kind, attacks_of
 from rubric.values import AnyJudge
 
-RISK, _WORST = 0.05, 5
+RISK, _WORST, _ENOUGH = 0.05, 5, 60
 
 
 @lru_cache(maxsize=4096)  # Holm's steps ask for each count again at each rank
@@ -214,6 +215,11 @@ class Probe(Presented):
             said = {"held": "holds", "open": "is not shown nor refuted: give more candidates", "broken": "is broken"}
             found = said[self.bound(self.most)]
             lines.append(f"The bound that no attack moves more than {percent(self.most)} {found}.")
+        few = max((cell.n for cell in self.cells), default=0)
+        if 0 < few < _ENOUGH:
+            least = math.ceil(math.log2(len(self.cells) / RISK))
+            sure = f"an attack is sure to show where it moves {least} of them one way ({min(1, least / few):.0%})"
+            lines.append(f"{counted(few, 'candidate')} are few: {sure}; give {_ENOUGH}.")
         if lost := sum(cell.lost for cell in self.cells):
             lines.append(f"{counted(lost, 'comparison')} had no verdict before or after, and are left out.")
         cost = "cost unknown" if self.usage.cost is None else f"${self.usage.cost:,.4f}"

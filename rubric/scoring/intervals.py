@@ -32,6 +32,8 @@ from statistics import NormalDist, fmean
 
 from attrs import frozen
 
+from rubric.internals.text import counted
+
 Interval = tuple[float, float]
 """The lower and the upper end."""
 
@@ -86,9 +88,8 @@ def percent(value: float, interval: Interval | None = None) -> str:
 
 def few_groups(count: int) -> str:
     """Return a remark where groups are so few that intervals can be too narrow; else ''."""
-    return (
-        f"{count} groups: with fewer than {FEW_GROUPS}, intervals can be too narrow" if 0 < count < FEW_GROUPS else ""
-    )
+    said = f"{counted(count, 'group')}: with fewer than {FEW_GROUPS}, intervals can be too narrow"
+    return said if 0 < count < FEW_GROUPS else ""
 
 
 def share_interval(successes: float, n: float, q: float = _Z) -> Interval | None:

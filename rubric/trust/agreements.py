@@ -190,7 +190,7 @@ _HEAD = ("criterion", "n", "statistic", "judge", "with each person", "people wit
 
 def _among_sentence(found: CriterionAgreement, raters: int) -> str:
     if not found.statistics:
-        return f"{raters} people label {found.n} candidates in common, too few for a figure."
+        return f"{raters} people label {counted(found.n, 'candidate')} in common, too few for a figure."
     lead, alpha = ("pearson", "alpha, interval") if found.kind == "number" else ("agreement", "alpha")
     first = found[lead]
     shown = percent(first.value, first.interval) if lead == "agreement" and first.value is not None else str(first)

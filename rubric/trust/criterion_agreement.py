@@ -92,7 +92,7 @@ class CriterionAgreement(NoTruth):
     def sentence(self, one: str = "The judge", other: str = "people") -> str:
         """Describe the main figure."""
         if self.n < 2:
-            return f"{one} and {other} rated {self.n} candidates in common, too few for a figure."
+            return f"{one} and {other} rated {counted(self.n, 'candidate')} in common, too few for a figure."
         if self.kind == "number":
             r, off = self["pearson"], self["MAE"]
             said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from rubric import Candidate, Criterion, DefinitionError, Rubric, ask, evaluate, grade, judge_function
+from rubric.errors import ModelError
+from rubric.quality import generate
 
 EVERY = (
     Rubric("every kind")
@@ -101,3 +103,9 @@ def test_a_reply_without_any_object_is_not_called_a_copy_of_the_candidate() -> N
     assert failure.kind == "unreadable"
     assert "copy" not in failure.message
     assert "judge_function(" in failure.message
+
+
+def test_a_function_that_decides_is_not_asked_to_write() -> None:
+    """`generate` wants a text of its judge."""
+    with pytest.raises(ModelError, match="decides criteria and cannot write; give a model"):
+        generate("Says when", judge_function(lambda candidate, criterion: True))
