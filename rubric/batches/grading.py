@@ -422,5 +422,5 @@ async def _outcomes(judge: Judge, batch: str, lines: Mapping[str, Line], poll: f
         if isinstance(replies, Failure):
             return replies
         answered |= replies
-    lost = state.lost(batch)
+    lost = state.failure_of(batch)
     return {key: answered.get(key, lost) for key in lines}

@@ -74,7 +74,7 @@ class BatchState:
         """Whether no further answer will come."""
         return self.status in _OVER
 
-    def lost(self, batch: str) -> Failure:
+    def failure_of(self, batch: str) -> Failure:
         """Return the failure of a request of *batch* without a response; the vendor charges nothing for it."""
         message = f"the batch {batch} is {self.status}, without an answer to this"
         message = ". ".join([message, self.wrong] if self.wrong else [message])

@@ -33,7 +33,7 @@ from rubric.formats import Converted
 from rubric.formats import schema as json_schema
 from rubric.formats.projects import is_rubric, project_of
 from rubric.formats.registry import written_names
-from rubric.suites.missing_judges import unsupported_of
+from rubric.suites.missing_judges import unsupported_graders
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 
@@ -72,7 +72,7 @@ class Checked:
     def count(self, rubrics: Iterable[Rubric]) -> None:
         """Count those of *rubrics*, one for each case, that cannot be graded."""
         for rubric in rubrics:
-            found = [*unsupported_of(rubric)] if rubric.judged else [NOTHING]
+            found = [*unsupported_graders(rubric)] if rubric.judged else [NOTHING]
             self.ungradable += bool(found)
             self.empty += NOTHING in found
             self.lacking += [one.type for one in found if one != NOTHING and one.type not in self.lacking]
@@ -142,7 +142,7 @@ def convert(
     """
     suite = load_suite(file, source, base=base, environ=declared(names))
     converted = convert_suite(suite, form)
-    if changed := _judged_otherwise(suite, converted):
+    if changed := _count_changes(suite, converted):
         said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
         print_line(said, problem=True)
     for line in (*map(str, suite.warnings if form != "native" else ()), *converted.dropped):
@@ -153,7 +153,7 @@ def convert(
         write_text(Path(out), str(converted))
 
 
-def _judged_otherwise(suite: Suite, converted: Converted) -> int:
+def _count_changes(suite: Suite, converted: Converted) -> int:
     """Return how many cases of *suite* are left out, or have another rubric than before."""
     if not converted.dropped:
         return 0
@@ -229,12 +229,12 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
     try:
         if source is None and is_rubric(file):
             rubric = load(file, base=base)
-            checked = Checked(file, "rubric", 0, 1 + len(_nested(rubric)), len(rubric.judged))
+            checked = Checked(file, "rubric", 0, 1 + len(_nested_rubrics(rubric)), len(rubric.judged))
             checked.count([rubric])
             nothing = () if rubric.judged else ("criteria", "there is nothing to grade by; write one")
         else:
             suite = load_suite(file, source, base=base, environ=declared(names))
-            rubrics = [inner for case in suite for inner in (case.rubric, *_nested(case.rubric))]
+            rubrics = [inner for case in suite for inner in (case.rubric, *_nested_rubrics(case.rubric))]
             criteria = sum(len(rubric.judged) for rubric in rubrics)
             checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))
             checked.count(case.rubric for case in suite)
@@ -248,9 +248,9 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
     return checked
 
 
-def _nested(rubric: Rubric) -> list[Rubric]:
+def _nested_rubrics(rubric: Rubric) -> list[Rubric]:
     inner = [criterion.answer for criterion in rubric.criteria if isinstance(criterion.answer, Rubric)]
-    return [*inner, *(deeper for one in inner for deeper in _nested(one))]
+    return [*inner, *(deeper for child in inner for deeper in _nested_rubrics(child))]
 
 
 def _summary(found: Sequence[Checked]) -> str:

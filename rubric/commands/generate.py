@@ -40,7 +40,7 @@ from rubric.commands.output import (
     print_text,
     progress,
 )
-from rubric.commands.running import projected
+from rubric.commands.running import describe_plan
 from rubric.driving import Failure
 from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
@@ -76,15 +76,15 @@ class Generating:
     def options(self) -> Options:
         return Options(self.concurrency, self.store, budget_of(self.max_cost, self.max_calls))
 
-    def planned(self, given: Iterable[Material], what: str, more: str = "") -> bool:
+    def print_plan(self, given: Iterable[Material], what: str, more: str = "") -> bool:
         """Print what the writing takes; return whether that is all that is wanted."""
         if self.plan or not self.quiet:
             print_line(
-                f"{what}: {projected(plan_drafts(given, self.writer or self.judge))}{more}", problem=not self.plan
+                f"{what}: {describe_plan(plan_drafts(given, self.writer or self.judge))}{more}", problem=not self.plan
             )
         return self.plan
 
-    def made(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
+    def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
         """Return what is generated for each case, with a progress bar on a terminal."""
         with progress(len(slots), "drafts", quiet=self.quiet) as advance:
             return run(generated_for(slots, self.writer or self.judge, self.options, advance))
@@ -164,7 +164,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
         raise
     if out is not None and out.exists():
         raise Refusal(f"--out {out}: this file exists; name another one, since a draft replaces no rubric")
-    if generating.planned([one.material], name or "rubric", _grading(one, generating)):
+    if generating.print_plan([one.material], name or "rubric", _grading(one, generating)):
         return
     try:
         made = run(generated(one, generating.judge, generating.writer, generating.options))
@@ -179,7 +179,7 @@ def _grading(one: Gathered, generating: Generating) -> str:
     """Describe the calls that grade the answers of pairs; "" without pairs, or where the output is quiet."""
     if not one.pairs or (generating.quiet and not generating.plan):
         return ""
-    calls = projected(plan_answers(one.answers, generating.judge))
+    calls = describe_plan(plan_answers(one.answers, generating.judge))
     return f"; then {len(one.answers):,} answers are graded by {FEWEST} to {MOST_OF_PAIRS} criteria: {calls}"
 
 
@@ -200,7 +200,7 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], g
         raise click.UsageError(f"--out {out} is for one file, and {len(files)} are given; give one, or leave it out")
     options = {"base": given["base"], "environ": declared(given["names"])}
     sheets = [sheet(file, given["source"], **options) for file in files]
-    wanted = [_wanted(one, given["patterns"]) for one in sheets]
+    wanted = [_select(one, given["patterns"]) for one in sheets]
     if given["patterns"] and not any(one.slots for one in wanted):
         patterns = ", ".join(map(repr, given["patterns"]))
         raise DefinitionError("--filter", f"no case without criteria fits {patterns}")
@@ -211,9 +211,9 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], g
         sys.exit(REFUSED)
 
 
-def _wanted(one: Sheet, patterns: Sequence[str]) -> Sheet:
-    slots = [slot for slot in one.slots if not patterns or fits(patterns, slot.id, slot.tags)]
-    return evolve(one, slots=tuple(slots))
+def _select(sheet: Sheet, patterns: Sequence[str]) -> Sheet:
+    slots = [slot for slot in sheet.slots if not patterns or fits(patterns, slot.id, slot.tags)]
+    return evolve(sheet, slots=tuple(slots))
 
 
 def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: dict[str, Any]) -> bool:
@@ -223,9 +223,9 @@ def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: d
     if not one.slots:
         print_line(f"{one.path}: no case lacks criteria")
         return True
-    if generating.planned((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
+    if generating.print_plan((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
-    made = collected(generating.made(one.slots), one.kept, None, one)
+    made = collected(generating.generate(one.slots), one.kept, None, one)
     if made.rubrics:
         made.save(out, **options)
     kept = f", {counted(len(one.kept), 'case')} kept as they are" if one.kept else ""

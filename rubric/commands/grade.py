@@ -24,7 +24,7 @@ from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.options import refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
-from rubric.commands.running import SUITES_ONLY, RunOptions, filtered
+from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
 from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
 from rubric.engine.sources import holds_many
 from rubric.formats.agentv.targets import lacking_variables
@@ -33,7 +33,7 @@ from rubric.programs import allowing
 from rubric.runs import is_run
 from rubric.suites import Providers
 from rubric.suites.missing_judges import Otherwise
-from rubric.suites.outputs import answered
+from rubric.suites.outputs import answer_cases
 from rubric.suites.suite import fits
 from rubric.suites.targets.providers import PROVIDERS
 from rubric.values import Leaf
@@ -103,7 +103,7 @@ class Inputs:
         if suite.format != "native":
             print_line(f"{file}: read as {suite.format}", problem=True)
         if self.outputs is not None:
-            suite = answered(
+            suite = answer_cases(
                 suite, self.outputs, wanted=lambda case: not self.patterns or fits(self.patterns, case.id, case.tags)
             )
             for warning in suite.warnings:
@@ -216,7 +216,7 @@ def plan(files: Sequence[str], form: str, columns: Sequence[str], **given: Any) 
             print_markdown(as_markdown(rubric))
         print_result(planned, form)
         return
-    suites, _ = filtered(inputs.suites(files), files, inputs.patterns)
+    suites, _ = pick_cases(inputs.suites(files), files, inputs.patterns)
     with allowing(when=inputs.allow_scripts):
         plans = [suite.plan(inputs.judge, target=inputs.target_of(suite)) for suite in suites]
     if form == "json":
@@ -262,7 +262,7 @@ def grade(files: Sequence[str], **given: Any) -> None:
         print_result(result, running.form, quiet=running.quiet)
         sys.exit(PASSED if result.passed else FAILED)
     earlier = running.earlier()
-    suites, kept = filtered(inputs.suites(files), files, running.patterns)
+    suites, kept = pick_cases(inputs.suites(files), files, running.patterns)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     running.write(report)
     code, least = report.exit_code, running.min_pass_rate

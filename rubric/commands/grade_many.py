@@ -22,7 +22,7 @@ from rubric.commands import options
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
-from rubric.commands.running import projected
+from rubric.commands.running import describe_plan
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
@@ -115,7 +115,7 @@ class Inputs:
                     limits=Limits(rpm=self.rpm, tpm=self.tpm) if self.rpm or self.tpm else None,
                     progress=not self.quiet,
                 ) as stream,
-                _written(self.out) as file,
+                _open_results(self.out) as file,
             ):
                 for result in merge_sorted(done, stream, key=lambda result: result.index or 0):
                     if file is not None:
@@ -188,8 +188,8 @@ class Inputs:
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
         if total and first:
-            return f"{self.candidates}: {counted(total, 'candidate')}, {projected(planned, total / len(first))}"
-        return f"{self.candidates}: the first {counted(len(first), 'candidate')} take {projected(planned)}"
+            return f"{self.candidates}: {counted(total, 'candidate')}, {describe_plan(planned, total / len(first))}"
+        return f"{self.candidates}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
 
 
 @click.command("grade-many", cls=Command)
@@ -263,7 +263,7 @@ def grade_many(
 
 
 @contextmanager
-def _written(out: Path | None) -> Iterator[IO[bytes] | None]:
+def _open_results(out: Path | None) -> Iterator[IO[bytes] | None]:
     """
     Open the file of results, as bytes; a written line is in it a moment later, even if this process is killed.
 

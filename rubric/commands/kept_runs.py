@@ -24,7 +24,7 @@ from rubric.commands.output import Refusal, print_line
 from rubric.embed import clean, replacing
 from rubric.results import Row
 from rubric.suites import Report
-from rubric.suites.report import summary, written
+from rubric.suites.report import dump_json, summary
 
 MOST, LARGEST = 50, 10_000
 """The runs that are kept, and the rows of a report; `results.jsonl` has all results."""
@@ -93,7 +93,7 @@ class Keeper:
         with self._writing():
             if (result := row.result) is not None:
                 data = {"index": result.index, **result.to_dict(), "key": result.key or row.id}
-                self._results.write(f"{clean(written(data))}\n")
+                self._results.write(f"{clean(dump_json(data))}\n")
             if (began := time.monotonic()) >= self._next:
                 so_far = Report(self.about["name"], tuple(self._rows), warnings=("this run has not ended",))
                 self._save("report.json", so_far.render("json"))
@@ -118,7 +118,7 @@ class Keeper:
 
     def _stamp(self, name: str) -> None:
         self.about[name] = datetime.now().astimezone().isoformat(timespec="seconds")
-        self._save("run.json", written(self.about, indent=2))
+        self._save("run.json", dump_json(self.about, indent=2))
 
     def _save(self, name: str, text: str) -> None:
         if self.folder is not None:

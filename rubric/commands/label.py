@@ -146,7 +146,7 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
 def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
     """Say if candidates were passed over: all up to the last that is labelled are a random sample."""
     names = {each.name for each in answers}
-    if gaps := draw.reached(names) - len(names & draw.places.keys()):
+    if gaps := draw.place_after(names) - len(names & draw.places.keys()):
         cure = "label these too (they come first), or the labels are no random sample"
         what = f"{counted(gaps, 'candidate')} before the last labelled one without an answer"
         print_line(f"warning: {what}; {cure}", problem=True)

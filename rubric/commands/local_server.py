@@ -63,9 +63,9 @@ class LocalServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                self._reply(*owner.answer(self.path, *self._addressed()))
+                self._reply(*owner.answer(self.path, *self._address()))
 
-            def _addressed(self) -> tuple[str, int]:
+            def _address(self) -> tuple[str, int]:
                 return self.headers.get("Host", ""), cast("tuple[str, int]", self.server.server_address)[1]
 
             def _reply(self, status: HTTPStatus, text: str) -> None:
@@ -89,7 +89,7 @@ class LocalServer:
                     self._reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this is too long")
                     return
                 names = {name.lower(): value for name, value in self.headers.items()}
-                port = self._addressed()[1]
+                port = self._address()[1]
                 self._reply(*owner.receive(self.path, port, names, self.rfile.read(length)))
 
         server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler if self.save is None else Saving)
@@ -98,7 +98,7 @@ class LocalServer:
 
     def answer(self, path: str, host: str, port: int) -> tuple[HTTPStatus, str]:
         """Return the answer to a request for *path*, addressed to *host*, at the server's *port*."""
-        if (refused := self._refused(path, host, port)) is not None:
+        if (refused := self._refusal(path, host, port)) is not None:
             return refused
         fields = {name: values[-1] for name, values in parse_qs(urlsplit(path).query).items()}
         try:
@@ -109,7 +109,7 @@ class LocalServer:
     def receive(self, path: str, port: int, headers: Mapping[str, str], body: bytes) -> tuple[HTTPStatus, str]:
         """Return the answer to the JSON *body*, which a page sends with *headers*, in lower case."""
         host, kind = headers.get("host", ""), headers.get("content-type", "")
-        if (refused := self._refused(path, host, port)) is not None:
+        if (refused := self._refusal(path, host, port)) is not None:
             return refused
         # A page elsewhere can send a form without asking, but no JSON, and it names its origin.
         if headers.get("origin") != f"http://{host}" or kind.partition(";")[0].strip() != "application/json":
@@ -123,7 +123,7 @@ class LocalServer:
             return HTTPStatus.INTERNAL_SERVER_ERROR, f"the file cannot be written: {problem.strerror or problem}"
         return HTTPStatus.OK, "saved"
 
-    def _refused(self, path: str, host: str, port: int) -> tuple[HTTPStatus, str] | None:
+    def _refusal(self, path: str, host: str, port: int) -> tuple[HTTPStatus, str] | None:
         if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
             return HTTPStatus.FORBIDDEN, _message("This address is not this server's.")
         if not secrets.compare_digest(urlsplit(path).path.encode(), f"/{self.token}/".encode()):

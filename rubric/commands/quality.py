@@ -105,7 +105,7 @@ def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None
         found = run_tests(file, judge, repeats, **options)
         output.print_result(found, form)
         sys.exit(found.exit_code)
-    trials = {case.id: run_tests(case.rubric, by, repeats, **options) for case, by in _tested(file, judge)}
+    trials = {case.id: run_tests(case.rubric, by, repeats, **options) for case, by in _cases_with_tests(file, judge)}
     if form == "json":
         output.print_json([{"case": case, **one.to_dict()} for case, one in trials.items()])
     else:
@@ -115,7 +115,7 @@ def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None
     sys.exit(1 if 1 in codes else max(codes))
 
 
-def _tested(file: Path, judge: Any) -> list[tuple[Case, Any]]:
+def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
     """Return the first case of each rubric of a suite that has tests, with the judge of these."""
     suite = load_suite(file)
     first = {(case.rubric.digest, case.rubric.tests): case for case in reversed(suite.cases) if case.rubric.tests}

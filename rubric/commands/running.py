@@ -25,7 +25,7 @@ from rubric.engine import Plan
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
 from rubric.suites.case_rows import RowBuilder, row_id
-from rubric.suites.repetition import repeated
+from rubric.suites.repetition import repeat_case
 from rubric.suites.report import Deferred
 from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
@@ -136,7 +136,7 @@ class RunOptions:
         # Expanded here too, so that what is counted is what is run.
         targets = [target_of(suite) for suite in suites]
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
-        earlier, asked = self._asked_again(expanded, files)
+        earlier, asked = self._cases_to_rerun(expanded, files)
         keeper = Keeper.of(
             ", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep, store=self.store
         )
@@ -169,14 +169,14 @@ class RunOptions:
                 output.print_line(
                     f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
                 )
-                stopped = within(earlier, joined([*reports, self._interrupted(suite, done)], files))
+                stopped = within(earlier, join_reports([*reports, self._partial_report(suite, done)], files))
                 keeper.end(stopped)
                 self.write(stopped)
                 raise SystemExit(output.INTERRUPTED) from None
             reports.append(report)
             if self.run["fail_fast"] and report.exit_code:
                 break
-        report = within(earlier, joined(reports, files))
+        report = within(earlier, join_reports(reports, files))
         keeper.end(report)
         return report
 
@@ -186,7 +186,7 @@ class RunOptions:
         keeper.add(RowBuilder().of(result, candidate.key or Path(files[1]).name, candidate))
         keeper.end()
 
-    def _asked_again(self, suites: Sequence[Suite], files: Sequence[str]) -> tuple[Report | None, list[Suite]]:
+    def _cases_to_rerun(self, suites: Sequence[Suite], files: Sequence[str]) -> tuple[Report | None, list[Suite]]:
         """Return the last kept report of *files* and the cases that `--rerun` asks again for; else all cases."""
         if self.rerun is None:
             return None, [*suites]
@@ -214,17 +214,17 @@ class RunOptions:
         waiting = f"{'about ' if share != 1 else ''}{round(len(plan.deferred) * share):,} deferred"
         parts += [waiting] if plan.deferred else []
         judging = [case.plan for case in ready] * repeat
-        parts.append(projected(Plan.total([*judging, *(case.answering for case in ready)]), share))
+        parts.append(describe_plan(Plan.total([*judging, *(case.answering for case in ready)]), share))
         parts += [f"answered by {', '.join(dict.fromkeys(answering))}"] if answering else []
         parts += [f"judged by {', '.join(names)}"] if names else []
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)
 
-    def _interrupted(self, suite: Suite, done: Sequence[Row]) -> Report:
+    def _partial_report(self, suite: Suite, done: Sequence[Row]) -> Report:
         finished = {row.id: row for row in done}
         stopped = Failure("exception", "the run was interrupted before this case was finished")
         builder = RowBuilder()
-        cases = [one for case in suite for one in repeated(case, self.run["repeat"])]
+        cases = [one for case in suite for one in repeat_case(case, self.run["repeat"])]
         rows = [finished.get(row_id(case), builder.row(case, stopped)) for case in cases]
         deferred: Deferred = self.run["deferred"]
         return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
@@ -271,7 +271,7 @@ def _writing(name: str) -> Iterator[None]:
         raise Refusal(f"{name}: this cannot be written: {problem.strerror}") from problem
 
 
-def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str]) -> tuple[list[Suite], list[str]]:
+def pick_cases(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[str]) -> tuple[list[Suite], list[str]]:
     """Return the suites with a case that fits one of *patterns*, with these cases alone, and their files."""
     if not patterns:
         return [*suites], [*files]
@@ -282,7 +282,7 @@ def filtered(suites: Sequence[Suite], files: Sequence[str], patterns: Sequence[s
     return [suite.filter(*patterns) for suite, _ in pairs], [file for _, file in pairs]
 
 
-def projected(plan: Plan, times: float = 1) -> str:
+def describe_plan(plan: Plan, times: float = 1) -> str:
     """Return calls and cost of *plan* in a few words: `4 to 6 calls, at most $0.0120`; of more *times*, an estimate."""
     if not plan.most:
         return "no calls"
@@ -309,7 +309,7 @@ def names_of(files: Sequence[str]) -> Sequence[str]:
     return stems if len(set(stems)) == len(stems) else files
 
 
-def joined(reports: Sequence[Report], files: Sequence[str]) -> Report:
+def join_reports(reports: Sequence[Report], files: Sequence[str]) -> Report:
     """
     Return *reports* as one; if there are several *files*, each id starts with the file of its case.
 

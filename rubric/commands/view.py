@@ -21,8 +21,8 @@ from rubric.formats.projects import is_rubric
 from rubric.labelling.drawing import Draw
 from rubric.labelling.sheet import Answer, Sheet
 from rubric.suites import Report
+from rubric.suites.report import dump_json
 from rubric.suites.report import summary as figures_of
-from rubric.suites.report import written
 from rubric.view import html, store_page
 from rubric.view.page import results_page
 from rubric.view.suite_page import render
@@ -127,7 +127,7 @@ def _page_of_a_run(path: Path, about: Mapping[str, Any], asked: str) -> str:
     mine = (each for each in sheet.read() if not each.criterion and each.rater == user)
     labels = {each.name: [each.value, each.reason, each.judge_seen] for each in mine}
     draw = [[item.place, item.name] for item in sheet.draw.items]
-    said = written([path.name, labels, draw, "ended" not in about, store.is_file()]).replace("<", "\\u003c")
+    said = dump_json([path.name, labels, draw, "ended" not in about, store.is_file()]).replace("<", "\\u003c")
     script = f"const [RUN, LABELS, DRAW, IS_LIVE, HAS_CALLS] = {said};\n{html.file('label_run.js')}"
     return render(report, more_script=script, sources="connect-src 'self'")
 

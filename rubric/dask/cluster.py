@@ -106,12 +106,12 @@ def grade_on_cluster(
     check_identity(by)
     folder = fields.as_path("store_folder", store_folder).absolute()
     parts = _split(items, _count_of(folder, shards, len(items)))
-    with _limited(client, limits, budget) as settings, Progress.reporting(progress, len(items)) as tell:
+    with _grant_permits(client, limits, budget) as settings, Progress.reporting(progress, len(items)) as tell:
         task = partial(
             grade_shard, settings=settings, rubric=graded, judge=by, concurrency=concurrency, in_doubt=in_doubt
         )
         results: list[Result] = []
-        for some in _gathered(client, settings, task, folder, parts):
+        for some in _gather(client, settings, task, folder, parts):
             for result in some:
                 tell(result)
             results += some
@@ -202,7 +202,7 @@ def _split(items: Sequence[Placed], count: int) -> dict[str, list[Placed]]:
 
 
 @contextmanager
-def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[RunSettings]:
+def _grant_permits(client: Client, limits: Limits | None, budget: Budget | None) -> Iterator[RunSettings]:
     """Let the scheduler grant permits inside this context; after it, no request of the run is sent any more."""
     # The scheduler has the whole rest of the budget meanwhile. If it dies, its count is lost, and all of it is charged:
     # charging less would let the next run spend money that is gone.
@@ -219,12 +219,12 @@ def _limited(client: Client, limits: Limits | None, budget: Budget | None) -> It
             yield settings
         except BaseException:
             with suppress(ClusterError):
-                commit(_spent(client, settings, plugin))
+                commit(_end_run(client, settings, plugin))
             raise
-        commit(_spent(client, settings, plugin))
+        commit(_end_run(client, settings, plugin))
 
 
-def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage:
+def _end_run(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage:
     """End the run on the scheduler, and return what it has spent."""
     try:
         spent: Any = client.sync(getattr(client.scheduler, settings.name("end")))
@@ -239,7 +239,7 @@ def _spent(client: Client, settings: RunSettings, plugin: PermitPlugin) -> Usage
 _AGAIN = "run it again to go on: what was paid for is in the store folder, and the budget has been charged"
 
 
-def _gathered(
+def _gather(
     client: Client, settings: RunSettings, task: ShardTask, folder: Path, parts: dict[str, list[Placed]]
 ) -> Iterator[list[Result]]:
     """Yield the results of each shard when it is finished; a few are submitted at a time."""

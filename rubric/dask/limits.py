@@ -125,9 +125,9 @@ class PermitLimiter:
         """Start the task *name* that does *work*, unless it is running."""
         if name not in self._tasks:
             self._tasks[name] = asyncio.get_running_loop().create_task(work())
-            self._tasks[name].add_done_callback(lambda task: self._ended(name, work, task))
+            self._tasks[name].add_done_callback(lambda task: self._end_task(name, work, task))
 
-    def _ended(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], task: asyncio.Task[None]) -> None:
+    def _end_task(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], task: asyncio.Task[None]) -> None:
         del self._tasks[name]
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         waiting = self._queues.get(name, self._returns)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from rubric import Criterion, Judge, Rubric, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judge_called, judged_case
+from rubric.format_plugins.judges import judged_case
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
 
@@ -50,7 +50,7 @@ def _metric(name: str, at: Cursor, judges: dict[str, Judge]) -> Criterion | None
     options = at.find(*_OPTIONS)
     if options is not None and options.mapping():
         options.reads(_OF_OPTIONS, quiet=_QUIET)
-        if (named := options.find("judge_model", "judgeModel")) and (judge := judge_called(named)):
+        if (named := options.find("judge_model", "judgeModel")) and (judge := read_judge(named)):
             judges[name] = judge
         if samples := options.find("num_samples", "numSamples"):
             samples.warn("the number of samples is not used; Jury(judge, size=...) asks a judge several times")

@@ -7,7 +7,7 @@ from typing import Any
 
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judge_called, judged_case, metrics
+from rubric.format_plugins.judges import judged_case, metrics
 from rubric.formats.recognition import finds, in_any
 from rubric.values import Unsupported
 
@@ -53,7 +53,7 @@ def _metric(at: Cursor, number: int) -> tuple[Rubric, Judge | None] | None:
     else:
         criterion = _criterion(at, name)
     rubric = None if criterion is None else at.built(Rubric, name, criteria=[criterion], threshold=bar)
-    return None if rubric is None else (rubric, judge_called(at.find("model")))
+    return None if rubric is None else (rubric, read_judge(at.find("model")))
 
 
 def _criterion(at: Cursor, name: str) -> Criterion | None:

@@ -11,7 +11,7 @@ from rubric.formats.model_names import litellm_name
 from rubric.formats.recognition import Seen, maps
 
 
-def judge_called(at: Cursor | None) -> Judge | None:
+def read_judge(at: Cursor | None) -> Judge | None:
     """Return the judge at the cursor, such as `openai:/gpt-5`; None, with a warning, where no such model is known."""
     if at is None or at.value is None:
         return None

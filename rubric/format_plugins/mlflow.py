@@ -8,7 +8,7 @@ from typing import Any
 
 from rubric import Criterion, Judge, Rubric, Suite, Unit, YesNo
 from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judge_called, judged_case, metrics
+from rubric.format_plugins.judges import judged_case, metrics
 from rubric.formats.recognition import STRONG, finds, in_any
 from rubric.formats.rubric_items import unused
 from rubric.values import Unsupported
@@ -58,7 +58,7 @@ def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> 
         return
     data = at if inner is None else inner
     name = (at.find("name") or data["name"]).text("the name of a judge") or "judge"
-    judge = judge_called(data.find("model") or at.find("model"))
+    judge = read_judge(data.find("model") or at.find("model"))
     for criterion in _guidelines(data, name) if data.has("guidelines") else _instructions(data, name):
         id_ = unused(criterion.id, found)
         found[id_] = criterion if id_ == criterion.id else Criterion(criterion.text, id=id_, answer=criterion.answer)

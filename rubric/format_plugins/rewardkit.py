@@ -63,7 +63,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         folder.check(file.parent)
         layout = folder.layout(file.parent)
     else:
-        layout = {"dimensions": {"reward": {"inputs": {file.stem: folder.judged(folder.toml(file), file.stem)}}}}
+        layout = {"dimensions": {"reward": {"inputs": {file.stem: folder.add_judge(folder.toml(file), file.stem)}}}}
     warn_of_pass_mark(root)
     told = [{"rewardkit": {**case.rubric.provenance["rewardkit"], "layout": layout}} for case in folder.cases]
     pairs = zip(folder.cases, told, strict=True)
@@ -119,16 +119,16 @@ class _Folder:
                 node = (_combine(specs[0], inner) if specs else {"inputs": inner}) if inner else None
                 has_folders = has_folders or node is not None
             elif file.suffix == ".py":
-                node = self._programmed(file, id_, config.under("scoring").under(file.stem))
+                node = self._add_program(file, id_, config.under("scoring").under(file.stem))
             elif file.suffix == ".toml" and file.name != "reward.toml":
-                node = self.judged(self.toml(file), id_)
+                node = self.add_judge(self.toml(file), id_)
             if node is not None and found.setdefault(file.stem, node) is not node:
                 self.notes.error((), f"two files or folders in {folder} are called {file.stem!r}; rename one")
         for name in config.under("scoring").value.keys() - found.keys():
             config["scoring"][name].error(f"there is no {name}.py with checks here; rename this", key=True)
         return found, config["reward"].listing("a list of rewards") if config.has("reward") else [], has_folders
 
-    def judged(self, at: Cursor, id: str) -> dict[str, Any] | None:
+    def add_judge(self, at: Cursor, id: str) -> dict[str, Any] | None:
         """Add the case of a judge TOML, and return its node; None for another TOML."""
         if "judge" not in at and "criterion" not in at:
             at.warn("it has no [judge] and no [[criterion]], and is not read")
@@ -147,7 +147,7 @@ class _Folder:
             except ProgramError as error:
                 self.why = f"checks in Python: {error}"
 
-    def _programmed(self, file: Path, id: str, scoring: Cursor) -> dict[str, Any] | None:
+    def _add_program(self, file: Path, id: str, scoring: Cursor) -> dict[str, Any] | None:
         """Add the case of a Python file that registers checks, and return its node; None if it registers none."""
         if not _has_checks(file) or not (self.why or id in self.checks):
             return None
@@ -247,7 +247,7 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     items = listed.value if isinstance(listed.value, list) else ()
     ids = Ids(frozenset(str(one.get("name")) for one in items if isinstance(one, dict)))
     with at.notes.lacking() as lacks:
-        shown = _shown(judge["files"], workspace)
+        shown = _read_shown(judge["files"], workspace)
         criteria = listed.each("a list of criteria", lambda one: _criterion(one, ids, rule["aggregation"], workspace))
         if judge["judge"].value in _AGENTS:
             _lack(judge["judge"], f"the agent {judge['judge'].value} as the judge")
@@ -271,7 +271,7 @@ def _case(at: Cursor, id: str, workspace: Loading) -> Case | None:
     reference = judge["reference"].holding([judge["reference"].value] if judge.has("reference") else None)
     # Without files for all, those of a criterion stand for the candidate where it is named.
     texts = [shown.text, *(one.on.text for one in criteria if isinstance(one.on, _Shown))]
-    more: dict[str, Any] = {"images": shown.images, "reference": _shown(reference, workspace).text}
+    more: dict[str, Any] = {"images": shown.images, "reference": _read_shown(reference, workspace).text}
     more["output"] = next(filter(None, texts), "" if lacks else None)
     if did is not None:  # its answer is the candidate, and what the agent left behind stands beside it
         more |= {"run": did.run, "output": did.output, "context": shown.text}
@@ -294,7 +294,7 @@ class _Shown:
         return evolve(candidate, output=self.text, images=self.images)
 
 
-def _shown(at: Cursor, workspace: Loading) -> _Shown:
+def _read_shown(at: Cursor, workspace: Loading) -> _Shown:
     """Return what is in the files that the cursor lists: each text below its name, and the images."""
     texts, images, names = [], list[str](), list[str]()
     for name in at.each("a list of paths", Cursor.words) if at.value is not None else ():
@@ -354,7 +354,7 @@ def _criterion(at: Cursor, ids: Ids, rule: str, workspace: Loading) -> Criterion
         at["name"].error(f"the name {at['name'].value!r} belongs to another criterion already; change one")
         return None
     values |= {"id": at["name"].value} if at.has("name") else ids.make(text)
-    values |= {"on": _shown(at["files"], workspace)} if at.has("files") else {}
+    values |= {"on": _read_shown(at["files"], workspace)} if at.has("files") else {}
     return at.made(Criterion, values, {"id": "name", "text": "description"})
 
 

@@ -78,7 +78,7 @@ class FileProgram:
             node: dict[str, Any] = {"root": root, "cwd": cwd, "environ": dict(loading.environ), "answers": answers}
             node["whole"] = function is not None
             program = Program(self.bundle.text(_NODE), module=True, name=self.name)
-            made = program.informed(arguments, node, function)
+            made = program.call_or_ask(arguments, node, function)
             if not isinstance(made, Asked):
                 return None if made is UNDEFINED else made
             for question in made.questions:

@@ -61,7 +61,7 @@ def rubric_assert(
         try:
             return _result(grader, grader.evaluate(output, context), context)
         except NoJudgeError as problem:  # promptfoo shows the last line of what is raised, without the cure
-            return _ungraded(str(problem), context)
+            return _ungraded_result(str(problem), context)
 
     return get_assert
 
@@ -81,7 +81,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     try:
         assertion = rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))
     except LoadError as problem:  # promptfoo would show the last line alone
-        return _ungraded(str(problem), context)
+        return _ungraded_result(str(problem), context)
     return assertion(output, context)
 
 
@@ -112,13 +112,13 @@ def _result(grader: Grader, result: Mapped, context: Mapping[str, Any]) -> dict[
         "metadata": {**result.metadata, "verdict": result.label, "cost": result.cost},
     }
     if result.score is None:
-        return {**_ungraded(result.reason, context), **given}
+        return {**_ungraded_result(result.reason, context), **given}
     name = grader.name
     scores = {name: result.score, **{f"{name}/{key}": share for key, share in result.parts.items()}}
     return {"pass": result.passed, "score": result.score, "reason": result.reason, "namedScores": scores, **given}
 
 
-def _ungraded(reason: str, context: Mapping[str, Any]) -> dict[str, Any]:
+def _ungraded_result(reason: str, context: Mapping[str, Any]) -> dict[str, Any]:
     asserted = (context.get("test") or {}).get("assert") or ()
     if any(isinstance(each, Mapping) and each.get("type") == "not-python" for each in asserted):
         message = "not-python would make a pass of what is ungraded; give a rubric with negate=True"

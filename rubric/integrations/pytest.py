@@ -242,10 +242,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     ]
     if grades:
         terminalreporter.section("rubric")
-        terminalreporter.write_line(_summed(grades))
+        terminalreporter.write_line(_summary(grades))
 
 
-def _summed(grades: Sequence[dict[str, Any]]) -> str:
+def _summary(grades: Sequence[dict[str, Any]]) -> str:
     verdicts = [grade["verdict"] for grade in grades]
     names = ("pass", "borderline", "fail", "ungraded")
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in names if name in verdicts)

@@ -41,8 +41,8 @@ class Draw:
         items = sorted((Drawn(name, place) for place, name in enumerate(names)), key=lambda item: _chance(item.name))
         return cls(tuple(items), "key" if usable else "index")
 
-    def reached(self, names: Iterable[str]) -> int:
-        """Return how far people came who labelled the candidates *names*: the number of candidates up to the last."""
+    def place_after(self, names: Iterable[str]) -> int:
+        """Return the place after the last candidate of *names* that was drawn; 0 if none was."""
         return max((self.places[name] + 1 for name in names if name in self.places), default=0)
 
 

@@ -85,7 +85,7 @@ def _question(criterion: Criterion) -> Question:
             layout = "numbers" if levels.high - levels.low < MOST else "field"
             if layout == "numbers":
                 is_whole = len(named) == levels.high - levels.low + 1
-                options = tuple(_numbered(levels, named if is_whole else {}))
+                options = tuple(_level_options(levels, named if is_whole else {}))
                 layout, texts = ("lines", ()) if is_whole else (layout, texts)
         case Choices(choices=choices):
             keyed = zip(choices, "123456789", strict=False) if len(choices) <= 9 else ((c, "") for c in choices)  # noqa: PLR2004
@@ -97,7 +97,7 @@ def _question(criterion: Criterion) -> Question:
     return Question(criterion.id, str(criterion.text), hint, options, layout, bounds, texts, criterion)  # type: ignore[arg-type]
 
 
-def _numbered(levels: Levels, named: dict[int, str]) -> Iterator[Option]:
+def _level_options(levels: Levels, named: dict[int, str]) -> Iterator[Option]:
     """Yield an option for each level; its key is the number, or its place in the row where numbers are negative."""
     for place, number in enumerate(range(levels.low, levels.high + 1), 1):
         key = str(number) if levels.low >= 0 else str(place)

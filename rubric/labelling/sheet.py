@@ -91,7 +91,7 @@ class Sheet:
 
     def add(self, answers: Iterable[Answer]) -> list[Answer]:
         """Merge *answers* into the file, each in the place of an earlier one to the same question; return them all."""
-        with locked(self.path):
+        with lock(self.path):
             rows = {(each.name, each.rater, each.criterion): each for each in self.read()}
             for each in answers:
                 place = (each.name, each.rater, each.criterion)
@@ -133,7 +133,7 @@ def read_answers(path: Path, by: str) -> list[Answer]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """
     Hold the lock on the file at *path*, for which other threads and processes wait.
 

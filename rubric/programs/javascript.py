@@ -77,9 +77,9 @@ class Program:
 
     def call(self, *arguments: Any) -> Any:
         """Return as `run` what the function of a module makes of *arguments*."""
-        return self._returned(arguments=arguments)
+        return self._run(arguments=arguments)
 
-    def informed(self, arguments: Sequence[Any], node: Mapping[str, Any], function: str | None) -> Any:
+    def call_or_ask(self, arguments: Sequence[Any], node: Mapping[str, Any], function: str | None) -> Any:
         """
         Return as `call` what the module makes of *arguments*; `Asked` where it must know more of files first.
 
@@ -90,9 +90,9 @@ class Program:
             function: The text that takes the place of each function in what it exports, which need not be a function
                 then; None: it must be one.
         """
-        return self._returned(arguments=arguments, node=node, data=None if function is None else {"function": function})
+        return self._run(arguments=arguments, node=node, data=None if function is None else {"function": function})
 
-    def _returned(self, **given: Any) -> Any:
+    def _run(self, **given: Any) -> Any:
         if _STOPPED.get(self, 0) >= _MOST_STOPS:  # each further case would wait as long for nothing
             raise JavaScriptError(f"the JavaScript was stopped at its limits {_MOST_STOPS} times, and is not run again")
         given |= {"body": self.body, "module": self.module, "name": self.name}

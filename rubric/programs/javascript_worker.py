@@ -63,7 +63,7 @@ def _serve() -> None:
     sys.path.append(sys.argv[1])
     import quickjs  # noqa: PLC0415 - from the folder that the process was told of
 
-    resource = _limited()
+    resource = _limit_process()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if resource is not None:
@@ -74,7 +74,7 @@ def _serve() -> None:
         sys.stdout.flush()
 
 
-def _limited() -> Any:
+def _limit_process() -> Any:
     """Take from this process what no program needs; return the module that did, None on Windows."""
     try:
         import resource  # noqa: PLC0415 - there is none on Windows

@@ -90,7 +90,7 @@ async def run_program(
     shown = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | dict(environ or {})
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Process(most), *_found(command), cwd=folder, env=shown, start_new_session=True
+            lambda: _Process(most), *_resolve_python(command), cwd=folder, env=shown, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise program_error(f"could not be started: {error}") from None
@@ -112,7 +112,7 @@ async def run_program(
     return bytes(process.stdout)
 
 
-def _found(command: Sequence[str]) -> list[str]:
+def _resolve_python(command: Sequence[str]) -> list[str]:
     """Return *command*; a `python` that is not on the path is the one that runs here."""
     program, *arguments = command
     if program in ("python", "python3") and shutil.which(program) is None:

@@ -33,7 +33,7 @@ from rubric.embed import (
 from rubric.embed import counted as count_of
 from rubric.quality.lint_rules import tests_that_are_anchors
 from rubric.results import Scored, Unjudged
-from rubric.suites.repetition import VERDICT, Flip, Flips, counted
+from rubric.suites.repetition import VERDICT, Flip, Flips, count_flips
 from rubric.values import RubricTest
 
 Status = Literal["passed", "failed", "ungraded"]
@@ -309,7 +309,7 @@ def _is_met(rubric: Rubric, criterion: Criterion, result: Result) -> bool | None
 
 def _flips(rubric: Rubric, repeated: Sequence[Sequence[Result]]) -> Iterator[Flip]:
     graded = [[(r.passed, r.score) for r in some if isinstance(r, Grade)] for some in repeated]
-    yield counted(rubric.name, VERDICT, graded)
+    yield count_flips(rubric.name, VERDICT, graded)
     for id_ in rubric.ids:
         found = [[one for r in some if isinstance(one := r[id_], Scored)] for some in repeated]
-        yield counted(rubric.name, id_, [[(one.score, one.score) for one in some] for some in found])
+        yield count_flips(rubric.name, id_, [[(one.score, one.score) for one in some] for some in found])

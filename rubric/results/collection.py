@@ -108,7 +108,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return f"<Grades: {self.summary().line}>"
 
     def __str__(self) -> str:
-        return self._listed() if 0 < len(self) <= _MOST_LISTED else str(self.summary())
+        return self._listing() if 0 < len(self) <= _MOST_LISTED else str(self.summary())
 
     _repr_html_ = as_html
 
@@ -254,9 +254,9 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         if (display := notebook()) is not None:
             display.display(self)
             return
-        print(self._listed(most))  # noqa: T201 - it is what the caller asked for
+        print(self._listing(most))  # noqa: T201 - it is what the caller asked for
 
-    def _listed(self, most: int = _MOST_LISTED) -> str:
+    def _listing(self, most: int = _MOST_LISTED) -> str:
         """Return the summary and the first *most* results, with why each fell short."""
         lines = [str(self.summary()), ""]
         for n, result in enumerate(self[:most]):

@@ -87,7 +87,7 @@ class Audit(Presented):
         if self.allowed is not None:
             fields.check_number("allowed", self.allowed, -1, 1)
         if self.path is not None:
-            for gaps in _opened(Path(self.path), self._settings()):
+            for gaps in _open_steps(Path(self.path), self._settings()):
                 self._count(gaps)
 
     def _settings(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Audit(Presented):
         raised = []
         for id_, seen in self._seen.items():
             some = [one[id_] for one in gaps if id_ in one]
-            bet = self._bets[id_] if id_ in self._bets else self._begun(id_)
+            bet = self._bets[id_] if id_ in self._bets else self._new_process(id_)
             if bet is not None:
                 bet = self._bets[id_] = bet.after(some)
                 if self.evidence(id_) >= 1 and id_ not in {alarm.criterion for alarm in self.alarms}:
@@ -164,7 +164,7 @@ class Audit(Presented):
         self.alarms += tuple(raised)
         return tuple(raised)
 
-    def _begun(self, id_: str) -> EProcess | None:
+    def _new_process(self, id_: str) -> EProcess | None:
         """Return the process of a criterion from its first step on; None while its usual gap is being learned."""
         if self.allowed is not None:
             return EProcess(self.allowed)
@@ -228,7 +228,7 @@ def _mean(steps: Sequence[Sequence[float]]) -> float:
     return fmean(gaps) if (gaps := [gap for step in steps for gap in step]) else 0.0
 
 
-def _opened(path: Path, settings: Mapping[str, Any]) -> list[list[Gaps]]:
+def _open_steps(path: Path, settings: Mapping[str, Any]) -> list[list[Gaps]]:
     """Return the steps in the file at *path*, which is made where there is none; refuse one with other settings."""
     try:
         with closing(sqlite3.connect(path)) as file, file:

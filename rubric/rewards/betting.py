@@ -35,7 +35,7 @@ def unspent(steps: int) -> float:
     return 1 / (1 + math.log2(1 + steps / _HALF))
 
 
-def staked(capital: Sequence[Any], gap: Any, allowed: Any, fresh: float = 0.0, span: Any = 1.0) -> tuple[Any, ...]:
+def settle(capital: Sequence[Any], gap: Any, allowed: Any, fresh: float = 0.0, span: Any = 1.0) -> tuple[Any, ...]:
     """Return the capital on each stake, with *fresh* put in, after one *gap* within *span*; or arrays, of many runs."""
     gain = (gap - allowed) / (allowed + span)
     return tuple((held + fresh / len(STAKES)) * (1 + stake * gain) for held, stake in zip(capital, STAKES, strict=True))
@@ -66,13 +66,13 @@ class EProcess(NoTruth):
         if not gaps:
             return self
         fresh, capital = unspent(self.steps) - unspent(self.steps + 1), self.capital
-        for gap in clipped(gaps, self.span):
-            after = staked(capital, gap, self.allowed, fresh, self.span)
+        for gap in clip(gaps, self.span):
+            after = settle(capital, gap, self.allowed, fresh, self.span)
             capital, fresh = tuple(min(_MOST, held) for held in after), 0.0
         return evolve(self, capital=capital, steps=self.steps + 1)
 
 
-def clipped(gaps: Sequence[float], span: float) -> list[float]:
+def clip(gaps: Sequence[float], span: float) -> list[float]:
     """Return *gaps*, those beyond *span* as the span."""
     return [max(-span, min(span, gap)) for gap in gaps]
 
@@ -82,7 +82,7 @@ def usual(gaps: Sequence[float], risk: float) -> tuple[float, float]:
     is_fine = len({abs(round(gap, 9)) for gap in gaps}) >= _SIZES
     narrow, whole = _SPANS
     span = narrow if is_fine and sum(abs(gap) > narrow for gap in gaps) <= _BEYOND * len(gaps) else whole
-    return upper_limit(clipped(gaps, span), risk / len(_SPANS), span), span
+    return upper_limit(clip(gaps, span), risk / len(_SPANS), span), span
 
 
 def upper_limit(gaps: Sequence[float], risk: float, span: float = 1.0) -> float:
@@ -92,6 +92,6 @@ def upper_limit(gaps: Sequence[float], risk: float, span: float = 1.0) -> float:
         middle = (low + high) / 2
         capital: Sequence[float] = (1 / len(STAKES),) * len(STAKES)
         for gap in gaps:
-            capital = [min(_MOST, held) for held in staked(capital, -gap, -middle, span=span)]
+            capital = [min(_MOST, held) for held in settle(capital, -gap, -middle, span=span)]
         low, high = (low, middle) if sum(capital) >= 1 / risk else (middle, high)
     return high

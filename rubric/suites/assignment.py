@@ -32,11 +32,11 @@ from rubric.suites.cases import Case
 from rubric.values import AnyJudge
 
 
-def _never_asked(_: Any) -> str:
+def _refuse_to_answer(_: Any) -> str:
     raise AssertionError
 
 
-NO_JUDGE = Judge(_never_asked)
+NO_JUDGE = Judge(_refuse_to_answer)
 """The judge where code decides everything, or where there is no judge."""
 
 
@@ -75,7 +75,7 @@ class Assigned:
         ]
         if not groups:
             return ""
-        wanted = {criterion.id for criterion in asked(rubric, candidate)}
+        wanted = {criterion.id for criterion in criteria_to_judge(rubric, candidate)}
         for judge, ids in groups:
             if wanted.intersection(ids):
                 reason = self.missing if judge is self.judge and self.missing else why_keyless(judge)
@@ -118,7 +118,7 @@ def _without_vendor(model: str) -> str:
     return model.replace(":", "/").rpartition("/")[2]
 
 
-def asked(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
+def criteria_to_judge(rubric: Rubric, candidate: Candidate | None) -> Iterator[Criterion]:
     """Yield the criteria of *rubric* that need a judge for *candidate*; without one, every condition holds."""
     if candidate is not None and rubric.degenerate != "judge" and candidate.degenerate:
         return
@@ -133,7 +133,7 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
     return not isinstance(criterion.answer, Check)
 
 
-async def graded(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
+async def grade_parts(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
     """
     Grade *candidate*, each criterion by the judge that it is *assigned* to.
 

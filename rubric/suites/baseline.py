@@ -284,7 +284,7 @@ class Comparison(Presented, Listed[Change]):
 
     def _summary(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items() if count)
-        return f"{counts or 'no cases'}, mean {_signed(self.mean_delta)}"
+        return f"{counts or 'no cases'}, mean {_format_delta(self.mean_delta)}"
 
     def __str__(self) -> str:
         return shown("\n".join([f"{self.suite}: {self._summary()}", *self.remarks()]))
@@ -405,12 +405,12 @@ def _in_words(drop: Drop) -> str:
     return f"The {drop.measure} {moved} {where}: {judged}."
 
 
-def _signed(delta: float | None) -> str:
+def _format_delta(delta: float | None) -> str:
     return "unknown" if delta is None else f"{delta:+.3f}"
 
 
 def _cells(change: Change) -> tuple[str, ...]:
-    score = _signed(change.delta) if change.delta is not None else "–"
+    score = _format_delta(change.delta) if change.delta is not None else "–"
     criteria = ", ".join(f"{shorten(c.id, 40)}: {_word(c.before)} → {_word(c.after)}" for c in change.criteria)
     before, after = (
         (status or "") if score is None else f"{status} {score:.3f}"

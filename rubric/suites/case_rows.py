@@ -13,7 +13,7 @@ from rubric.embed import FrozenMap, clean, shorten
 from rubric.results import Row
 from rubric.suites.assignment import NO_JUDGE
 from rubric.suites.cases import Case
-from rubric.suites.missing_judges import skipped_of
+from rubric.suites.missing_judges import skipped_types
 
 _LONGEST_COORDINATE = 40
 
@@ -57,14 +57,14 @@ class RowBuilder(embed.RowBuilder):
             more["judge"] = self._label(judge)
         if spent is not None:
             more["usage"] = spent + result.usage
-        skipped = skipped_of(case.rubric)
+        skipped = skipped_types(case.rubric)
         share = f"skipped as asked: {', '.join(skipped)}; {result.coverage:.0%} of the weight was judged"
         more["warnings"] = tuple(map(clean, (*warnings, *result.warnings, *([share] if skipped else []))))
         graded = candidate or case.candidate or case.responding("")
         result = evolve(result, key=graded.key, group=graded.group, tags=case.tags)
         return self.of(result, row_id(case), graded, **more)
 
-    def deferred(self, case: Case, reason: str) -> Row:
+    def deferred_row(self, case: Case, reason: str) -> Row:
         """Return the row of a *case* without a candidate or without a judge, for this *reason*."""
         shown = self.of_candidate(case.candidate or case.responding(""))
         fields = {"rubric": self._label(case.rubric.name), "threshold": case.rubric.threshold, **self._of_case(case)}

@@ -35,7 +35,7 @@ class Conversations:
             said = case.answered(response) if isinstance(response, str) else response
             self.turns.setdefault(_key(case), {})[case.history.turn] = said
 
-    def continued(self, case: Case) -> Case:
+    def continue_case(self, case: Case) -> Case:
         """
         Return *case* after the earlier ones of its conversation.
 
@@ -70,7 +70,7 @@ def settle(cases: Iterable[Case]) -> Iterator[Case]:
     held = Conversations()
     for case in cases:
         try:
-            found = held.continued(case)
+            found = held.continue_case(case)
         except Exception:  # noqa: BLE001 - it is told when the case is run
             found = case
         if found.output is not None and (found is not case or case.history is None or case.history.shown is None):

@@ -25,12 +25,12 @@ def _criteria_of(rubric: Rubric) -> Iterator[Criterion]:
             yield criterion
 
 
-def unsupported_of(rubric: Rubric) -> Iterator[Unsupported]:
+def unsupported_graders(rubric: Rubric) -> Iterator[Unsupported]:
     """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
     return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
 
 
-def treating_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
+def treat_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
     """
     Return *rubric* with its unsupported graders skipped, failed or ungraded.
 
@@ -48,17 +48,17 @@ def _treat(criterion: Criterion, otherwise: Otherwise) -> Criterion:
     answer = criterion.answer
     if isinstance(answer, Unsupported) and answer != NOTHING:
         return evolve(criterion, answer=evolve(answer, otherwise=otherwise))
-    if not isinstance(answer, Rubric) or not (lacking := [*unsupported_of(answer)]) or NOTHING in lacking:
+    if not isinstance(answer, Rubric) or not (lacking := [*unsupported_graders(answer)]) or NOTHING in lacking:
         return criterion
     if all(isinstance(inner.answer, Unsupported) for inner in _criteria_of(answer)) or answer.negate:
         types = ", ".join(dict.fromkeys(one.type for one in lacking))
         return evolve(criterion, answer=Unsupported(types, otherwise=otherwise), min_score=None)
-    return evolve(criterion, answer=treating_unsupported(answer, otherwise))
+    return evolve(criterion, answer=treat_unsupported(answer, otherwise))
 
 
-def skipped_of(rubric: Rubric) -> list[str]:
+def skipped_types(rubric: Rubric) -> list[str]:
     """Return the types of the graders in *rubric* that the caller has skipped, each once."""
-    return [*dict.fromkeys(one.type for one in unsupported_of(rubric) if one.otherwise == "skip")]
+    return [*dict.fromkeys(grader.type for grader in unsupported_graders(rubric) if grader.otherwise == "skip")]
 
 
 def can_be_judged(rubric: Rubric) -> bool:

@@ -133,7 +133,7 @@ def _with_slots(prompt: str) -> tuple[str, dict[str, str]]:
     return json.dumps(slotted), texts
 
 
-def picked(result: Grade | Ungraded) -> int | Failure:
+def picked_output(result: Grade | Ungraded) -> int | Failure:
     """Return the number that the judge picked, the one with the most votes; the failure if none did."""
     votes = [vote["best"] for vote in result.votes or (result,)]
     labels = Counter(vote.value for vote in votes if isinstance(vote, Scored) and isinstance(vote.value, str))

@@ -78,7 +78,7 @@ class Reply:
     plain: Mapping[str, str] = field(factory=dict)
 
 
-def answered(
+def answer_cases(
     suite: Suite, replies: str | PathLike[str] | Iterable[Any], /, *, wanted: Callable[[Case], bool] = lambda _: True
 ) -> Suite:
     """
@@ -104,7 +104,7 @@ def answered(
     if not any(reply.candidate is not None or reply.id or reply.variables is not None for reply in found):
         message = f"{source}: none of its {len(found)} rows has an output ({found[0].why}); {_EXPECTED}"
         raise DefinitionError("outputs", message)
-    matched, lost, lost_of = _matched(suite.cases, found)
+    matched, lost, lost_of = _match(suite.cases, found)
     if not any(reply.candidate is not None for several in matched.values() for reply in several):
         why = next((f"; {one}" for several in (lost, *lost_of.values()) for one in several), "")
         message = f"{source}: none of {len(found)} replies belongs to one of the {len(suite)} cases{why}"
@@ -113,7 +113,7 @@ def answered(
     for index, case in enumerate(suite.cases):
         told = lost_of[index]
         several = [_of_turns(case, _of_provider(case, reply, told), told) for reply in matched.get(index, [])]
-        cases += (made := _answered(case, several))
+        cases += (made := _with_replies(case, several))
         if not any(reply.candidate is not None for reply in several):
             kept = "" if several or case.output is None else ": its own response is graded"
             told.append(f"no reply for the case {shorten(case.id, 80)!r}{kept}")
@@ -271,7 +271,7 @@ def _as_texts(variables: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): text_of(value).strip() for key, value in variables.items()}
 
 
-def _matched(
+def _match(
     cases: tuple[Case, ...], replies: list[Reply]
 ) -> tuple[dict[int, list[Reply]], list[str], dict[int, list[str]]]:
     """Return the replies to each case, and sentences on those without a case, and without an output."""
@@ -406,7 +406,7 @@ def _alike(one: str, other: str) -> bool:
     return one == other or (":" in one and ":" in other and len(ends) == 1)
 
 
-def _answered(case: Case, replies: list[Reply]) -> list[Case]:
+def _with_replies(case: Case, replies: list[Reply]) -> list[Case]:
     """Return *case* with each of *replies*: a cell for each target and prompt, in which several replies are runs."""
     named = ("target", "prompt")
     apart = [name for name in named if len({reply.cell.get(name, "") for reply in replies}) > 1]
@@ -414,14 +414,14 @@ def _answered(case: Case, replies: list[Reply]) -> list[Case]:
     for reply in replies:
         cell = {name: reply.cell.get(name, "") for name in apart}
         told = ", ".join(f"{name}={shorten(value, 60)}" for name, value in cell.items())
-        one = evolve(case, id=f"{case.id} [{told}]", cell={**case.cell, **cell}) if told else case
-        cells[tuple(cell.values())].append(_with(one, reply))
+        variant = evolve(case, id=f"{case.id} [{told}]", cell={**case.cell, **cell}) if told else case
+        cells[tuple(cell.values())].append(_with(variant, reply))
     made = []
     for own in cells.values():
         if len(own) == 1:
             made += own
         else:
-            made += [evolve(one, id=run_id(one, n), cell={**one.cell, RUN: n}) for n, one in enumerate(own, 1)]
+            made += [evolve(run, id=run_id(run, n), cell={**run.cell, RUN: n}) for n, run in enumerate(own, 1)]
     return made or [case]
 
 
@@ -440,7 +440,7 @@ def _of_provider(case: Case, reply: Reply, lost: list[str]) -> Reply:
     if provider is None or provider.transform is None or reply.transformed or reply.own or reply.candidate is None:
         return reply
     try:
-        output = provider.transformed(reply.candidate.output, case.variables, case.input)
+        output = provider.transform_output(reply.candidate.output, case.variables, case.input)
     except RubricError as problem:
         why = f"the transform of the provider {shorten(provider.name, 60)!r}: {shorten(str(problem), 160)}"
         lost.append(f"{reply.where}: {why}")

@@ -104,13 +104,13 @@ class Provider:
     missing: str = ""
     unsent: tuple[str, ...] = ()
 
-    def transformed(self, output: str, variables: Mapping[str, Any], prompt: str) -> str:
+    def transform_output(self, output: str, variables: Mapping[str, Any], prompt: str) -> str:
         """Return what the provider's transform, if it has one, makes of *output*; one that fails is a `RubricError`."""
         if self.transform is None:
             return output
         context = {"vars": thaw(variables), "prompt": {"raw": prompt}}
         run = self.transform.call if isinstance(self.transform, PythonFunction) else self.transform.run
-        made = run(output, context)
-        if made is UNDEFINED or made is None:
+        answer = run(output, context)
+        if answer is UNDEFINED or answer is None:
             raise JavaScriptError("it returned nothing")
-        return text_of(made)
+        return text_of(answer)

@@ -37,7 +37,7 @@ VERDICT = "(verdict)"
 """Used in the place of a criterion for the verdict on the whole case."""
 
 
-def repeated(case: Case, times: int) -> Iterator[Case]:
+def repeat_case(case: Case, times: int) -> Iterator[Case]:
     """Yield *case* so many *times*, each with its number from 1 in its id and its cell; once, it is left as it is."""
     if times == 1:
         yield case
@@ -61,7 +61,7 @@ def run_id(case: Case, number: int) -> str:
     return f"{row_id(case)}{_suffix(number, RUN)}"
 
 
-def named(candidate: Candidate, case: Case) -> Candidate:
+def with_key(candidate: Candidate, case: Case) -> Candidate:
     """Return *candidate* with its own key, else the id of *case*; the runs of one case are one group."""
     run = case.cell.get(RUN)
     group = "" if run is None else case.id.removesuffix(_suffix(run, RUN))
@@ -159,11 +159,11 @@ def flips(report: Report) -> Flips:
                     entries[entry.id].append((not row.falls_short(entry), entry.score))
         for id_, found in entries.items():
             seen[rows[0].rubric, id_].append(found)
-    rates = [counted(*name, groups) for name, groups in seen.items()]
+    rates = [count_flips(*name, groups) for name, groups in seen.items()]
     return Flips(tuple(sorted(rates, key=lambda flip: (flip.id != VERDICT, -flip.rate, -flip.spread))))
 
 
-def counted(rubric: str, id: str, groups: Sequence[Sequence[tuple[Hashable, float | None]]]) -> Flip:
+def count_flips(rubric: str, id: str, groups: Sequence[Sequence[tuple[Hashable, float | None]]]) -> Flip:
     """Return how often the answers in *groups* differ: one group a candidate, one answer and its score a repetition."""
     groups = [group for group in groups if len(group) > 1]
     differ, interval = _differing([[met for met, _ in group] for group in groups])

@@ -278,7 +278,7 @@ def summary(report: Report) -> dict[str, Any]:
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
-def written(data: Any, *, indent: int | None = None) -> str:
+def dump_json(data: Any, *, indent: int | None = None) -> str:
     """Return *data* as JSON that any reader takes: it can be encoded, and its only line ends are those of *indent*."""
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -23,16 +23,16 @@ from rubric.programs.processes import is_allowed
 from rubric.results import Row, Scored, Unjudged
 from rubric.store import StoreError
 from rubric.suites import output_choice
-from rubric.suites.assignment import Assigned, assign, graded, with_findings
+from rubric.suites.assignment import Assigned, assign, grade_parts, with_findings
 from rubric.suites.case_rows import RowBuilder
 from rubric.suites.cases import Case
 from rubric.suites.histories import Conversations, chains
-from rubric.suites.missing_judges import can_be_judged, unsupported_of
+from rubric.suites.missing_judges import can_be_judged, unsupported_graders
 from rubric.suites.output_choice import MaxScore, SelectBest
-from rubric.suites.repetition import named, repeated
+from rubric.suites.repetition import repeat_case, with_key
 from rubric.suites.report import Deferred, Report
-from rubric.suites.suite_plan import compared, plan_answer, plan_case, plan_choice, plan_choices, why_deferred
-from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, measured
+from rubric.suites.suite_plan import comparison_groups, plan_answer, plan_case, plan_choice, plan_choices, why_deferred
+from rubric.suites.targets.base import DeferError, Response, Target, TargetLike, with_metrics
 from rubric.suites.targets.providers import as_target
 from rubric.values import AnyJudge, as_judge
 
@@ -84,7 +84,7 @@ async def run_suite(
     ):
         run = Run(suite, given, maker, opened, budget, cases, repeat)
         # It may load LiteLLM, which takes seconds: not on the event loop.
-        prepared = await asyncio.to_thread(run.prepared)
+        prepared = await asyncio.to_thread(run.prepare)
         for one in prepared:
             for by, _ in one.assigned.groups(one.case.rubric):
                 opened.check(by)
@@ -153,21 +153,21 @@ class Run:
     halves: dict[str, Half] = field(factory=dict, init=False)
     conversations: Conversations = field(factory=Conversations, init=False)
 
-    def prepared(self) -> list[Prepared]:
+    def prepare(self) -> list[Prepared]:
         """Prepare each case: find its judges and its planned cost, or why it cannot be graded."""
-        found = [self._prepared(case) for case in self.suite.cases]
+        plans = [self._prepare(case) for case in self.suite.cases]
         if self.cases is not None:
-            for index, plan in plan_choices(self.suite.cases, [one.assigned for one in found]).items():
-                own, more = found[index].worst, plan.cost
+            for index, plan in plan_choices(self.suite.cases, [each.assigned for each in plans]).items():
+                own, more = plans[index].worst, plan.cost
                 worst = None if own is None or more is None else own + more[1]
-                found[index] = evolve(found[index], worst=worst)
-            for one in found:
-                if one.worst is None:
-                    for judge, _ in one.assigned.groups(one.case.rubric):
+                plans[index] = evolve(plans[index], worst=worst)
+            for each in plans:
+                if each.worst is None:
+                    for judge, _ in each.assigned.groups(each.case.rubric):
                         self.cases.check(judge, cure="leave it out")
-        return found
+        return plans
 
-    def _prepared(self, case: Case) -> Prepared:
+    def _prepare(self, case: Case) -> Prepared:
         assigned, candidate = assign(case, self.judge, self.suite.judge), case.candidate
         try:
             deferred = why_deferred(case, assigned, candidate, self.target)
@@ -195,7 +195,7 @@ class Run:
         done: dict[int, list[Row]] = {}
         waiting = iter(chains(one.case for one in prepared))  # the workers take turns at it
         is_over = False
-        lacking = compared([one.case for one in prepared])
+        lacking = comparison_groups([one.case for one in prepared])
         group_of = {index: group for group in lacking for index in group}
         finished: set[int] = set()
 
@@ -210,7 +210,7 @@ class Run:
         async def work() -> None:
             for index in (index for chain in waiting for index in chain):
                 rows, group = done.setdefault(index, []), group_of.get(index)
-                async for row in self.rows_of(self._continued(prepared[index])):
+                async for row in self.rows_of(self._continue(prepared[index])):
                     rows.append(row)
                     if group is None and tell([row]):
                         return
@@ -274,7 +274,7 @@ class Run:
                 if self.cases is not None:
                     cost = (await asyncio.to_thread(plan_choice, candidates, criterion, function, assigned)).cost
                     commit = await stack.enter_async_context(self.cases.holding(cost[1] if cost else 0.0))
-                result = await graded(candidate, rubric, one, self._transport(one, rubric, number))
+                result = await grade_parts(candidate, rubric, one, self._transport(one, rubric, number))
                 if commit is not None:
                     commit(result.usage)
         except StoreError:
@@ -282,7 +282,7 @@ class Run:
         except Exception as error:  # noqa: BLE001 - as of any other judgement
             return _failure_of(error), "", Usage()
         reason = next((found.reason for found in result.findings if isinstance(found, Scored)), "")
-        return output_choice.picked(result), reason, result.usage
+        return output_choice.picked_output(result), reason, result.usage
 
     def _compared_row(self, half: Half, found: Sequence[Finding], spent: Usage) -> Row:
         case, own = half.prepared.case, half.result
@@ -295,12 +295,12 @@ class Run:
             warnings=half.response.warnings,
         )
 
-    def _continued(self, prepared: Prepared) -> Prepared:
+    def _continue(self, prepared: Prepared) -> Prepared:
         """Return a case with the responses of the earlier ones of its conversation in its input."""
         if prepared.deferred or prepared.failure is not None:
             return prepared
         try:
-            case = self.conversations.continued(prepared.case)
+            case = self.conversations.continue_case(prepared.case)
         except DeferError as reason:
             return evolve(prepared, deferred=str(reason))
         except Exception as error:  # noqa: BLE001 - a template may raise anything
@@ -309,21 +309,21 @@ class Run:
 
     async def rows_of(self, prepared: Prepared) -> AsyncIterator[Row]:
         """Yield the row of each repetition of a case; only an error that ends the run is raised."""
-        repetitions = [*repeated(prepared.case, self.repeat)]
+        repetitions = [*repeat_case(prepared.case, self.repeat)]
         try:
             response = await self._response(prepared)
             self.conversations.take(prepared.case, response.candidate.output)
         except DeferError as reason:
             self.conversations.take(prepared.case, reason)
             for case in repetitions:
-                yield self.builder.deferred(case, str(reason))
+                yield self.builder.deferred_row(case, str(reason))
             return
         except Exception as error:  # noqa: BLE001 - a target of the user's own may raise anything
             failure = _failure_of(error)
             self.conversations.take(prepared.case, error)
             self._charge(failure.usage)
             had = error.candidate if isinstance(error, _BrokenError) else prepared.candidate
-            missing = named(had or prepared.case.responding(""), prepared.case)
+            missing = with_key(had or prepared.case.responding(""), prepared.case)
             for case in repetitions:
                 yield self.builder.row(case, failure, missing)
                 failure = evolve(failure, usage=Usage())  # the target was asked once
@@ -335,7 +335,7 @@ class Run:
     async def _row(self, prepared: Prepared, response: Response, number: int) -> Row:
         case = prepared.case
         try:
-            return await self._judged(prepared, response, number)
+            return await self._judge(prepared, response, number)
         except StoreError:  # a reply that cannot be stored ends the run: the next run would pay for it again
             raise
         except Exception as error:  # noqa: BLE001 - as may a condition
@@ -353,7 +353,7 @@ class Run:
         if prepared.deferred:
             raise DeferError(prepared.deferred)
         if prepared.candidate is not None:
-            return Response(named(prepared.candidate, case))
+            return Response(with_key(prepared.candidate, case))
         assert self.target is not None  # noqa: S101 - else the case is deferred
         if self.cases is not None:
             self.cases.refuse_beyond((prepared.worst or 0.0) + prepared.answering)
@@ -370,14 +370,14 @@ class Run:
             if commit is not None:
                 commit(response.usage)
         self._charge(response.usage)
-        return evolve(response, candidate=named(measured(response, latency), case))
+        return evolve(response, candidate=with_key(with_metrics(response, latency), case))
 
     def _charge(self, usage: Usage) -> None:
         """Charge the *usage* of targets, whose requests do not pass the pipeline."""
         if self.requests is not None:
             self.requests.charge(usage)
 
-    async def _judged(self, prepared: Prepared, response: Response, number: int) -> Row:
+    async def _judge(self, prepared: Prepared, response: Response, number: int) -> Row:
         case, assigned, candidate = prepared.case, prepared.assigned, response.candidate
         async with AsyncExitStack() as stack:
             commit = None
@@ -387,8 +387,8 @@ class Run:
                     worst = await asyncio.to_thread(self._worst, case, assigned, candidate)
                 commit = await stack.enter_async_context(self.cases.holding(worst or 0.0))
             send = self._transport(assigned, case.rubric, number)
-            with allowing(when=is_allowed(), **_told_of(case)):
-                result = await in_span(case.rubric, graded(candidate, case.rubric, assigned, send))
+            with allowing(when=is_allowed(), **_script_context(case)):
+                result = await in_span(case.rubric, grade_parts(candidate, case.rubric, assigned, send))
             if commit is not None:
                 commit(result.usage)
         row = self.builder.row(
@@ -456,7 +456,7 @@ def _votes(judge: AnyJudge) -> int:
     return 1 if isinstance(judge, Judge) else sum(map(_votes, judge.members))
 
 
-def _told_of(case: Case) -> dict[str, Any]:
+def _script_context(case: Case) -> dict[str, Any]:
     """Return what scripts are told of *case*: they judge by a text of it (for AgentV, its criteria), if it has one."""
     criteria = case.metadata.get("criteria")
     return {
@@ -468,7 +468,7 @@ def _told_of(case: Case) -> dict[str, Any]:
 
 def _hopeless(rubric: Rubric) -> str:
     """Return why nothing in *rubric* can be judged, and what would change that."""
-    lacking = [*dict.fromkeys(unsupported_of(rubric))]
+    lacking = [*dict.fromkeys(unsupported_graders(rubric))]
     cures = [f"{one.type}: {one.cure}" for one in lacking if one.cure]
     cures += ["nothing is asserted: give it an assertion or a rubric"] if NOTHING in lacking else []
     cures += ["allow_scripts=True runs its scripts"] if any(programs_in(rubric)) else []

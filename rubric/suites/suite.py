@@ -122,10 +122,10 @@ class Suite(fields.Shown, Listed[Case]):
         Args:
             otherwise: `skip`, `fail` (such a grader scores 0) or `ungraded`.
         """
-        from rubric.suites.missing_judges import Otherwise, treating_unsupported  # noqa: PLC0415 - as in run
+        from rubric.suites.missing_judges import Otherwise, treat_unsupported  # noqa: PLC0415 - as in run
 
         fields.check_name("unsupported", otherwise, get_args(Otherwise))
-        cases = [evolve(case, rubric=treating_unsupported(case.rubric, otherwise)) for case in self.cases]
+        cases = [evolve(case, rubric=treat_unsupported(case.rubric, otherwise)) for case in self.cases]
         return evolve(self, cases=cases)
 
     def answered(self, replies: str | PathLike[str] | Iterable[Any], /) -> Suite:
@@ -144,9 +144,9 @@ class Suite(fields.Shown, Listed[Case]):
             DefinitionError: None of them belongs to a case, or they have neither ids nor variables, and are not as many
                 as the cases.
         """
-        from rubric.suites.outputs import answered  # noqa: PLC0415 - as in run
+        from rubric.suites.outputs import answer_cases  # noqa: PLC0415 - as in run
 
-        return answered(self, replies)
+        return answer_cases(self, replies)
 
     def matrix(self, *, judges: Iterable[Any] = (), prompts: Iterable[str] = ()) -> Suite:
         """

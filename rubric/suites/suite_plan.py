@@ -16,7 +16,7 @@ from rubric.programs import programs_in
 from rubric.suites.assignment import Assigned, assign, is_cell_of_judges, share
 from rubric.suites.case_rows import row_id
 from rubric.suites.cases import Case
-from rubric.suites.missing_judges import unsupported_of
+from rubric.suites.missing_judges import unsupported_graders
 from rubric.suites.output_choice import OutputChoice, SelectBest, choices_of, question
 from rubric.suites.repetition import RUN
 from rubric.suites.targets.base import DeferError, TargetLike
@@ -163,14 +163,14 @@ def plan_suite(suite: Suite, judge: AnyJudge | None = None, *, target: TargetLik
     live = None if target is None else as_target(target)
     suite = suite.expanded(live)
     assigned = [assign(case, judge, suite.judge) for case in suite.cases]
-    found = [_planned(case, own, live) for case, own in zip(suite.cases, assigned, strict=True)]
+    found = [_plan(case, own, live) for case, own in zip(suite.cases, assigned, strict=True)]
     for index, plan in plan_choices(suite.cases, assigned).items():
         one, name = found[index], clean(assigned[index].name(found[index].rubric))
         found[index] = evolve(one, plan=Plan.total([one.plan, plan]), judge=name if plan.asks else one.judge)
     return SuitePlan(suite.name, tuple(found))
 
 
-def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
+def comparison_groups(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
     """
     Return the places of the cases of each test whose outputs are compared, apart for each run and each judge.
 
@@ -182,17 +182,17 @@ def compared(cases: Sequence[Case]) -> dict[tuple[int, ...], tuple[str, ...]]:
             judge, run = case.cell.get("model") if is_cell_of_judges(case) else None, case.cell.get(RUN)
             id_ = case.id if run is None else case.id.rpartition(f" [{RUN} ")[0]
             tests.setdefault((function.test, judge), {}).setdefault(run, {})[id_] = index
-    found: dict[tuple[int, ...], tuple[str, ...]] = {}
+    groups: dict[tuple[int, ...], tuple[str, ...]] = {}
     for runs in tests.values():
         ids = dict.fromkeys(id_ for run in runs.values() for id_ in run)
-        found |= {tuple(run.values()): tuple(id_ for id_ in ids if id_ not in run) for run in runs.values()}
-    return found
+        groups |= {tuple(run.values()): tuple(id_ for id_ in ids if id_ not in run) for run in runs.values()}
+    return groups
 
 
 def plan_choices(cases: Sequence[Case], assigned: Sequence[Assigned]) -> dict[int, Plan]:
     """Return the plan of the judges who compare the outputs of a test, by the place of its first case."""
     found: dict[int, Plan] = {}
-    for group, lacking in compared(cases).items():
+    for group, lacking in comparison_groups(cases).items():
         first = group[0]
         candidates = [cases[index].candidate or _stand_in(cases[index]) for index in group]
         plans = [
@@ -216,7 +216,7 @@ def plan_choice(
     return evolve(plan_grade(candidate, rubric, judge), remarks=())
 
 
-def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
+def _plan(case: Case, assigned: Assigned, target: object) -> CasePlan:
     """Plan *case*."""
     plan = plan_case(case, assigned, case.candidate)
     model = None if case.output is not None else model_for(target, case)
@@ -231,7 +231,7 @@ def _planned(case: Case, assigned: Assigned, target: object) -> CasePlan:
         plan_answer(case, target),
         clean(lacking or why_deferred(case, assigned, case.candidate, target)),
         tuple(map(clean, dict.fromkeys(programs_in(case.rubric)))),
-        tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_of(case.rubric))),
+        tuple(dict.fromkeys(clean(shorten(check.type, 200)) for check in unsupported_graders(case.rubric))),
     )
 
 

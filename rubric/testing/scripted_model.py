@@ -72,7 +72,7 @@ class ScriptedModel:
             case str() as text:
                 pass
             case Mapping() as data:
-                text = json.dumps(_sealed(ask, data))
+                text = json.dumps(_seal(ask, data))
             case line:
                 text = reply_to(ask, line)
         return Reply(text, usage=Usage(calls=1, cost=0.0))
@@ -101,12 +101,12 @@ def reply_to(ask: Ask, *lines: Line) -> str:
     return json.dumps(body, ensure_ascii=False)
 
 
-def _sealed(ask: Ask, line: Mapping[str, Any]) -> dict[str, Any]:
+def _seal(ask: Ask, line: Mapping[str, Any]) -> dict[str, Any]:
     """Return *line* with the ask's nonce at the end of each verdict, where it names none itself."""
     if not ask.nonce or "nonce" in line:
         return dict(line)
     if isinstance(line.get("verdicts"), list):
-        return {**line, "verdicts": [_sealed(ask, e) if isinstance(e, Mapping) else e for e in line["verdicts"]]}
+        return {**line, "verdicts": [_seal(ask, e) if isinstance(e, Mapping) else e for e in line["verdicts"]]}
     return {**line, "nonce": ask.nonce}
 
 

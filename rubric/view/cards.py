@@ -18,7 +18,7 @@ from rubric.embed import TOLERANCE, RowBuilder, clean, few_groups, shorten
 from rubric.results import Entry, Row
 from rubric.view import charts, html
 from rubric.view.html import Html, join, tag, text
-from rubric.view.quotes import numbered, pieces
+from rubric.view.quotes import number_quotes, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,8 +98,8 @@ def needs_of_row(row: Row) -> str:
     return row.needs or ("" if row.threshold is None else f"needs {row.threshold:.2f}")
 
 
-def _numbered(shown: Shown) -> Mapping[Evidence, int]:
-    return numbered(shown.row.output, shown.row.entries)
+def _quote_numbers(shown: Shown) -> Mapping[Evidence, int]:
+    return number_quotes(shown.row.output, shown.row.entries)
 
 
 @frozen(eq=False)
@@ -109,7 +109,7 @@ class Shown:
     row: Row
     anchor: str
     rubric: Rubric | None = None
-    marks: Mapping[Evidence, int] = field(init=False, default=Factory(_numbered, takes_self=True))
+    marks: Mapping[Evidence, int] = field(init=False, default=Factory(_quote_numbers, takes_self=True))
 
     @property
     def bar(self) -> Html | None:
@@ -145,7 +145,7 @@ class Shown:
         return "✓", "met", "met", "passed"
 
 
-def _nested(entries: Sequence[Entry], rubric: object) -> Iterator[tuple[Entry, object, Html | None]]:
+def _entries_with_answers(entries: Sequence[Entry], rubric: object) -> Iterator[tuple[Entry, object, Html | None]]:
     """Yield each entry with the answer of its criterion, where *rubric* is known, and its walk down a tree drawn."""
     judged = rubric.judged if isinstance(rubric, Rubric) else ()
     answers = [each.answer for each in judged] if len(judged) == len(entries) else [None] * len(entries)
@@ -178,7 +178,7 @@ def _draw(macro: str, *values: object) -> Html:
     return Html(getattr(html.macros("cards.html", *_WORDS), macro)(*values))
 
 
-_WORDS = (_agreement, _disagrees, _nested, pieces, shorten)
+_WORDS = (_agreement, _disagrees, _entries_with_answers, pieces, shorten)
 
 
 # -- many results ----------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def summary_card(summary: Summary, *more: object, title: str = "") -> Html:
         html.facts(*figures_of(summary)),
         charts.shares(counts) if summary.results else None,
         *remarks(summary),
-        measured(summary),
+        criteria_bars(summary),
         *more,
     )
 
@@ -239,7 +239,7 @@ def remarks(summary: Summary) -> Iterator[Html]:
         yield html.notice(f"{count:,} × {shorten(warning, 300)}")
 
 
-def measured(summary: Summary) -> Html | None:
+def criteria_bars(summary: Summary) -> Html | None:
     """Return a bar with an interval for each criterion."""
     if not summary.criteria:
         return None

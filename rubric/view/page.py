@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rubric.embed import RowBuilder
 from rubric.view import charts, html
-from rubric.view.cards import figures_of, histogram, measured, name_of_result, remarks
+from rubric.view.cards import criteria_bars, figures_of, histogram, name_of_result, remarks
 from rubric.view.run_data import NOBODY, RunData, block, script
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def results_page(results: Sequence[Any], summary: Summary, title: str = "", peop
         figures=figures,
         remarks=remarks(summary),
         above=[histogram(results)],
-        folded=[("Each criterion: mean and 95 % interval", measured(summary))],
+        folded=[("Each criterion: mean and 95 % interval", criteria_bars(summary))],
         footer=f"rubric digest {version[:16]}" if version else "",
     )
 

@@ -25,14 +25,14 @@ def part(name: str, marks: Sequence[tuple[float, str]] = (), **values: Any) -> d
         specs[name]["layer"] += specs["line"]
         values["marks"] = [{"at": at, "words": words} for at, words in marks]
     values["title"] = textwrap.wrap(values.get("title", ""), 60)
-    return dict(_filled(specs[name], values))
+    return dict(_fill(specs[name], values))
 
 
-def _filled(spec: Any, values: dict[str, Any]) -> Any:
+def _fill(spec: Any, values: dict[str, Any]) -> Any:
     if isinstance(spec, dict):
-        return {key: _filled(each, values) for key, each in spec.items()}
+        return {key: _fill(each, values) for key, each in spec.items()}
     if isinstance(spec, list):
-        return [_filled(each, values) for each in spec]
+        return [_fill(each, values) for each in spec]
     return values[spec[1:]] if isinstance(spec, str) and spec.startswith("$") else spec
 
 

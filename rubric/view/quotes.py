@@ -37,10 +37,10 @@ def evidence_of(entries: Iterable[Entry]) -> Iterator[Evidence]:
         yield from evidence_of((*entry.parts, *entry.votes))
 
 
-def numbered(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
+def number_quotes(output: str, entries: Iterable[Entry]) -> dict[Evidence, int]:
     """Return a number from 1 for each quote in *output*, in the order of the text."""
-    found = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
-    return {e: n for n, e in enumerate(sorted(found, key=lambda e: (e.start, e.end, e.text)), 1)}
+    quotes = {e for e in evidence_of(entries) if _span(e, len(output)) is not None}
+    return {e: n for n, e in enumerate(sorted(quotes, key=lambda e: (e.start, e.end, e.text)), 1)}
 
 
 def _span(evidence: Evidence, length: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rubric.labelling.drawing import Draw
-from rubric.labelling.sheet import Answer, Sheet, locked
+from rubric.labelling.sheet import Answer, Sheet, lock
 
 NAMES = [f"c{n}" for n in range(60)]
 ADDING = """
@@ -71,7 +71,7 @@ def test_a_process_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
 def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
     """It goes on as soon as the lock is given up."""
     path = tmp_path / "labels.csv"
-    with locked(path):
+    with lock(path):
         process = started(ADDING, str(path), "ann")
         time.sleep(1)
         assert process.poll() is None

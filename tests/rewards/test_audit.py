@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rubric import Candidate, DefinitionError, Rubric, grade_many
 from rubric.rewards import Audit
-from rubric.rewards.betting import STAKES, EProcess, staked, unspent, upper_limit, usual
+from rubric.rewards.betting import STAKES, EProcess, settle, unspent, upper_limit, usual
 from tests.simulations.auditing import alarms
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_no_bet_gains_while_the_mean_is_as_allowed() -> None:
         mean = [0.0] * len(STAKES)
         for step in range(40):
             fresh = unspent(step) - unspent(step + 1)
-            after = [staked(mean, gap, allowed, fresh, span) for gap in (span, -span)]
+            after = [settle(mean, gap, allowed, fresh, span) for gap in (span, -span)]
             mean = [up * a + (1 - up) * b for a, b in zip(*after, strict=True)]
             assert sum(mean) + unspent(step + 1) <= 1 + 1e-9
 

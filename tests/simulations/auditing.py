@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rubric.rewards.betting import STAKES, staked, unspent, usual
+from rubric.rewards.betting import STAKES, settle, unspent, usual
 from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PER_STEP, RISK, TOLERANCE, BASELINE, ONSET = 10, 8, 0.05, 0.02, 50, 100
@@ -37,7 +37,7 @@ def limits(seen: Any, risk: float, span: float) -> Any:
         middle = (low + high) / 2
         capital: Any = [np.full(len(low), 1 / len(STAKES))] * len(STAKES)
         for gap in seen:
-            capital = [np.minimum(held, 1e100) for held in staked(capital, -gap, -middle, span=span)]
+            capital = [np.minimum(held, 1e100) for held in settle(capital, -gap, -middle, span=span)]
         found = sum(capital) >= 1 / risk
         low, high = np.where(found, low, middle), np.where(found, middle, high)
     return high
@@ -69,7 +69,7 @@ def alarms(
         fresh = unspent(step - 1) - unspent(step)
         for _ in range(PER_STEP):
             gap = gaps(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown, criteria).clip(-span, span)
-            capital = [np.minimum(held, 1e100) for held in staked(capital, gap, limit, fresh, span)]
+            capital = [np.minimum(held, 1e100) for held in settle(capital, gap, limit, fresh, span)]
             fresh = 0.0
         at[(at == 0) & (sum(capital) + unspent(step) >= 1 / risk)] = step
     return at

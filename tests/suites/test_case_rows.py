@@ -163,7 +163,7 @@ def test_no_text_of_a_row_has_a_secret_in_it(monkeypatch: pytest.MonkeyPatch) ->
         RowBuilder().row(case, result_of(case, Jury(judge, 2))),
         RowBuilder().row(case, result_of(case, Judge(ScriptedModel([f"no verdict, {secrets}"] * 2)))),
         RowBuilder().row(case, Failure("exception", secrets)),
-        RowBuilder().deferred(case, secrets),
+        RowBuilder().deferred_row(case, secrets),
     ]
     for row in rows:
         assert MASK in row.output

@@ -13,7 +13,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.suites.report import Report
 from rubric.values.findings import Evidence
 from rubric.view.quotes import LONGEST_OUTPUT as LONGEST
-from rubric.view.quotes import numbered, pieces
+from rubric.view.quotes import number_quotes, pieces
 from tests.browsers import Seen, browsing, data_of, dom_of, seen_at
 from tests.examples import examples
 from tests.reports import NASTY, OUTPUT, PASSED, PAYLOADS, REPORT, entry, hostile, quote, reports
@@ -124,7 +124,7 @@ def test_cases_with_cells_stand_in_a_grid() -> None:
 def test_the_pieces_are_the_candidate() -> None:
     """Nothing is lost between quotes that touch, overlap or lie in one another."""
     found = (quote("Ada, your parcel"), quote("parcel is"), quote("in Oslo"), quote("is in Oslo and arrives"))
-    marks = numbered(OUTPUT, [entry("c", 1.0, evidence=found)])
+    marks = number_quotes(OUTPUT, [entry("c", 1.0, evidence=found)])
     parts = pieces(OUTPUT, marks)
     assert "".join(piece.text for piece in parts) == OUTPUT
     assert sorted(n for piece in parts for n in piece.numbers) == [1, 2, 3, 4]
@@ -134,13 +134,13 @@ def test_the_pieces_are_the_candidate() -> None:
 def test_a_quote_that_lies_outside_of_the_candidate_marks_nothing() -> None:
     """A report that was edited by hand breaks no page."""
     odd = (Evidence("x", 5, 5000), Evidence("x", -2, 3), Evidence("x", 4, 4), Evidence("x", 0, 2, "run"), Evidence("x"))
-    assert numbered(OUTPUT, [entry("c", 1.0, evidence=odd)]) == {}
+    assert number_quotes(OUTPUT, [entry("c", 1.0, evidence=odd)]) == {}
 
 
 def test_a_long_candidate_shows_its_ends_and_what_was_quoted() -> None:
     """What is left out is counted."""
     output = "a" * 500_000 + "the quote" + "z" * 500_000
-    parts = pieces(output, numbered(output, [entry("c", 1.0, evidence=(quote("the quote", output),))]))
+    parts = pieces(output, number_quotes(output, [entry("c", 1.0, evidence=(quote("the quote", output),))]))
     assert sum(len(piece.text) + piece.left_out for piece in parts) == len(output)
     assert [piece.text for piece in parts if piece.quoted] == ["the quote"]
     assert sum(len(piece.text) for piece in parts) < LONGEST + 2_000

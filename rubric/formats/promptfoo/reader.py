@@ -358,7 +358,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     output, providers, why = _output(test, cell, asked), _providers(cell, asked, slots), asked.lacks
     if output is not None and providers:
         try:
-            output = providers[0].transformed(output, slots.variables, asked.text)
+            output = providers[0].transform_output(output, slots.variables, asked.text)
         except RubricError as problem:
             why = why or f"a provider's transform that failed ({shorten(str(problem), 120)})"
     if why:
@@ -420,7 +420,7 @@ class _Continued:
         output, providers = case.output, _providers(cell, asked, self.slots)
         if output == self.echoed and (made := _output(test, cell, asked)) is not None:
             try:
-                output = providers[0].transformed(made, self.slots.variables, asked.text) if providers else made
+                output = providers[0].transform_output(made, self.slots.variables, asked.text) if providers else made
             except RubricError as problem:
                 raise DefinitionError("providers", f"a provider's transform: {problem}") from None
         return evolve(

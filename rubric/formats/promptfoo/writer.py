@@ -31,7 +31,7 @@ from rubric.formats.rubric_items import unused
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
-from rubric.suites.missing_judges import unsupported_of
+from rubric.suites.missing_judges import unsupported_graders
 from rubric.suites.suite import Suite
 from rubric.values import Similar, Unsupported
 
@@ -310,7 +310,7 @@ def write(suite: Suite) -> tuple[dict[str, Any], list[str]]:
 
 def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
     nothing = [criterion.answer for criterion in case.rubric.judged] == [NOTHING]  # and so the test asserts nothing
-    lacking = () if nothing else unsupported_of(case.rubric)
+    lacking = () if nothing else unsupported_graders(case.rubric)
     if (lost := next((one for one in lacking if one.otherwise != "skip" and _check(one) is None), None)) is not None:
         losses.add("all of it", without(lost))
         return None

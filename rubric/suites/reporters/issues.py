@@ -18,7 +18,7 @@ from attrs import frozen
 
 from rubric.embed import line, shown
 from rubric.results import Entry, Row
-from rubric.suites.report import written
+from rubric.suites.report import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ def render_sarif(report: Report) -> str:
         "invocations": [invocation],
         "results": [_result(issue, names[_rule_of(issue)], places[names[_rule_of(issue)]]) for issue in found],
     }
-    return written({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
+    return dump_json({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
 
 
 def _rule_of(issue: Issue) -> tuple[str, str]:
@@ -188,7 +188,7 @@ NOWHERE = "rubric"
 
 def render_gitlab(report: Report) -> str:
     """Return *report* as a code quality report."""
-    return written([_gitlab_issue(issue) for issue in issues(report)], indent=2) + "\n"
+    return dump_json([_gitlab_issue(issue) for issue in issues(report)], indent=2) + "\n"
 
 
 def _gitlab_issue(issue: Issue) -> dict[str, Any]:

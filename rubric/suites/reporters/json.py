@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rubric.suites.report import SCHEMA, Report, summary, written
+from rubric.suites.report import SCHEMA, Report, dump_json, summary
 
 
 def render_lines(report: Report) -> str:
@@ -18,9 +18,9 @@ def render_lines(report: Report) -> str:
         "version": report.version,
         "duration": report.duration,
     }
-    return "".join(f"{written(line)}\n" for line in [*rows, last])
+    return "".join(f"{dump_json(line)}\n" for line in [*rows, last])
 
 
 def render(report: Report) -> str:
     """Return the whole *report* as JSON; nothing in it is cut."""
-    return written(report.to_dict(), indent=2) + "\n"
+    return dump_json(report.to_dict(), indent=2) + "\n"

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rubric.embed import cut, line
-from rubric.suites.report import written
+from rubric.suites.report import dump_json
 
 if TYPE_CHECKING:
     from rubric.results import Entry, Row
@@ -35,9 +35,9 @@ def render(report: Report) -> str:
         lines.append("  ---")  # a YAML block of JSON values, which are YAML too
         for key, value in _diagnostics(row).items():
             if isinstance(value, list):
-                lines += [f"  {key}:", *(f"    - {_ascii(written(item))}" for item in value)]
+                lines += [f"  {key}:", *(f"    - {_ascii(dump_json(item))}" for item in value)]
             else:
-                lines.append(f"  {key}: {_ascii(written(value))}")
+                lines.append(f"  {key}: {_ascii(dump_json(value))}")
         lines.append("  ...")
     lines += [f"# {line(warning)}" for warning in report.warnings]
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items())

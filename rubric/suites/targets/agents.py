@@ -130,7 +130,7 @@ class Run:
                 connections = [await stack.enter_async_context(self._connect(*item)) for item in servers.items()]
                 return await self._outcome(tools_of(connections))
         except ConnectionError as error:
-            return self._ended("transport", str(error))
+            return self._failure("transport", str(error))
 
     def _connect(self, name: str, server: Server) -> AbstractAsyncContextManager[Connection]:
         from rubric.suites.targets.mcp_sessions import connect  # noqa: PLC0415 - an extra
@@ -147,13 +147,13 @@ class Run:
             self.usage += error.failure.usage
             return error.failure
         except TimeoutError:
-            return self._ended("timeout", f"the run did not end within {self.target.timeout:g} seconds")
+            return self._failure("timeout", f"the run did not end within {self.target.timeout:g} seconds")
         except ConnectionError as error:
-            return self._ended("transport", str(error))
+            return self._failure("transport", str(error))
         except Exception as error:  # noqa: BLE001 - any error becomes a typed failure
-            return self._ended("exception", Failure.of(error).message)
+            return self._failure("exception", Failure.of(error).message)
 
-    def _ended(self, kind: Literal["transport", "timeout", "exception"], message: str) -> Failure:
+    def _failure(self, kind: Literal["transport", "timeout", "exception"], message: str) -> Failure:
         """Return the failure of a run that was ended from outside; a request may have been in flight."""
         if self._is_asking:
             self.usage += Usage(calls=1, cost=None, unmetered=1)

@@ -44,7 +44,7 @@ class Response:
         return made if isinstance(made, Response) else cls(made)
 
 
-def measured(response: Response, latency: float) -> Candidate:
+def with_metrics(response: Response, latency: float) -> Candidate:
     """Return the candidate of *response* with what its run took; what it says of that itself is kept."""
     candidate, usage = response.candidate, response.usage
     known: dict[str, Any] = {"latency": latency}

@@ -82,7 +82,7 @@ class HTTPTarget(fields.Shown):
         """
         texts = {**{name: text_of(value) for name, value in case.variables.items()}, "prompt": prompt_of(case)}
         body = {"prompt": "{{ prompt }}"} if self.body is None and self.method != "GET" else thaw(self.body)
-        filled, headers = _filled(body, texts), {name: fill(str(v), texts) for name, v in self.headers.items()}
+        filled, headers = _fill(body, texts), {name: fill(str(v), texts) for name, v in self.headers.items()}
         named = {name.lower() for name in headers}
         if not isinstance(filled, str | None) and "content-type" not in named:
             headers["Content-Type"] = "application/json"
@@ -94,7 +94,7 @@ class HTTPTarget(fields.Shown):
             self.answer if isinstance(self.answer, str) else "",
         )
         find = self.answer if callable(self.answer) else None
-        found, usage = await found_by(request, find, seconds=self.timeout, retries=self.retries)
+        found, usage = await fetch_answer(request, find, seconds=self.timeout, retries=self.retries)
         return Response(case.responding(text_of(found)), usage)
 
 
@@ -108,19 +108,19 @@ def prompt_of(case: Case) -> str:
     )
 
 
-def _filled(value: Any, texts: Mapping[str, str]) -> Any:
+def _fill(value: Any, texts: Mapping[str, str]) -> Any:
     """Return *value* with each text in it filled."""
     if isinstance(value, str):
         return fill(value, texts)
     if isinstance(value, dict):
-        return {key: _filled(inner, texts) for key, inner in value.items()}
-    return [_filled(inner, texts) for inner in value] if isinstance(value, list) else value
+        return {key: _fill(inner, texts) for key, inner in value.items()}
+    return [_fill(inner, texts) for inner in value] if isinstance(value, list) else value
 
 
 # -- one request -------------------------------------------------------------------------------------------
 
 
-async def found_by(
+async def fetch_answer(
     request: HTTPRequest, find: Finding | None = None, *, seconds: float = 60.0, retries: int = 2
 ) -> tuple[Any, Usage]:
     """

@@ -20,7 +20,7 @@ from rubric.programs.processes import CURE, Executable, ProgramError, PythonFunc
 from rubric.suites.cases import Case
 from rubric.suites.providers import Provider, text_of
 from rubric.suites.targets.base import DeferError, FunctionTarget, Response, Target, TargetLike
-from rubric.suites.targets.http import found_by, prompt_of
+from rubric.suites.targets.http import fetch_answer, prompt_of
 from rubric.suites.targets.models import AskedModel, ModelTarget
 
 if TYPE_CHECKING:
@@ -104,15 +104,15 @@ class Providers(fields.Shown):
         provider = case.providers[0]
         found: Any = None
         if provider.program is not None:
-            response = await _called(provider, case)
+            response = await _call(provider, case)
         elif provider.request is not None:
-            found, usage = await found_by(provider.request)
+            found, usage = await fetch_answer(provider.request)
             response = Response(case.responding(text_of(found)), usage)
         else:
             response = await _model_of(provider).respond(case)
         if provider.transform is not None:
             given = response.candidate.output if found is None else found  # data stays data
-            response = await _transformed(response, given, provider.transform, case)
+            response = await _transform(response, given, provider.transform, case)
         notes = [f"{', '.join(provider.unsent)} of the provider was not sent"] if provider.unsent else []
         return evolve(response, warnings=(*response.warnings, *notes))
 
@@ -131,23 +131,23 @@ def model_for(target: object, case: Case) -> AskedModel | None:
     return None if provider is None else _model_of(provider)
 
 
-async def _transformed(response: Response, output: Any, transform: Program | PythonFunction, case: Case) -> Response:
+async def _transform(response: Response, output: Any, transform: Program | PythonFunction, case: Case) -> Response:
     context = {"vars": thaw(case.variables), "prompt": {"raw": case.input}}
     try:
         if isinstance(transform, PythonFunction):
-            made = await transform.acall(output, context)
+            answer = await transform.acall(output, context)
         else:
-            made = transform.run(output, context)
+            answer = transform.run(output, context)
     except (JavaScriptError, ThrownError, ProgramError) as problem:
         message = f"the provider's transform: {problem}"
         raise ModelError(Failure("bad_response", message, usage=response.usage)) from None
-    if made is UNDEFINED or made is None:
+    if answer is UNDEFINED or answer is None:
         message = "the provider's transform returned nothing"
         raise ModelError(Failure("bad_response", message, usage=response.usage))
-    return evolve(response, candidate=evolve(response.candidate, output=text_of(made)))
+    return evolve(response, candidate=evolve(response.candidate, output=text_of(answer)))
 
 
-async def _called(provider: Provider, case: Case) -> Response:
+async def _call(provider: Provider, case: Case) -> Response:
     """
     Return what the program of *provider* answers: what it prints, or promptfoo's `{output, error, tokenUsage, cost}`.
 
@@ -165,15 +165,15 @@ async def _called(provider: Provider, case: Case) -> Response:
         raise ModelError(Failure("exception", f"the provider {name!r}: {problem}")) from None
     if isinstance(provider.program, Executable):
         return Response(case.responding(said))
-    found = said if isinstance(said, dict) else {}
-    usage = _usage(found)
-    if found.get("error"):
-        why = shorten(clean(text_of(found["error"])), 300)
+    answer = said if isinstance(said, dict) else {}
+    usage = _usage(answer)
+    if answer.get("error"):
+        why = shorten(clean(text_of(answer["error"])), 300)
         raise ModelError(Failure("exception", f"the provider {name!r} returned an error: {why}", usage=usage))
-    if found.get("output") is None:
+    if answer.get("output") is None:
         what = f"expected a mapping with output or error, got {shorten(clean(repr(said)), 120)}"
         raise ModelError(Failure("bad_response", f"the provider {name!r}: {what}", usage=usage))
-    return Response(case.responding(text_of(found["output"])), usage)
+    return Response(case.responding(text_of(answer["output"])), usage)
 
 
 def _usage(said: Mapping[str, Any]) -> Usage:
