@@ -65,14 +65,14 @@ class Wording(str):
         """Return those of *lines* that are not empty, one below the other."""
         return cls(*[part for line in lines if line for part in ("\n", line)][1:])
 
-    def worded(self, word: Callable[[str, Any], str]) -> str:
+    def render(self, word: Callable[[str, Any], str]) -> str:
         """Return the text with the *word* for the name and value of each argument; "" if the door lacks it."""
         said = []
         for part in self.parts:
             if isinstance(part, _Argument):
                 said.append(word(part.name, part.value) or str(part))
             elif isinstance(part, tuple):
-                said.append(" or ".join(way.worded(word) for way in map(Wording, part) if way.is_open(word)))
+                said.append(" or ".join(way.render(word) for way in map(Wording, part) if way.is_open(word)))
             else:
                 said.append(part)
         return "".join(said)

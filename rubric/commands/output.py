@@ -295,8 +295,8 @@ def in_options(said: RubricError | Problem, command: click.Command | None = None
     if isinstance(said, DefinitionError):
         name, _, part = said.field.partition(".")
         if name in options and was_given(name):
-            return f"{options[name].opts[0]} {part}".rstrip() + f": {Wording(said.message).worded(word)}"
-    return said.text.worded(word)
+            return f"{options[name].opts[0]} {part}".rstrip() + f": {Wording(said.message).render(word)}"
+    return said.text.render(word)
 
 
 def was_given(name: str) -> bool:

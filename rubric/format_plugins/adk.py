@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from rubric import Criterion, Judge, Rubric, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judged_case
+from rubric.format_plugins.judges import judged_case, read_judge
 from rubric.formats.recognition import Seen, finds
 from rubric.values import Unsupported
 

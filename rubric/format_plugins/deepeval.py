@@ -7,7 +7,7 @@ from typing import Any
 
 from rubric import Criterion, Judge, Levels, Rubric, ScoreRange, Suite
 from rubric.embed import SURE, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judged_case, metrics
+from rubric.format_plugins.judges import judged_case, metrics, read_judge
 from rubric.formats.recognition import finds, in_any
 from rubric.values import Unsupported
 

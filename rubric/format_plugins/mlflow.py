@@ -8,9 +8,9 @@ from typing import Any
 
 from rubric import Criterion, Judge, Rubric, Suite, Unit, YesNo
 from rubric.embed import SURE, Answer, Cursor, Format, Loading, Notes
-from rubric.format_plugins.judges import judged_case, metrics
+from rubric.format_plugins.judges import judged_case, metrics, read_judge
 from rubric.formats.recognition import STRONG, finds, in_any
-from rubric.formats.rubric_items import unused
+from rubric.formats.rubric_items import free_name
 from rubric.values import Unsupported
 
 DATA = ("instructions_judge_pydantic_data", "builtin_scorer_pydantic_data")
@@ -54,13 +54,13 @@ def _read(at: Cursor, found: dict[str, Criterion], judges: dict[str, Judge]) -> 
     if kind not in (None, "Guidelines", "ExpectationsGuidelines"):
         kind = str(kind)
         at["builtin_scorer_class"].warn(f"{kind}: there is no such grader here, so the case is ungraded")
-        found[unused(kind, found)] = Criterion(kind, id=unused(kind, found), answer=Unsupported(f"mlflow {kind}"))
+        found[free_name(kind, found)] = Criterion(kind, id=free_name(kind, found), answer=Unsupported(f"mlflow {kind}"))
         return
     data = at if inner is None else inner
     name = (at.find("name") or data["name"]).text("the name of a judge") or "judge"
     judge = read_judge(data.find("model") or at.find("model"))
     for criterion in _guidelines(data, name) if data.has("guidelines") else _instructions(data, name):
-        id_ = unused(criterion.id, found)
+        id_ = free_name(criterion.id, found)
         found[id_] = criterion if id_ == criterion.id else Criterion(criterion.text, id=id_, answer=criterion.answer)
         if judge is not None:
             judges[id_] = judge

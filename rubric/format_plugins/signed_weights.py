@@ -9,7 +9,7 @@ from attrs import define, field
 
 from rubric import Criterion
 from rubric.embed import Cursor
-from rubric.formats.rubric_items import unused
+from rubric.formats.rubric_items import free_name
 
 
 def as_penalty(values: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Ids:
         """Return the field of a criterion with this *text* and an id of its own; nothing where there is no text."""
         if not isinstance(text, str) or not text.strip():
             return {}
-        found = unused(Criterion(text).id, self.used | self.given)
+        found = free_name(Criterion(text).id, self.used | self.given)
         self.used.add(found)
         return {"id": found}
 

@@ -293,7 +293,7 @@ FOR_RUBRICS = Limits(512 * 1024, 20_000)
 FOR_SUITES = Limits(4 * 1024 * 1024, 200_000, aliases=True)
 
 
-def refused(source: str, place: tuple[int, int], message: str, path: str = "") -> LoadError:
+def load_error(source: str, place: tuple[int, int], message: str, path: str = "") -> LoadError:
     """Return (not raise) the error for a document that cannot be read any further."""
     return LoadError([Problem(source, *place, path, shorten(message, 400))])
 
@@ -315,7 +315,7 @@ class Builder:
         if node.flaw:
             self._flaws += not (node.flaw == MERGING and self.limits.aliases)
             if self._flaws > MOST_FLAWS:
-                raise refused(self.source, node.place, f"{node.flaw} (and so with {MOST_FLAWS} others above)")
+                raise load_error(self.source, node.place, f"{node.flaw} (and so with {MOST_FLAWS} others above)")
         if self._open:
             self._open[-1].parts.append(node)
         elif self.root is None:
@@ -332,7 +332,7 @@ class Builder:
             and not node.value.startswith("data:image/")  # which may be as large as the file
         ):
             message = f"a text has at most {LONGEST_SCALAR} characters, this one {len(node.value)}; shorten it"
-            raise refused(self.source, node.place, message)
+            raise load_error(self.source, node.place, message)
 
     @property
     def key(self) -> Node | None:
@@ -373,13 +373,13 @@ class Builder:
         owner.parts.extend((key, value))
 
     def _too_deep(self, node: Node) -> LoadError:
-        return refused(self.source, node.place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
+        return load_error(self.source, node.place, f"lists and mappings nest more than {DEEPEST} deep; make it flatter")
 
     def _count(self, node: Node) -> None:
         self._events += 1
         if self._events > self.limits.events:
             message = f"a document has at most {self.limits.events} parts (texts, lists, mappings); split the file"
-            raise refused(self.source, node.place, message)
+            raise load_error(self.source, node.place, message)
 
 
 def _extent(node: Node) -> tuple[int, int]:

@@ -19,7 +19,7 @@ import attrs
 from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
-from rubric.formats.document import Document, KeyPath, Node, find, plain, refused, show_path, steps_of, uncut
+from rubric.formats.document import Document, KeyPath, Node, find, load_error, plain, show_path, steps_of, uncut
 from rubric.internals.fields import FEWEST_PERCENT, as_share, check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guesses import key_cure
@@ -323,7 +323,7 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
         for path, error in problems_of(problem):
             note(*find(document.root, path, key=isinstance(error, WrongKeyError)), error)
     except RecursionError:
-        raise refused(document.source, document.root.place, TOO_DEEP) from None
+        raise load_error(document.source, document.root.place, TOO_DEEP) from None
     if found or value is None:
         raise LoadError([*_shown(found, document.source)])
     return value

@@ -25,7 +25,7 @@ from rubric.formats.document import (
     Mapping,
     Node,
     Scalar,
-    refused,
+    load_error,
 )
 from rubric.formats.json import parse_json
 from rubric.formats.yaml import parse_yaml
@@ -57,7 +57,7 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
     parser = parse_json if language == "json" or _is_json(text) else parse_yaml
     root = parser(text, source, limits)
     if root is None:
-        raise refused(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
+        raise load_error(source, (1, 1), "there is nothing in it; a rubric has `criteria`, `text` or `tree`")
     named = _SCHEMA.search(text[:_HEAD])
     return Document(source, root, named[1] if named else "")
 
@@ -94,7 +94,7 @@ def given_text(text: object, load: str) -> str:
 
 
 def too_large(source: str, limits: Limits) -> LoadError:
-    return refused(source, WHOLE, f"a file has at most {limits.largest // 1024} KiB; split it")
+    return load_error(source, WHOLE, f"a file has at most {limits.largest // 1024} KiB; split it")
 
 
 def _is_json(text: str) -> bool:
@@ -128,7 +128,7 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_SUITES)
         start = before.rfind(b"\n") + 1
         place = before.count(b"\n") + 1, len(before[start:].decode("utf-8", "replace")) + 1
         message = f"the byte 0x{problem.object[problem.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise refused(source, place, message) from None
+        raise load_error(source, place, message) from None
 
 
 def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
@@ -137,18 +137,18 @@ def read_bytes(path: Path, base: Path | None, most: int) -> bytes:
     try:
         found = path.resolve(strict=True)
         if base is not None and not found.is_relative_to(base.resolve()):
-            raise refused(source, WHOLE, f"this file is outside of {base}; move it there")
+            raise load_error(source, WHOLE, f"this file is outside of {base}; move it there")
         handle = os.open(found, _FLAGS)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise refused(source, WHOLE, _no_file(found, base))
+            raise load_error(source, WHOLE, _no_file(found, base))
         with os.fdopen(handle, "rb") as file:
             return file.read(most)
     except LoadError:
         raise
     except (OSError, ValueError, RuntimeError) as problem:  # a loop of links was a RuntimeError until 3.13
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        raise refused(source, WHOLE, f"this file cannot be read: {reason}") from None
+        raise load_error(source, WHOLE, f"this file cannot be read: {reason}") from None
 
 
 def _no_file(path: Path, base: Path | None) -> str:
@@ -197,7 +197,7 @@ def parse_table(text: str, source: str, suffix: str) -> Document:
     for row in TABLES[suffix](text.removeprefix("\ufeff"), source):
         rows.append(row)
         if len(rows) > MOST_ROWS:
-            raise refused(source, row.place, f"a table has at most {MOST_ROWS} rows; split the file")
+            raise load_error(source, row.place, f"a table has at most {MOST_ROWS} rows; split the file")
     return Document(source, Listing(1, 1, parts=rows))
 
 
@@ -223,19 +223,19 @@ def _records(text: str, source: str, delimiter: str) -> Iterator[Node]:
                 head = _head(cells, source, line)
             line = reader.line_num + 1  # where the next row starts
     except csv.Error as problem:
-        raise refused(source, (line, 1), f"this is not CSV: {problem}") from None
+        raise load_error(source, (line, 1), f"this is not CSV: {problem}") from None
 
 
 def _head(cells: list[str], source: str, line: int) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) > MOST_COLUMNS:
-        raise refused(
+        raise load_error(
             source, (line, 1), f"a table has at most {MOST_COLUMNS} columns, not {len(names)}; leave some out"
         )
     for name in names:
         if name and names.count(name) > 1:
             shown = shorten(repr(name), 60)
-            raise refused(source, (line, 1), f"two columns are called {shown}; give each a name of its own")
+            raise load_error(source, (line, 1), f"two columns are called {shown}; give each a name of its own")
     return names
 
 
@@ -244,9 +244,9 @@ def _record(head: list[str], cells: list[str], source: str, line: int) -> Mappin
     for column, cell in enumerate(cells):
         if cell.strip() and not (column < len(head) and head[column]):
             message = f"the cell {column + 1} of this row stands in no named column; name it, or quote its commas"
-            raise refused(source, (line, 1), message)
+            raise load_error(source, (line, 1), message)
         if len(cell) > LONGEST_SCALAR:
-            raise refused(source, (line, 1), f"a text has at most {LONGEST_SCALAR} characters; shorten it")
+            raise load_error(source, (line, 1), f"a text has at most {LONGEST_SCALAR} characters; shorten it")
     named = [(name, cell) for name, cell in zip(head, cells, strict=False) if name]
     return Mapping(line, 1, parts=[Scalar(line, 1, value=value) for pair in named for value in pair])
 

@@ -17,7 +17,7 @@ from attrs import define, field
 
 from rubric import DefinitionError
 from rubric.embed import Cursor, Loading, shorten
-from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quoted, read_at
+from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quote, read_at
 from rubric.values.runs import is_address
 
 LARGEST = 10_000_000
@@ -57,10 +57,10 @@ def read_image(reference: str, loading: Loading) -> str:
         try:
             image = _image(data)
         except DefinitionError as error:
-            raise LackingFileError("", f"{quoted(name)}: {error.message}") from None
+            raise LackingFileError("", f"{quote(name)}: {error.message}") from None
         if sum(map(_size, [*found.values(), image])) > MOST_BYTES:
             message = f"the images come to more than {MOST_BYTES // 1_000_000} MB; split the suite, or name addresses"
-            raise DefinitionError("", f"{quoted(name)}: {message}")
+            raise DefinitionError("", f"{quote(name)}: {message}")
         found[located.real] = image
     return found[located.real]
 

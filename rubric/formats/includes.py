@@ -50,13 +50,13 @@ def bare(reference: str) -> str:
     return name
 
 
-def quoted(reference: str) -> str:
+def quote(reference: str) -> str:
     """Return *reference* as messages show it."""
     return shorten(repr(reference), 120)
 
 
 def _refusal(reference: str, why: str) -> DefinitionError:
-    return DefinitionError("", f"{quoted(reference)}: {why}")
+    return DefinitionError("", f"{quote(reference)}: {why}")
 
 
 _CODE = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|go|sh|bash|ps1|bat|cmd|exe|lua|php|pl|wasm)(?::[\w.]+)?$", re.IGNORECASE)
@@ -189,7 +189,7 @@ _MACHINE = {("/", "proc"), ("/", "sys"), ("/", "dev")}
 
 def _outside(name: str, loading: Loading) -> _OutsideError:
     base = os.path.abspath(loading.root or "")  # noqa: PTH100  # "." tells nobody which folder is meant
-    why = f"{quoted(name)}: this is outside of {base}, and nothing outside of it is read"
+    why = f"{quote(name)}: this is outside of {base}, and nothing outside of it is read"
     return _OutsideError("", Wording(why, "; move the file, or give a wider ", base=None))
 
 
@@ -198,7 +198,7 @@ def from_here(name: str, loading: Loading) -> str:
     return os.path.relpath(locate(name, loading).real, _folders(loading)[1]).replace(os.sep, "/")
 
 
-def searched(loading: Loading) -> str:
+def describe_search(loading: Loading) -> str:
     """Return the folders in which files are looked for, in words."""
     root, folder = _folders(loading)
     where = shorten(str(loading.folder), 120)
@@ -238,9 +238,7 @@ _SECRET = re.compile(
 
 def _refuse_secrets(relative: Path, name: str) -> None:
     if any(is_secret(part) for part in relative.parts):
-        raise SecretFileError(
-            "", f"{quoted(name)}: files of this name hold secrets and are not read; name another file"
-        )
+        raise SecretFileError("", f"{quote(name)}: files of this name hold secrets and are not read; name another file")
 
 
 def is_secret(name: str) -> bool:
@@ -277,7 +275,7 @@ def expand(name: str, loading: Loading) -> list[str]:
         if found:
             break
     if not found:
-        raise refused or _UnmatchedError("", f"{quoted(name)}: no file matches this; check the pattern")
+        raise refused or _UnmatchedError("", f"{quote(name)}: no file matches this; check the pattern")
     if len(found) > MOST_MATCHES:
         raise _refusal(name, f"more than {MOST_MATCHES} files match this; narrow the pattern")
     return found
@@ -388,7 +386,7 @@ def read_text_at(
     )
 
 
-def followed(at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
+def follow(at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
     """Return the document that the cursor names, if that is a reference, else itself; None if it cannot be read."""
     return read_document_at(at.value, at, lacking) if is_reference(at.value) else at
 
@@ -472,10 +470,10 @@ def located_file(name: str, loading: Loading, *, code: bool = False) -> Located:
 
 def unread(name: str, located: Located, loading: Loading, error: LoadError) -> DefinitionError:
     """Return (not raise) the error that the file *located* could not be read."""
-    missing = f"there is no such file; check its path, {searched(loading)}"
+    missing = f"there is no such file; check its path, {describe_search(loading)}"
     there = os.path.exists(located.real)  # noqa: PTH110  # that of Path may raise
     why = error.problems[0].message if there else missing
-    return LackingFileError("", f"{quoted(name)}: {why}")
+    return LackingFileError("", f"{quote(name)}: {why}")
 
 
 def bytes_of(located: Located, loading: Loading, name: str, most: int) -> bytes:

@@ -39,11 +39,11 @@ class Page:
 
     def data(self) -> Any:
         """Return what the file says as plain data; raise `LoadError` if it cannot be read."""
-        return plain(self._parsed())
+        return plain(self._parse())
 
     def texts(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Yield each text in the file, keys too, with its line and column."""
-        waiting = [self._parsed()]
+        waiting = [self._parse()]
         while waiting:  # not recursive: a file may nest deeper than Python's stack allows
             node = waiting.pop()
             if isinstance(node, Scalar) and isinstance(node.value, str):
@@ -65,7 +65,7 @@ class Page:
 
     def put(self, key: str, values: Mapping[KeyPath, Any]) -> str:
         """Return the text with *key* in mappings, whose paths have the *values*; an old value is replaced."""
-        text = inserted(self.text, key, values)
+        text = insert_key(self.text, key, values)
         wanted = self.data()
         for path, value in values.items():
             reduce(getitem, path, wanted)[key] = value
@@ -73,7 +73,7 @@ class Page:
             raise DumpError(f"{self.path}: {key!r} cannot be put into this file in place; write it by hand")
         return text
 
-    def _parsed(self) -> Node:
+    def _parse(self) -> Node:
         return parse(self.text, str(self.path), LANGUAGES[self.path.suffix.lower()], FOR_SUITES).root
 
 
@@ -146,7 +146,7 @@ def _walk(root: Span | None) -> Iterator[tuple[Span, KeyPath]]:
             waiting += [(part, (*path, index)) for index, part in enumerate(node.parts)]
 
 
-def inserted(text: str, key: str, values: Mapping[KeyPath, Any]) -> str:
+def insert_key(text: str, key: str, values: Mapping[KeyPath, Any]) -> str:
     """Return *text* with *key* in the mappings at the paths of *values*, each in the style of its mapping."""
     mappings, edits = {path: span for span, path in _walk(spans(text)) if span.is_mapping}, []
     for path, value in values.items():

@@ -131,9 +131,9 @@ class JavaScript:
             said = self.program.run(output, context_of(candidate, self.variables, self.config))
         except ThrownError as error:
             return Decided(0.0, reason=f"{self.__name__} threw {shorten(str(error), 200)}", passed=False)
-        return self._decided(said)
+        return self._decide(said)
 
-    def _decided(self, said: Any) -> Decided:
+    def _decide(self, said: Any) -> Decided:
         given = said.get("reason") if isinstance(said, dict) else None
         reason = shorten(given, 400) if isinstance(given, str) else ""
         found = said.get("pass") if isinstance(said, dict) else said
@@ -226,7 +226,7 @@ class Transform(Launcher):
             raise JavaScriptError("the contextTransform made no text; it must return one")
         return evolve(changed, context=made)
 
-    def finished(self) -> Transform | None:
+    def remainder(self) -> Transform | None:
         """Return what is left to do for an output that went through the test's transforms already."""
         own = self.programs[self.shared :]
         return evolve(self, programs=own, shared=0) if own or self.context is not None else None
@@ -264,7 +264,7 @@ class Transformed(Launcher):
             raise JavaScriptError(getattr(finding, "reason", "") or "the check could not be decided")
         return Decided(finding.score, reason=finding.reason, passed=finding.flag)
 
-    def finished(self) -> Check | Transformed:
+    def remainder(self) -> Check | Transformed:
         """Return what is left to check of an output that went through the test's transforms already."""
-        left = self.transform.finished()
+        left = self.transform.remainder()
         return self.check if left is None else evolve(self, transform=left)

@@ -53,7 +53,7 @@ class FileProgram:
 
         A list in place of a function is itself. The errors are those of `data`.
         """
-        return self._made(arguments, None)
+        return self._run(arguments, None)
 
     def shows(self, word: str) -> bool:
         """True if *word* is anywhere in its text."""
@@ -66,9 +66,9 @@ class FileProgram:
         *function* is the text in the place of each function in it. What it throws is a `ThrownError`, all else a
         `JavaScriptError`.
         """
-        return self._made((), function)
+        return self._run((), function)
 
-    def _made(self, arguments: tuple[Any, ...], function: str | None) -> Any:
+    def _run(self, arguments: tuple[Any, ...], function: str | None) -> Any:
         loading, end = self.bundle.loading, time.monotonic() + _SECONDS
         started = loading.first or loading.folder or Path()
         root, cwd = (Path(os.path.realpath(path)).as_posix() for path in (loading.root or started, started))
@@ -78,10 +78,10 @@ class FileProgram:
             node: dict[str, Any] = {"root": root, "cwd": cwd, "environ": dict(loading.environ), "answers": answers}
             node["whole"] = function is not None
             program = Program(self.bundle.text(_NODE), module=True, name=self.name)
-            made = program.call_or_ask(arguments, node, function)
-            if not isinstance(made, Asked):
-                return None if made is UNDEFINED else made
-            for question in made.questions:
+            result = program.call_or_ask(arguments, node, function)
+            if not isinstance(result, Asked):
+                return None if result is UNDEFINED else result
+            for question in result.questions:
                 self._answers[question] = self._answer(*question)
             if time.monotonic() > end or len(self._answers) > MOST_ANSWERS:
                 break

@@ -120,8 +120,8 @@ class Bundle:
 
     def require(self, source: str, name: str) -> None:
         """Add the module that *source*, which is one of these, calls *name* as it runs."""
-        path = next((path for path, called in self._called(self._root()).items() if called == source), None)
-        if path is None or (found := self._found(name, path.parent)) is None:
+        path = next((path for path, called in self._names(self._root()).items() if called == source), None)
+        if path is None or (found := self._find(name, path.parent)) is None:
             raise JavaScriptError(_why(name, self.provided))
         self.links[path][name] = str(found[0])
         if found[0] not in self.modules:
@@ -141,7 +141,7 @@ class Bundle:
             for name in dict.fromkeys(module.names):
                 if name in self.provided:
                     continue
-                found = self._found(name, path.parent)
+                found = self._find(name, path.parent)
                 if found is None:
                     if name in module.needed:
                         raise JavaScriptError(_why(name, self.provided))
@@ -158,13 +158,13 @@ class Bundle:
     def _root(self) -> str:
         return os.path.realpath(self.loading.root or "")
 
-    def _called(self, top: str) -> dict[Path, str]:
+    def _names(self, top: str) -> dict[Path, str]:
         return {path: os.path.relpath(path, top).replace(os.sep, "/") for path in self.modules}
 
     def text(self, node: str = "") -> str:
         """Return the whole program, whose module is that of the first file; *node* has what is provided of Node's."""
         first = next(iter(self.modules))
-        called = self._called(self._root() if node else os.path.commonpath([path.parent for path in self.modules]))
+        called = self._names(self._root() if node else os.path.commonpath([path.parent for path in self.modules]))
         parameters = "module, exports, require, $scope, $export, $all, $from, $import"
         parameters += ", __filename, __dirname" if node else ""
         files = [
@@ -176,7 +176,7 @@ class Bundle:
         joined = ",\n".join(files)
         return f"{node or _NO_NODE}const $files = {{\n{joined}\n}};{_RUNTIME}{end}"
 
-    def _found(self, name: str, folder: Path) -> tuple[Path, str] | None:
+    def _find(self, name: str, folder: Path) -> tuple[Path, str] | None:
         """Return the file that *name* leads to from *folder*, and its text; None where none may be read."""
         for candidate in self._candidates(name, folder):
             if (text := self._read(candidate, folder)) is not None:

@@ -53,7 +53,7 @@ def rewritten(text: str, *, typescript: bool) -> Rewritten:
     if root.has_error:
         raise JavaScriptError(f"this is no {'TypeScript' if typescript else 'JavaScript'} that is read here")
     work.walk(root)
-    body = work.changed()
+    body = work.rewrite()
     if not work.is_es:
         return Rewritten(body, (*named, *work.names), (), is_es=False)
     found = dict.fromkeys(name for name, scope in work.imports if work.is_used(scope))
@@ -136,15 +136,15 @@ class _Rewriting:
         """True if an import with *scope* is of more than types; TypeScript leaves out one that is not."""
         return not self.typescript or not scope or bool(self.used & scope.keys())
 
-    def changed(self) -> str:
-        made, at = [], 0
+    def rewrite(self) -> str:
+        parts, at = [], 0
         for start, end, text in sorted(self.edits, key=lambda edit: edit[:2]):
             if start < at:  # within a part that is gone
                 continue
             gone = re.sub(rb"[^\n]", b" ", self.source[start:end])
-            made += [self.source[at:start], gone if text is None else text.encode() + b"\n" * gone.count(b"\n")]
+            parts += [self.source[at:start], gone if text is None else text.encode() + b"\n" * gone.count(b"\n")]
             at = end
-        return b"".join([*made, self.source[at:]]).decode("utf-8", "replace")
+        return b"".join([*parts, self.source[at:]]).decode("utf-8", "replace")
 
     def erase(self, node: Node, text: str | None = None) -> None:
         self.edits.append((node.start_byte, node.end_byte, text))

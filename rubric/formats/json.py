@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from rubric.formats import document
-from rubric.formats.document import Limits, Node, Scalar, refused
+from rubric.formats.document import Limits, Node, Scalar, load_error
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+|\n')
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
@@ -18,9 +18,11 @@ def parse_json(text: str, source: str, limits: Limits = document.FOR_RUBRICS, li
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as problem:
-        raise refused(source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}") from None
+        raise load_error(
+            source, (line + problem.lineno - 1, problem.colno), f"this is not JSON: {problem.msg}"
+        ) from None
     except RecursionError:
-        raise refused(
+        raise load_error(
             source, (line, 1), f"lists and mappings nest more than {document.DEEPEST} deep; make it flatter"
         ) from None
     builder = document.Builder(source, limits)

@@ -36,7 +36,7 @@ def litellm_name(provider: str) -> str:
     if name == "offline":
         return name
     if not name or len(name) > 500 or re.search(r"\s", name) or not name.isprintable():  # noqa: PLR2004
-        raise _refused(provider, "a model is named by one word, such as openai:gpt-5 or openai/gpt-5")
+        raise _refusal(provider, "a model is named by one word, such as openai:gpt-5 or openai/gpt-5")
     separator = re.search("[:/]", name)
     if separator is None:
         return _of_bare(name)
@@ -45,7 +45,7 @@ def litellm_name(provider: str) -> str:
         return _of_colon(name, vendor.lower(), model)
     if vendor not in LITELLM or not model.strip("/"):
         hint = fields.suggest(vendor, sorted(LITELLM))
-        raise _refused(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
+        raise _refusal(name, f"LiteLLM is not known to have a vendor {vendor!r}{_near(hint)}")
     return name
 
 
@@ -58,7 +58,7 @@ def embedding_name(provider: str) -> str | None:
     return litellm_name(provider) if "embed" in rest or vendor == "voyage" else None
 
 
-def _refused(provider: str, why: str) -> DefinitionError:
+def _refusal(provider: str, why: str) -> DefinitionError:
     return DefinitionError("provider", f"{shorten(repr(provider), 120)}: {why}")
 
 
@@ -67,21 +67,21 @@ def _of_bare(name: str) -> str:
         if re.match(pattern, name):
             return f"{vendor}/{name}"
     if name.lower() in VENDORS or name in LITELLM:
-        raise _refused(name, f"name the model of this vendor too, as in {name}:MODEL")
-    raise _refused(name, "no model is known by this name alone; put its vendor before it, as in openai:gpt-5")
+        raise _refusal(name, f"name the model of this vendor too, as in {name}:MODEL")
+    raise _refusal(name, "no model is known by this name alone; put its vendor before it, as in openai:gpt-5")
 
 
 def _of_colon(name: str, vendor: str, model: str) -> str:
     if vendor in _PROGRAMS:
-        raise _refused(name, "programs and addresses do not judge here; name a model, or give the judge in code")
+        raise _refusal(name, "programs and addresses do not judge here; name a model, or give the judge in code")
     if vendor == "litellm":
         return litellm_name(_without_kind(name, model)[1])
     spoken = VENDORS.get(vendor, vendor if vendor in LITELLM else "")
     if not spoken:
-        raise _refused(name, f"unknown vendor {vendor!r}{_near(fields.suggest(vendor, sorted(VENDORS)))}")
+        raise _refusal(name, f"unknown vendor {vendor!r}{_near(fields.suggest(vendor, sorted(VENDORS)))}")
     kind, rest = _without_kind(name, model)
     if not rest:
-        raise _refused(name, f"name the model too, as in {vendor}:MODEL")
+        raise _refusal(name, f"name the model too, as in {vendor}:MODEL")
     return f"{'ollama_chat' if (spoken, kind) == ('ollama', 'chat') else spoken}/{rest}"
 
 
@@ -89,7 +89,7 @@ def _without_kind(name: str, model: str) -> tuple[str, str]:
     """Return the kind of API before the model, if any, and the model."""
     kind, colon, rest = model.partition(":")
     if kind in _OTHER_KINDS:
-        raise _refused(name, f"{kind!r} is no model that answers in text; name a chat model")
+        raise _refusal(name, f"{kind!r} is no model that answers in text; name a chat model")
     return (kind, rest) if kind in _KINDS and (colon or not rest) else ("", model)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rubric.embed import Cursor
-from rubric.formats.registry import format_called, formats, recognise
+from rubric.formats.registry import find_format, formats, recognise
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -77,5 +77,5 @@ def is_rubric(path: str | PathLike[str], /) -> bool:
         return False
     root = Cursor.read(file)
     guess = recognise(root.value, file.name, root.notes.document.schema, around(file))
-    is_own = format_called(guess.format).own if guess.format else not guess.rivals
+    is_own = find_format(guess.format).own if guess.format else not guess.rivals
     return is_own and "suite" not in root and "cases" not in root

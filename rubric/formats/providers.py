@@ -58,7 +58,7 @@ def read_provider(at: Cursor, fill: Callable[[str], str], config: Mapping[str, A
         at = _with_files(at)
         made = provider_of(at, fill)
     if made.model and config:
-        made = evolve(made, settings=FrozenMap({**made.settings, **_sent(config)}))
+        made = evolve(made, settings=FrozenMap({**made.settings, **_request_settings(config)}))
     return Provider(made.name, missing=lacks[0]) if lacks else made
 
 
@@ -138,7 +138,7 @@ def provider_of(at: Cursor, fill: Callable[[str], str]) -> Provider:
         model = litellm_name(fill(id_))
     except DefinitionError as problem:
         return Provider(name, missing=problem.message, transform=transform)  # of a fixed output, such as that of echo
-    sent = _sent(config)
+    sent = _request_settings(config)
     unsent = [_as_text(key) for key in config if key not in sent and key not in _QUIET and key != "transform"]
     return Provider(name, model, FrozenMap(sent), transform=transform, unsent=tuple(unsent))
 
@@ -158,7 +158,7 @@ def _program(id_: str, config: Mapping[Any, Any], at: Cursor) -> PythonFunction 
     return evolve(program, timeout=limit)
 
 
-def _sent(config: Mapping[Any, Any]) -> dict[Any, Any]:
+def _request_settings(config: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: item for key, item in config.items() if _is_sent(key, item)}
 
 

@@ -170,7 +170,7 @@ def uses(fits: Callable[[str], bool]) -> Rule:
     return finds(OF_TYPE, lambda seen: filter(fits, (kind.removeprefix("not-") for kind in types(seen))))
 
 
-def named(*patterns: str) -> Rule:
+def name_fits(*patterns: str) -> Rule:
     """Look for a name of the file that fits one of *patterns*."""
     return finds("it is called {}", lambda seen: (seen.name for one in patterns if fnmatchcase(seen.name.lower(), one)))
 

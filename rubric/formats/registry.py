@@ -143,12 +143,12 @@ def formats() -> dict[str, Format]:
     return found
 
 
-def format_called(name: str) -> Format:
+def find_format(name: str) -> Format:
     """
     Return the format called *name*.
 
     Raises:
-        DefinitionError: There is none.
+        DefinitionError: No format has this name.
     """
     if name not in formats():
         raise DefinitionError("format", f"unknown format {name!r}{fields.suggest(name, formats())}")

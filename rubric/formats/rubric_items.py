@@ -177,7 +177,7 @@ _HINTS = frozenset({"id", "weight", "required", "min_score", "operator"})
 _OPERATORS = ("correctness", "contradiction")
 
 
-def unused(stem: str, taken: Collection[str]) -> str:
+def free_name(stem: str, taken: Collection[str]) -> str:
     """Return *stem*, or the first of `stem-2`, `stem-3` and so on that is not *taken*."""
     return next(name for n in count(1) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
 
@@ -216,7 +216,7 @@ def _read(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
         case str() as text:
             return at.built(Criterion, scope.fill(text.strip(), at), id=own_id, required=True)
         case Mapping():
-            return _structured(at, own_id, scope)
+            return _read_mapping(at, own_id, scope)
         case bool() | int() | float():
             at.text()
         case _:
@@ -224,7 +224,7 @@ def _read(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     return None
 
 
-def _structured(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
+def _read_mapping(at: Cursor, own_id: str, scope: ItemScope) -> Criterion | None:
     before = at.notes.failures
     texts = _TEXTS[scope.generation]
     texts = texts if any(at.has(key) for key in texts) else (*texts, *_ALSO)

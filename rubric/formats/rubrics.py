@@ -160,11 +160,11 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     language = LANGUAGES.get(file.suffix.lower())
     if language is None:
         raise DumpError(str(unknown_suffix(file)))
-    text = _edited(file, rubric) if language == "yaml" and file.is_file() else None
+    text = _edit(file, rubric) if language == "yaml" and file.is_file() else None
     write_text(file, dumps(rubric, format=language) if text is None else text)
 
 
-def _edited(file: Path, rubric: Rubric) -> str | None:
+def _edit(file: Path, rubric: Rubric) -> str | None:
     """Return the text of *file* changed to say *rubric*; None where it must be written anew."""
     try:
         text = read_text(file, None, FOR_RUBRICS)

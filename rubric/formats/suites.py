@@ -14,13 +14,13 @@ from rubric.embed import NOTHING, Cursor, Loading, Notes, Wording, fields, guide
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats.conversion_losses import as_averaged
 from rubric.formats.cursor import Library
-from rubric.formats.document import FOR_SUITES, Document, Listing, plain, refused
+from rubric.formats.document import FOR_SUITES, Document, Listing, load_error, plain
 from rubric.formats.files import LANGUAGES, WHOLE, Language, given_text, parse, rows_of_json
-from rubric.formats.includes import expand_at, followed
+from rubric.formats.includes import expand_at, follow
 from rubric.formats.json import to_json
 from rubric.formats.native.suite import as_suite_data, read_suite
 from rubric.formats.projects import around, project_of
-from rubric.formats.registry import Guess, case_files, format_called, format_names, formats, recognise
+from rubric.formats.registry import Guess, case_files, find_format, format_names, formats, recognise
 from rubric.formats.rubrics import unknown_suffix
 from rubric.formats.yaml import to_yaml
 from rubric.programs import allowing
@@ -82,9 +82,9 @@ def load_suite(
     document = _document(file, None if base is None else Path(base), loading)
     with allowing(when=allow_scripts):
         suite = _read(document, format, loading, file.stem)
-    bare = format_called(suite.format).bare if file.suffix.lower() in _TABLES else ""
+    bare = find_format(suite.format).bare if file.suffix.lower() in _TABLES else ""
     if bare and all(criterion.answer == NOTHING for case in suite for criterion in case.rubric.judged):
-        raise refused(str(file), WHOLE, _ungradable_table(file, bare))
+        raise load_error(str(file), WHOLE, _ungradable_table(file, bare))
     return evolve(suite, source=str(file))
 
 
@@ -121,21 +121,21 @@ def _document(file: Path, base: Path | None, loading: Loading) -> Document:
         document = parse(text, str(file), LANGUAGES[suffix], FOR_SUITES)
         for known in formats().values():
             if known.refusal is not None and (why := known.refusal(file, plain(document.root))):
-                raise refused(str(file), WHOLE, why)
+                raise load_error(str(file), WHOLE, why)
         return document
     for known in formats().values():
         if suffix in known.suffixes and known.translate is not None:
             try:
                 return parse(known.translate(file, text, loading), str(file), limits=FOR_SUITES)
             except DefinitionError as problem:
-                raise refused(str(file), WHOLE, problem.message) from None
+                raise load_error(str(file), WHOLE, problem.message) from None
     message = f"the suffix {file.suffix!r} is unknown; name the file .yaml, .yml, .json, .jsonl or .csv"
-    raise refused(str(file), WHOLE, message)
+    raise load_error(str(file), WHOLE, message)
 
 
 def _read(document: Document, format_: str | None, loading: Loading, name: str) -> Suite:
-    guess = _guess(document, loading) if format_ is None else Guess(format_called(format_).name, "")
-    known = format_called(guess.format)
+    guess = _guess(document, loading) if format_ is None else Guess(find_format(format_).name, "")
+    known = find_format(guess.format)
     notes = Notes(document)
     try:
         suite = known.reader()(notes, loading, *known.options)
@@ -162,13 +162,13 @@ def _guess(document: Document, loading: Loading) -> Guess:
     if guess.rivals:
         message = f"this may be of two systems, which would grade it otherwise: {guess.why}; name one with "
         message = Wording(message, tuple(Wording(format=rival) for rival in guess.rivals))
-        raise refused(document.source, document.root.place, message)
+        raise load_error(document.source, document.root.place, message)
     if not guess.format and file.suffix.lower() in _TABLES:
-        raise refused(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
+        raise load_error(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
     if not guess.format:
         message = f"this is no suite of a known format: {guess.why}; name one with "
         message = Wording(Wording(message, format=None), f": {', '.join(format_names())}")
-        raise refused(document.source, document.root.place, message)
+        raise load_error(document.source, document.root.place, message)
     return guess
 
 
@@ -187,7 +187,7 @@ def _include(document: Document, loading: Loading, names: list[str]) -> Iterator
     for file in islice(files, MOST_LOOKED_INTO):
         if file.value.lower().endswith((".csv", ".tsv")):  # whose columns are variables, and may have any name
             continue
-        found = followed(file)
+        found = follow(file)
         data = None if found is None else found.value
         if isinstance(data, dict):
             data = data.get("tests", [data])

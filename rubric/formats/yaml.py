@@ -32,8 +32,8 @@ from rubric.formats.document import (
     Node,
     Scalar,
     kind_of,
+    load_error,
     read_scalar,
-    refused,
 )
 from rubric.internals.text import shorten
 
@@ -51,7 +51,7 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
     if found := _UNFIT.search(text):
         before = text[: found.start()]
         place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise refused(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
+        raise load_error(source, place, f"the character {found[0]!r} cannot stand in YAML; escape it in double quotes")
     if CParser is not None and not _DISPUTED.search(text):
         with suppress(QuickError):  # the parser in Python words the error, or reads a feature of YAML 1.2 alone
             return _build(text, _quick_events(text), Builder(source, limits))
@@ -73,10 +73,10 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
         why = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
         if any(sign in why for sign in _UNQUOTED):
             why += f"; {_QUOTE_IT}"
-        raise refused(source, _place(mark) if mark else place, f"this is not YAML: {why}") from None
+        raise load_error(source, _place(mark) if mark else place, f"this is not YAML: {why}") from None
     except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as problem:
         why = str(problem) or type(problem).__name__
-        raise refused(source, place, f"this is not YAML: {why}") from None
+        raise load_error(source, place, f"this is not YAML: {why}") from None
 
 
 _UNFIT = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -226,12 +226,14 @@ def _merge(builder: Builder, node: Mapping) -> None:
 def _check_start(builder: Builder, event: Any) -> None:
     place = _place(event.start_mark)
     if builder.root is not None:
-        raise refused(builder.source, place, "a second document starts here; a file holds one")
+        raise load_error(builder.source, place, "a second document starts here; a file holds one")
     if event.version is not None and tuple(event.version) != (1, 2):
         version = ".".join(map(str, event.version))
-        raise refused(builder.source, place, f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out")
+        raise load_error(
+            builder.source, place, f"%YAML {shorten(version)} is not read, only YAML 1.2; take the line out"
+        )
     if event.tags:
-        raise refused(builder.source, place, "%TAG is not read; take the line out")
+        raise load_error(builder.source, place, "%TAG is not read; take the line out")
 
 
 def _flaw(event: Any, *, aliases: bool) -> str:

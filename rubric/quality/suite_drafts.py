@@ -23,7 +23,7 @@ from attrs import frozen
 
 from rubric import DefinitionError, Rubric, load_suite, loads_suite
 from rubric.formats.insertion import Page
-from rubric.formats.registry import format_called, formats
+from rubric.formats.registry import find_format, formats
 from rubric.quality.drafting import Material
 
 
@@ -54,7 +54,7 @@ class Sheet:
 
     def filled(self, rubrics: Mapping[str, Rubric]) -> str:
         """Return the text with *rubrics*, by the ids of their cases; raise `DumpError` if it would say more."""
-        how = format_called(self.format).drafts
+        how = find_format(self.format).drafts
         if how is None:
             return self.page.text
         values = {slot.path: how.write(rubrics[slot.id]) for slot in self.slots if slot.id in rubrics}
@@ -78,7 +78,7 @@ def sheet(path: str | Path, format: str | None = None, **options: Any) -> Sheet:
     if format in (None, "native") and isinstance(data, dict) and isinstance(data.get("cases"), list):
         return _native(page, data)
     suite = load_suite(file, format, **options)
-    how = format_called(suite.format).drafts
+    how = find_format(suite.format).drafts
     if how is None:
         known = ", ".join(name for name, one in formats().items() if one.drafts)
         raise DefinitionError("", f"{file}: read as {suite.format}; criteria are written into {known}")

@@ -486,12 +486,12 @@ def _after_transforms(rubric: Rubric) -> Rubric:
     criteria = []
     for criterion in rubric.criteria:
         on, answer = criterion.on, criterion.answer
-        if callable(finished := getattr(on, "finished", None)):
-            on = finished() or "conversation"
+        if callable(remainder := getattr(on, "remainder", None)):
+            on = remainder() or "conversation"
         if isinstance(answer, Rubric):
             answer = _after_transforms(answer)
-        elif isinstance(answer, Holds) and callable(finished := getattr(answer.function, "finished", None)):
-            left: Any = finished()
+        elif isinstance(answer, Holds) and callable(remainder := getattr(answer.function, "remainder", None)):
+            left: Any = remainder()
             answer = cast("Any", left if isinstance(left, Check) else Holds(left))
         criteria.append(evolve(criterion, on=on, answer=answer))
     return evolve(rubric, criteria=criteria) if criteria else rubric

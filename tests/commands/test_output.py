@@ -153,7 +153,7 @@ def test_a_message_keeps_its_arguments_in_another_process() -> None:
     """Workers of a cluster raise errors too."""
     error = pickle.loads(pickle.dumps(DefinitionError("rows", Wording("name it: ", columns={"a": "b"}))))  # noqa: S301 - our own
     assert str(error) == "rows: name it: columns={'a': 'b'}"
-    assert error.text.worded(lambda name, value: f"--{name} {value['a']}") == "rows: name it: --columns b"
+    assert error.text.render(lambda name, value: f"--{name} {value['a']}") == "rows: name it: --columns b"
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_our_own_foreign_formats_are_plug_ins() -> None:
     """They are registered by entry points of the project, as any package's are, and by nothing else."""
     points = entry_points_of(registry.GROUP)
     assert {point.name for point in points if point.value.startswith("rubric.format_plugins.")} == OURS
-    assert all(callable(registry.format_called(name).reader()) for name in OURS)
+    assert all(callable(registry.find_format(name).reader()) for name in OURS)
 
 
 def test_a_checkout_without_an_installation_has_them(tmp_path: Path) -> None:
@@ -261,11 +261,11 @@ FORMAT = Kind(DistinctShare, KEYS)
 def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install a package with an assertion type."""
     monkeypatch.syspath_prepend(installed(tmp_path, KIND, "distinct-share", "rubric.assertions"))
-    table._plugged.cache_clear()
+    table._plugin_kinds.cache_clear()
     sys.modules.pop("checklists", None)
     yield
     monkeypatch.undo()
-    table._plugged.cache_clear()
+    table._plugin_kinds.cache_clear()
     sys.modules.pop("checklists", None)
 
 

@@ -29,9 +29,9 @@ for n in range(60):
 HOLDING = """
 import sys, time
 from pathlib import Path
-from rubric.labelling.sheet import locked
+from rubric.labelling.sheet import lock
 
-with locked(Path(sys.argv[1])):
+with lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """

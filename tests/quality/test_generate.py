@@ -17,7 +17,7 @@ from rubric import Anchor, Budget, Case, DefinitionError, Judge, ModelError, Rub
 from rubric.errors import DumpError
 from rubric.formats.document import FOR_SUITES, plain
 from rubric.formats.files import parse
-from rubric.formats.insertion import inserted
+from rubric.formats.insertion import insert_key
 from rubric.formats.yaml import to_yaml
 from rubric.quality import generate, generate_many
 from rubric.quality.suite_drafts import sheet
@@ -354,13 +354,13 @@ def test_a_real_process_generates(server: Endpoint, tmp_path: Path) -> None:
 )
 def test_a_key_is_put_where_a_person_would_put_it(text: str, path: tuple[Any, ...], expected: str) -> None:
     """Insertion follows indentation, comments, flow style and anchors of the YAML text."""
-    assert inserted(text, "k", {path: "v"}) == expected
+    assert insert_key(text, "k", {path: "v"}) == expected
 
 
 def test_a_path_without_a_mapping_is_refused() -> None:
     """A key cannot be inserted into a number."""
     with pytest.raises(DumpError, match="no mapping"):
-        inserted("a: 1\n", "k", {("a",): "v"})
+        insert_key("a: 1\n", "k", {("a",): "v"})
 
 
 keys = st.text("abcxyz", min_size=1, max_size=4)
@@ -376,7 +376,7 @@ trees = st.recursive(
 def test_an_insertion_changes_the_data_and_nothing_else(data: dict[str, Any], value: Any, form: str) -> None:
     """The new text has the new key, the old data, and every old character in order."""
     text = to_yaml(data) if form == "yaml" else json.dumps(data, indent=None if form == "json" else 2)
-    new = inserted(text, "new", {(): value})
+    new = insert_key(text, "new", {(): value})
     assert plain(parse(new, "x", "yaml" if form == "yaml" else "json", FOR_SUITES).root, lambda *_: None) == {
         **data,
         "new": value,

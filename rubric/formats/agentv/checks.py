@@ -15,7 +15,7 @@ from rubric import DefinitionError, Holds
 from rubric.embed import Check, Cursor, FrozenMap, shorten
 from rubric.formats.agentv.scope import Entry
 from rubric.formats.assertions.field_accuracy import Field
-from rubric.formats.assertions.table import KINDS, kind_called
+from rubric.formats.assertions.table import KINDS, find_kind
 from rubric.formats.assertions.texts import DETERMINISTIC, UnsupportedPatternError, with_spaces
 from rubric.formats.assertions.tool_calls import read_tool_trajectory
 from rubric.formats.javascript import RETURNS, JavaScript, inline
@@ -29,13 +29,13 @@ _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
 def read_check(entry: Entry) -> Check:
     """Return the check of *entry*, of a type in `KINDS`."""
     kind, at = entry.kind.replace("_", "-"), entry.at  # as older files write it
-    row = kind_called(kind)
+    row = find_kind(kind)
     if row is None:
         return unknown(entry)
     for key in (key for key in _UNKNOWN if at.has(key)):
         entry.warn(f"{key} is not supported: cases that have it are ungraded", key)
         return Unsupported(f"{entry.kind} with {key}")
-    given = {key: entry.scope.filled(at[key]) for key in row.names("agentv") if at.has(key)}
+    given = {key: entry.scope.fill_all(at[key]) for key in row.names("agentv") if at.has(key)}
     if row.of is Within and not given:
         names = [key.name for key in row.keys]
         raise DefinitionError("type", f"{entry.kind} limits nothing; give it {' or '.join(names)}")
@@ -88,7 +88,7 @@ def read_javascript(entry: Entry) -> Check:
         return not_gradable(entry, f"{entry.kind}, which needs an engine ({EXTRA})")
     code = entry.scope.text(at["value"])
     threshold = at["threshold"].number() if at.has("threshold") else None
-    config: Any = entry.scope.filled(at["config"])
+    config: Any = entry.scope.fill_all(at["config"])
     return Holds(
         JavaScript(
             code,

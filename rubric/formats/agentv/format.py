@@ -92,7 +92,7 @@ _EVIDENCE: Evidence = (
     (STRONG, rules.case_has("conversation_id", "turns", "execution", "input_messages", "expected_messages")),
     (STRONG, rules.asks(_providers, NAME, "the provider {!r} is a name of the project's")),
     (STRONG, rules.finds("it lists the results of a run", lambda seen: filter(_RESULT.issubset, seen.tests))),
-    (STRONG, rules.named("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
+    (STRONG, rules.name_fits("*.eval.y*ml", "eval.y*ml", "*.eval.json*")),
     (LIKELY, rules.has("rubrics", kind=list)),
     (LIKELY, lambda seen: rules.case_has("rubrics")(seen) if isinstance(seen.data, list) else ""),
     (LIKELY, rules.case_has("input")),

@@ -20,7 +20,7 @@ from rubric.embed import Answer, Check, Cursor, shorten
 from rubric.formats.agentv.checks import CHECKS, read_check, unknown
 from rubric.formats.agentv.prompts import Prompt, read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Entry, Scope, Task
-from rubric.formats.assertions.table import kind_called
+from rubric.formats.assertions.table import find_kind
 from rubric.formats.includes import is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.keys import keys_of
 from rubric.formats.model_names import SETTINGS, litellm_name
@@ -228,7 +228,7 @@ def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
     elif not text and isinstance(value, str):
         text = scope.fill(value.strip(), judged)
     elif not text and value is not None:
-        text = json.dumps(scope.filled(judged), ensure_ascii=False, indent=2, default=str)
+        text = json.dumps(scope.fill_all(judged), ensure_ascii=False, indent=2, default=str)
     text = text or entry.task.criteria
     if not text and prompt.template is None and not prompt.lost:
         return _leave_undecided(entry, f"{entry.kind} without criteria")
@@ -255,7 +255,7 @@ def check_for(entry: Entry) -> Check:
         return Holds(function)
     if entry.kind == "python" and isinstance(at["value"].value, str):
         return _python(entry)
-    row = None if entry.kind in CHECKS else kind_called(entry.kind)
+    row = None if entry.kind in CHECKS else find_kind(entry.kind)
     if entry.kind not in CHECKS and (row is None or "agentv" not in row.systems):
         return unknown(entry)
     read, keys = CHECKS[entry.kind] if row is None else (read_check, row.names("agentv"))
@@ -274,7 +274,7 @@ def _script(entry: Entry) -> Check:
     """Return the program; it is handed `config`, and the fields that AgentV passes through."""
     at = entry.at
     given = at["script"] if "script" in at and "command" not in at else at["command"]
-    command = entry.scope.filled(given)
+    command = entry.scope.fill_all(given)
     if isinstance(command, str):
         try:
             command = shlex.split(command)
@@ -457,7 +457,7 @@ GOAL = "trajectory:goal-success"
 def _read_goal(entry: Entry) -> Grader:
     """Return the judgement of a run by its goal."""
     entry.check_keys(_OF_JUDGED)
-    value = entry.scope.filled(entry.at["value"])
+    value = entry.scope.fill_all(entry.at["value"])
     goal = value.get("goal") if isinstance(value, Mapping) else value
     if not isinstance(goal, str) or not goal.strip():
         raise DefinitionError("value" if "value" in entry.at else "type", "expected a goal, as text or {goal: text}")

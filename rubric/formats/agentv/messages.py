@@ -59,7 +59,7 @@ def read_text(at: Cursor, scope: Scope) -> str:
         case list() as parts if parts and all(isinstance(part, Mapping) and "type" in part for part in parts):
             return "\n\n".join(shown for part in at if (shown := _block(part, scope)) is not None)
         case _:
-            return as_text(scope.filled(at))
+            return as_text(scope.fill_all(at))
 
 
 _IMAGES = ("image", "image_url", "input_image")
@@ -71,7 +71,7 @@ def _block(at: Cursor, scope: Scope) -> str | None:
     if kind in ("text", "input_text"):
         return scope.text(at.holding(value))
     if scope.attached is not None and (kind in _IMAGES or (kind == "file" and is_image(str(value)))):
-        image = image_in(scope.filled(at)) or (scope.fill(value, at) if isinstance(value, str) else None)
+        image = image_in(scope.fill_all(at)) or (scope.fill(value, at) if isinstance(value, str) else None)
         missing = len(scope.attached.missing)
         if scope.attached.take(image or None, at):
             return f"[image: {image}]" if len(scope.attached.missing) > missing else None

@@ -23,7 +23,7 @@ from rubric.formats.agentv.scope import Scope, generation_of, looks_like_grader
 from rubric.formats.agentv.targets import read_targets
 from rubric.formats.agentv.tests import Defaults, Test, check_inner, check_keys, read_case, read_defaults
 from rubric.formats.assertions.texts import assertion_of
-from rubric.formats.includes import expand_at, followed, is_code, read_document_at
+from rubric.formats.includes import expand_at, follow, is_code, read_document_at
 from rubric.formats.keys import keys_of
 from rubric.formats.recognition import CASES, GRADERS
 from rubric.formats.rubric_items import Generation, check_fields
@@ -164,7 +164,7 @@ def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | N
     seen: set[str] = set()
     for number, at in enumerate((at for part in parts for at in _of_part(part)), 1):
         if isinstance(at.value, str):
-            yield _made_by_program(at)
+            yield _program_case(at)
             continue
         if len(at.value.keys() & _RESULTS) > 1 and "assert" not in at:
             at.error("this is the result of a run, not a test; load the eval file that it came from")
@@ -180,7 +180,7 @@ def _cases(parts: list[Cursor], defaults: Defaults, templates: list[Template | N
             yield case
 
 
-def _made_by_program(at: Cursor) -> Case:
+def _program_case(at: Cursor) -> Case:
     """Return the case that takes the place of the tests that a program makes."""
     why = f"tests that a program makes ({shorten(at.value, 80)})"
     at.warn(f"{why} are not supported: one ungraded case takes their place")
@@ -203,7 +203,7 @@ def _scenarios(at: Cursor) -> Iterator[Cursor]:
     for entry in at if isinstance(at.value, list) else [at]:
         if isinstance(entry.value, str):
             for file in expand_at(entry):
-                if (whole := followed(file)) is not None:
+                if (whole := follow(file)) is not None:
                     yield from _scenarios(whole[_SCENARIOS] if isinstance(whole.value, Mapping) else whole)
             continue
         if not entry.mapping("a scenario (a mapping with config and tests)"):
@@ -255,7 +255,7 @@ def _include_files(at: Cursor) -> Iterator[Cursor]:
         yield at
         return
     for file in expand_at(at, _FOLDERS):
-        whole = followed(file)
+        whole = follow(file)
         if whole is None:
             continue
         if isinstance(whole.value, Mapping) and "tests" not in whole.value:

@@ -135,7 +135,7 @@ class Scope(ItemScope):
         # Bounded, since two variables that show each other would grow for ever.
         for _ in range(_DEEPEST):
             rendered = {
-                name: value if name in raw else scope.filled(at[name].holding(value))
+                name: value if name in raw else scope.fill_all(at[name].holding(value))
                 for name, value in scope.variables.items()
             }
             if rendered == scope.variables:
@@ -143,15 +143,15 @@ class Scope(ItemScope):
             scope = evolve(self, variables=rendered)
         return scope
 
-    def filled(self, at: Cursor) -> Any:
+    def fill_all(self, at: Cursor) -> Any:
         """Return plain data with each text in it filled."""
         value = at.value
         if isinstance(value, str):
             return self.fill(value, at)
         if isinstance(value, list):
-            return [self.filled(part) for part in at]
+            return [self.fill_all(part) for part in at]
         if isinstance(value, Mapping):
-            return {key: self.filled(part) for key, part in at.items()}
+            return {key: self.fill_all(part) for key, part in at.items()}
         return value
 
     def fill(self, text: str, at: Cursor) -> str:

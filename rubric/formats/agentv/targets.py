@@ -16,7 +16,7 @@ from typing import Any
 from attrs import field, frozen
 
 from rubric.embed import Cursor, shorten
-from rubric.formats.includes import followed, may_be_read, read_document_at
+from rubric.formats.includes import follow, may_be_read, read_document_at
 from rubric.formats.keys import keys_of
 from rubric.formats.providers import read_provider
 from rubric.suites.providers import Provider
@@ -46,23 +46,23 @@ class Targets:
     def provider_at(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
         """Return what the cursor, a name or a definition, names to answer; one that cannot be asked says why."""
         with at.notes.lacking() as lacks:
-            made = self._found(at, fill)
+            made = self._find(at, fill)
         return Provider(made.name, missing=lacks[0]) if lacks else made
 
-    def _found(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
+    def _find(self, at: Cursor, fill: Callable[[str, Cursor], str]) -> Provider:
         name = at.value
         for _ in range(_DEEPEST):
-            found = self.known.get(name) if isinstance(name, str) else at
-            if found is None:
+            definition = self.known.get(name) if isinstance(name, str) else at
+            if definition is None:
                 break
-            name = found.value.get("use_target") if isinstance(found.value, Mapping) else None
+            name = definition.value.get("use_target") if isinstance(definition.value, Mapping) else None
             if name is None:
-                return _provider(found, fill)
-            name = fill(str(name), found)
-        made = read_provider(at, lambda text: fill(text, at))
-        unknown = isinstance(at.value, str) and made.missing and not any(sign in at.value for sign in ":/")
+                return _provider(definition, fill)
+            name = fill(str(name), definition)
+        model = read_provider(at, lambda text: fill(text, at))
+        unknown = isinstance(at.value, str) and model.missing and not any(sign in at.value for sign in ":/")
         where = f"it is defined neither in the file nor in {', '.join(_FILES)}"
-        return Provider(made.name, missing=f"{shorten(repr(at.value), 60)} is no model; {where}") if unknown else made
+        return Provider(model.name, missing=f"{shorten(repr(at.value), 60)} is no model; {where}") if unknown else model
 
     def grader_of(self, named: str) -> str:
         """Return the grader of the target *named*; the project's where it has none of its own."""
@@ -112,11 +112,11 @@ def read_targets(whole: Cursor) -> Targets:
             known.setdefault(_label(definition.value) or str(definition.value.get("id")), definition)
     defaults = [_follow(holder["defaults"]) for holder in (whole, *files) if isinstance(holder.value, Mapping)]
 
-    def told(key: str) -> str:
+    def default_of(key: str) -> str:
         return next((str(at[key].value) for at in defaults if at.has(key)), "")
 
     usual = "default" if "default" in known else ""
-    return Targets(known, told("provider") or told("target") or usual, told("grader"))
+    return Targets(known, default_of("provider") or default_of("target") or usual, default_of("grader"))
 
 
 def _definitions(holder: Cursor) -> Iterator[Cursor]:
@@ -129,7 +129,7 @@ def _definitions(holder: Cursor) -> Iterator[Cursor]:
 
 def _follow(at: Cursor) -> Cursor:
     """Return what is at the cursor, or in the file that it names."""
-    return followed(at, at.warn) or at.holding(None)
+    return follow(at, at.warn) or at.holding(None)
 
 
 _LACKING = re.compile(r"environment variable '(\w+)'")

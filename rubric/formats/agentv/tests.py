@@ -21,7 +21,7 @@ from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
 from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.images import Attached
-from rubric.formats.includes import followed, is_reference, may_be_read, read_document_at, read_text_at, searched
+from rubric.formats.includes import follow, is_reference, may_be_read, read_document_at, read_text_at, describe_search
 from rubric.formats.keys import keys_of
 from rubric.formats.providers import runs_of
 from rubric.formats.recognition import GRADERS
@@ -105,7 +105,7 @@ def _resolve(at: Cursor, whole: Cursor, scope: Scope) -> str | None:
         name = value.removeprefix(_REF)
         value = names.get(name)
         if not isinstance(value, str):
-            where = f" ({searched(at.loading)})" if at.loading.folder is not None else ""
+            where = f" ({describe_search(at.loading)})" if at.loading.folder is not None else ""
             hint = fields.suggest(name, names) if names else f"; write it under `refs` in {CONFIG}{where}"
             at.error(f"no reference is called {name!r}{hint}")
             return None
@@ -300,7 +300,7 @@ def _providers(test: Test, defaults: Defaults, asked: Asked) -> list[Provider]:
     for at in (test.at, test.under("execution"), defaults.suite, defaults.suite["execution"]):
         for key in ("provider", "providers", "target", "targets"):
             if at.has(key):
-                named = followed(at[key], at[key].warn) or at[key]
+                named = follow(at[key], at[key].warn) or at[key]
                 each = [*named] if isinstance(named.value, list) else [named]
                 return [scope.targets.provider_at(one, scope.fill) for one in each]
     usual = test.at.holding(scope.targets.provider)

@@ -151,10 +151,10 @@ def _loose_day(text: str, *, day_first: bool) -> date | None:
             month = _MONTHS.index(part[2][:3].lower()) + 1
         elif part[2] and numbers:  # a word may stand before the first number, such as the day of the week
             return None
-    return _ordered(numbers, month, day_first=day_first) if numbers else None
+    return _date_of(numbers, month, day_first=day_first) if numbers else None
 
 
-def _ordered(numbers: Sequence[int], month: int, *, day_first: bool) -> date:
+def _date_of(numbers: Sequence[int], month: int, *, day_first: bool) -> date:
     """Return the day of *numbers*: the year stands first if it cannot be a day; what is left out is 1, as in V8."""
     first, second, third = [*numbers, 1, 1][:3]
     is_day = 1 <= first <= 31  # noqa: PLR2004

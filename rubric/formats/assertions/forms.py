@@ -69,13 +69,13 @@ def _xml(text: str) -> _Element:
         stack[-1].children.append(_Element(name))
         stack.append(stack[-1].children[-1])
 
-    def declared(_: str, __: Any, ___: Any, has_own: int) -> None:
+    def refuse_declarations(_: str, __: Any, ___: Any, has_own: int) -> None:
         if has_own:
             raise ValueError("its document type has declarations of its own")
 
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda _: stack.pop()
-    parser.StartDoctypeDeclHandler = declared
+    parser.StartDoctypeDeclHandler = refuse_declarations
     try:
         parser.Parse(text.strip().removeprefix("\ufeff"), True)  # noqa: FBT003 - its only form
     except (expat.ExpatError, UnicodeError) as problem:
@@ -306,10 +306,10 @@ def _slip(statements: list[Any], names: list[str], dialect: str) -> str:
             return "mysql has no generate_series"
     if dialect == "mysql" and names[:1] == ["DELETE"] and "FROM" not in names:
         return "DELETE without FROM"
-    return "a comma is missing between columns" if _unseparated(names) else ""
+    return "a comma is missing between columns" if _lacks_comma(names) else ""
 
 
-def _unseparated(names: list[str]) -> bool:
+def _lacks_comma(names: list[str]) -> bool:
     """True if two names follow each other in a plain list of columns, as where a comma is missing."""
     if names[:1] != ["SELECT"] or "FROM" not in names:
         return False
@@ -425,7 +425,7 @@ class Form:
 def form_of(kind: str, value: Any) -> Form:
     """Return the check of the assertion type *kind* with *value*, or refuse the value."""
     if kind == "word-count":
-        return Form(kind, _counted(value))
+        return Form(kind, _count_limits(value))
     if value is None or (kind.endswith("html") and value == ""):
         return Form(kind)
     if kind.endswith("xml") and isinstance(value, str | list):  # the elements alone
@@ -443,13 +443,13 @@ def form_of(kind: str, value: Any) -> Form:
     return Form(kind, value)
 
 
-def _counted(value: Any) -> dict[str, float]:
+def _count_limits(value: Any) -> dict[str, float]:
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"count": value}
     given = dict(value) if isinstance(value, Mapping) else {}
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in given.values())
+    numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in given.values())
     if {*given} == {"count"} and numbers:
         return given
     if not given or not given.keys() <= {"min", "max"} or not numbers:

@@ -94,7 +94,7 @@ class Kind:
             absent = given.get(key.name) is None
             if absent and key.default is NEEDED:
                 with gathering.at():
-                    raise DefinitionError("", f"the key {key.name!r} is missing; {_wanted(key)}")
+                    raise DefinitionError("", f"the key {key.name!r} is missing; {_expectation(key)}")
             elif absent and key.default is not OPTIONAL:
                 values.setdefault(key.field, key.default)
             else:
@@ -126,7 +126,7 @@ class Kind:
         return Said({"type": kind, **rows[0]}, rows[1], systems)
 
 
-def _wanted(key: Key) -> str:
+def _expectation(key: Key) -> str:
     try:
         key.value.read(None)
     except DefinitionError as problem:

@@ -97,7 +97,7 @@ def _limit(name: str, key: str, units: float = 1, **more: Any) -> Key:
 _TEXT_OR_NUMBER: Data = {"type": ["string", "number"]}
 
 
-def _decided(type_: str, of: type, name: str, systems: frozenset[str] = BOTH, **fixed: Any) -> dict[str, Kind]:
+def _value_row(type_: str, of: type, name: str, systems: frozenset[str] = BOTH, **fixed: Any) -> dict[str, Kind]:
     """Return the row of a *type* whose one key is the value of the field *name*."""
     item = {} if type_ == "equals" or type_.endswith("-json") else _TEXT_OR_NUMBER
     schema = some(item) if type_.endswith(("-any", "-all")) else item
@@ -111,7 +111,7 @@ _STEPS = "trajectory:step-count"
 _USED = {"tool": "trajectory:tool-used", "step": _STEPS, "command": _STEPS, "skill": "skill-used"}
 
 
-def _used(function: Used) -> Said | None:
+def _write_used(function: Used) -> Said | None:
     kind, own = _USED[function.what], {"any": True} if function.one else {}
     if (function.least, function.most) == (1, None) and kind != _STEPS:
         return Said({"type": kind, "value": [*function.names]}, own, OWN if own else BOTH)
@@ -138,9 +138,9 @@ def _sequence(check: Trajectory) -> Said:
 _ANY = Key("any", "one", FLAG, default=False, systems=OWN)
 _VALUE = Key("value", "value", ANY)
 _CALLS: dict[str, tuple[type, Callable[[Any], Said | None], tuple[Key, ...]]] = {
-    "trajectory:tool-used": (Used, _used, (_VALUE, _ANY)),
-    "skill-used": (Used, _used, (_VALUE, _ANY)),
-    _STEPS: (Used, _used, (_VALUE, _ANY)),
+    "trajectory:tool-used": (Used, _write_used, (_VALUE, _ANY)),
+    "skill-used": (Used, _write_used, (_VALUE, _ANY)),
+    _STEPS: (Used, _write_used, (_VALUE, _ANY)),
     "trajectory:tool-sequence": (Trajectory, _sequence, (_VALUE,)),
     "trajectory:tool-args-match": (tool_calls.ArgumentsMatch, _arguments, (_VALUE,)),
 }
@@ -204,18 +204,18 @@ def _skill(value: Any) -> str:
 _SCHEMAS = Key("schemas", "schemas", mapping_of("a JSON Schema for each tool, by its name"), systems=OWN)
 
 KINDS: dict[str, Kind] = {
-    **_decided("contains", Contains, "text"),
-    **_decided("icontains", Contains, "text", **_FOLDED),
-    **_decided("contains-any", ContainsAny, "texts"),
-    **_decided("contains-all", ContainsAll, "texts"),
-    **_decided("icontains-any", ContainsAny, "texts", **_FOLDED),
-    **_decided("icontains-all", ContainsAll, "texts", **_FOLDED),
-    **_decided("equals", Equals, "text"),
-    **_decided("regex", Matches, "pattern"),
-    **_decided("starts-with", StartsWith, "text"),
-    **_decided("ends-with", EndsWith, "text"),
-    **_decided("is-json", FitsSchema, "schema"),
-    **_decided("contains-json", ContainsJSON, "schema", PROMPTFOO),
+    **_value_row("contains", Contains, "text"),
+    **_value_row("icontains", Contains, "text", **_FOLDED),
+    **_value_row("contains-any", ContainsAny, "texts"),
+    **_value_row("contains-all", ContainsAll, "texts"),
+    **_value_row("icontains-any", ContainsAny, "texts", **_FOLDED),
+    **_value_row("icontains-all", ContainsAll, "texts", **_FOLDED),
+    **_value_row("equals", Equals, "text"),
+    **_value_row("regex", Matches, "pattern"),
+    **_value_row("starts-with", StartsWith, "text"),
+    **_value_row("ends-with", EndsWith, "text"),
+    **_value_row("is-json", FitsSchema, "schema"),
+    **_value_row("contains-json", ContainsJSON, "schema", PROMPTFOO),
     "latency": Kind(Within, (_limit("latency", "threshold", 1000),)),
     "cost": Kind(Within, (_limit("cost", "budget", systems=AGENTV, write=None), _limit("cost", "threshold"))),
     "perplexity": Kind(Within, (_limit("perplexity", "threshold"),), PROMPTFOO),
@@ -312,47 +312,47 @@ KINDS: dict[str, Kind] = {
 
 
 @cache
-def _plugged() -> dict[str, Kind]:
-    found = {}
+def _plugin_kinds() -> dict[str, Kind]:
+    kinds = {}
     for name in plugins.names(GROUP):
         plugin = plugins.load(GROUP, name, "type")
         if plugin is None or not isinstance(plugin.value, Kind) or name in KINDS:
             raise DefinitionError("type", f"{name!r} of {plugin and plugin.source} is not a new Kind; uninstall it")
-        found[name] = plugin.value
-    return found
+        kinds[name] = plugin.value
+    return kinds
 
 
-def kind_called(name: str) -> Kind | None:
+def find_kind(name: str) -> Kind | None:
     """
-    Return the type called *name*, without `not-`; None if there is none, neither here nor in another package.
+    Return the type called *name*, without `not-`; None if neither this package nor a plug-in has it.
 
     Raises:
         DefinitionError: A package registers something else than a new type.
     """
-    return KINDS.get(name) or _plugged().get(name)
+    return KINDS.get(name) or _plugin_kinds().get(name)
 
 
 # -- writing -----------------------------------------------------------------------------------------------
 
 
-def said_of(check: Check, *, negated: bool = False) -> Said | None:
+def write_check(check: Check, *, negated: bool = False) -> Said | None:
     """Return *check* as an assertion, to be *negated* by `not-` or not; None where no system has the same."""
     subject: Any = check.function if isinstance(check, Holds) else check
     if negated and isinstance(subject, Used) and len(subject.names) > 1:
         subject = evolve(subject, one=not subject.one)  # as it is read before it is turned over
     if isinstance(subject, Script):
-        return _python(subject) if is_python(subject) else None
+        return _write_python(subject) if is_python(subject) else None
     if isinstance(subject, IsJSON):
         return Said({"type": "is-json"})
     if type(subject) in _CODE:
         return _CODE[type(subject)](subject)
-    found = _row_said(KINDS, subject)
-    return _row_said(_plugged(), subject) if found is None else found  # others are looked up where none of ours does
+    ours = _write_by(KINDS, subject)
+    return _write_by(_plugin_kinds(), subject) if ours is None else ours  # others are looked up where none of ours does
 
 
-def _row_said(kinds: Mapping[str, Kind], subject: Any) -> Said | None:
+def _write_by(kinds: Mapping[str, Kind], subject: Any) -> Said | None:
     rows = ((kind, row) for kind, row in kinds.items() if row.of is type(subject))
-    return next((said for kind, row in rows if (said := row.write(kind, subject)) is not None), None)
+    return next((assertion for kind, row in rows if (assertion := row.write(kind, subject)) is not None), None)
 
 
 def _code(program: Program) -> str | Data:
@@ -372,7 +372,7 @@ def _program(value: Any, at: str) -> Program:
     raise fields.refuse(at, value, "code: a text, {body}, or {module, function}")
 
 
-def _javascript(function: JavaScript) -> Said:
+def _write_javascript(function: JavaScript) -> Said:
     code = _code(function.program)
     said = {"value": code, "threshold": function.threshold, "config": thaw(function.config)}
     data = {"type": "not-javascript" if function.negate else "javascript"}
@@ -384,22 +384,22 @@ def _javascript(function: JavaScript) -> Said:
     return Said(data, own, PROMPTFOO)
 
 
-def _transformed(function: Transformed) -> Said | None:
-    inner = said_of(function.check)
+def _write_transformed(function: Transformed) -> Said | None:
+    inner = write_check(function.check)
     transform = function.transform
     if inner is None or "transform" in inner.data or transform.context is not None or transform.scripts:
         return None
     if "javascript" in inner.data["type"] and inner.own.get("variables", {}) != thaw(transform.variables):
         return None  # both are of one test, whose variables they see
-    said = transform_said(transform)
+    said = write_transform(transform)
     return Said(inner.data | said.data, inner.own | said.own, inner.systems & said.systems)
 
 
-def transform_said(transform: Transform) -> Said:
+def write_transform(transform: Transform) -> Said:
     """
     Return *transform* as the keys of an assertion; in our own format also those of a criterion's `on`.
 
-    One in Python, with `scripts`, is in no file of ours.
+    A transform in Python, with `scripts`, is in no file of ours.
     """
     codes = [_code(program) for program in transform.programs if isinstance(program, Program)]
     plain = len(codes) == 1 and isinstance(codes[0], str)
@@ -410,20 +410,20 @@ def transform_said(transform: Transform) -> Said:
     return Said(data, own, PROMPTFOO if plain and transform.context is None else OWN)
 
 
-def _python(script: Script) -> Said:
+def _write_python(script: Script) -> Said:
     data, own = python_data(script)
     own |= {"folder": script.folder} if script.folder else {}
     return Said(data, own, OWN if own else PROMPTFOO)
 
 
-_CODE: dict[type, Callable[[Any], Said | None]] = {JavaScript: _javascript, Transformed: _transformed}
+_CODE: dict[type, Callable[[Any], Said | None]] = {JavaScript: _write_javascript, Transformed: _write_transformed}
 
 
 # -- reading -----------------------------------------------------------------------------------------------
 
 
 def read_transform(given: Mapping[str, Any]) -> Transform:
-    """Return what `transform_said` wrote as *given*; raises DefinitionError: it is none."""
+    """Return the transform that `write_transform` wrote as *given*; raise DefinitionError for other data."""
     listed = given.get("transform", [])
     programs = tuple(_program(code, "transform") for code in (listed if isinstance(listed, list | tuple) else [listed]))
     variables, shared = given.get("variables", {}), given.get("shared", 0)
@@ -483,7 +483,7 @@ _READ: dict[str, Kind] = {
 def read_assertion(given: Mapping[str, Any]) -> Check:
     """Return the check of an assertion in our own format, or raise an error with each key that is wrong."""
     kind = given.get("type")
-    row = _READ.get(kind) or kind_called(kind) if isinstance(kind, str) else None
+    row = _READ.get(kind) or find_kind(kind) if isinstance(kind, str) else None
     if row is None:
         raise DefinitionError("type", f"no such assertion: {kind!r}{fields.suggest(str(kind), _all())}")
     _check_keys(given, row.names() | {"type", *_OF_ALL})
@@ -496,7 +496,7 @@ _OF_ALL: Data = {"transform": {}, "variables": MAPPING.schema, "shared": {"type"
 
 
 def _all() -> dict[str, Kind]:
-    return {**KINDS, **_READ, **_plugged()}
+    return {**KINDS, **_READ, **_plugin_kinds()}
 
 
 def assertion_schema() -> Data:

@@ -48,7 +48,7 @@ def as_text(value: Any) -> str:
 
 def _as_texts(value: Any) -> list[str]:
     if isinstance(value, str):
-        value = _listed(value)
+        value = _split(value)
     if not isinstance(value, list) or not value:
         raise fields.refuse("value", value, "a list of texts, or one text with commas")
     return [as_text(part) for part in value]
@@ -57,16 +57,16 @@ def _as_texts(value: Any) -> list[str]:
 _PART = re.compile(r'[\s,]*(?:"((?:[^"\\]|\\.|"")*)"\s*(?=,|\Z)|([^",][^,]*))', re.DOTALL)
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """Return the parts of a *text* with commas, as promptfoo divides it: some in quotes, and none empty."""
-    found, end = [], 0
+    parts, end = [], 0
     while part := _PART.match(text, end):
         quoted, plain = part.groups()
-        found.append(plain.strip() if quoted is None else re.sub(r'\\(["\\])|""', lambda two: two[1] or '"', quoted))
+        parts.append(plain.strip() if quoted is None else re.sub(r'\\(["\\])|""', lambda two: two[1] or '"', quoted))
         end = part.end()
     if text[end:].strip(", \t\r\n"):
         raise fields.refuse("value", text, "texts with commas between them, each quote of which is closed")
-    return found
+    return parts
 
 
 def _yaml(text: str) -> Any:

@@ -88,17 +88,17 @@ class ArgumentsMatch:
         """Return whether it holds for *candidate*, and which arguments there were."""
         calls = [call for call in candidate.tool_calls if not _command(call) and _is_called(self.name, call.name)]
         given = [thaw(call.arguments) for call in calls]
-        wanted, usual, same = self._kept(thaw(self.expected)), thaw(self.defaults), is_same if self.exact else _fits
+        wanted, usual, same = self._trim(thaw(self.expected)), thaw(self.defaults), is_same if self.exact else _fits
         found = [{k: v for k, v in one.items() if k not in usual or not is_same(v, usual[k])} for one in given]
-        holds = any(same(self._kept(one), wanted) for one in found)
+        holds = any(same(self._trim(one), wanted) for one in found)
         return holds, f"arguments: {shorten(repr(given), 200)}"
 
-    def _kept(self, value: Any) -> Any:
+    def _trim(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         wild = [name for name in self.ignore if "*" in name or "?" in name]
-        kept = {key: one for key, one in value.items() if key not in self.ignore}
-        return {key: one for key, one in kept.items() if not any(_is_called(name, key) for name in wild)}
+        kept = {key: item for key, item in value.items() if key not in self.ignore}
+        return {key: item for key, item in kept.items() if not any(_is_called(name, key) for name in wild)}
 
 
 def _is_called(name: str, called: str) -> bool:
@@ -270,18 +270,18 @@ class ToolTrajectory:
         elif self.mode == "subset":
             held = [any(one.fits(call) for one in self.expected) for call in calls]
         else:
-            held = self._found([*calls])
+            held = self._match_calls([*calls])
         called = shorten(", ".join(call.name for call in calls), 200) or "none"
         return sum(held) / len(held) if held else 1.0, f"called: {called}"
 
-    def _found(self, calls: list[ToolCall]) -> list[bool]:
+    def _match_calls(self, calls: list[ToolCall]) -> list[bool]:
         """Return which of the expected calls are among *calls*, each of which counts once; in order or not."""
         held = []
-        for one in self.expected:
+        for wanted in self.expected:
             # In order, a call of the tool with other arguments is used up too: it was meant to be this one.
-            near = [call.name == one.tool if self.mode == "in_order" else one.fits(call) for call in calls]
+            near = [call.name == wanted.tool if self.mode == "in_order" else wanted.fits(call) for call in calls]
             at = near.index(True) if True in near else None
-            held.append(at is not None and one.fits(calls[at]))
+            held.append(at is not None and wanted.fits(calls[at]))
             if self.mode == "in_order":
                 calls = [] if at is None else calls[at + 1 :]
             elif at is not None:
@@ -302,7 +302,7 @@ def read_tool_trajectory(given: Mapping[str, Any], usual: str = "exact") -> Hold
     expected, match = given.get("expected"), _match(given, usual)
     if not isinstance(expected, list | tuple):
         raise fields.refuse("expected", expected, "a list of calls, each with `tool`")
-    return Holds(ToolTrajectory(mode, tuple(_expected(call, match) for call in expected)))
+    return Holds(ToolTrajectory(mode, tuple(_read_call(call, match) for call in expected)))
 
 
 def _match(given: Mapping[str, Any], usual: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -314,7 +314,7 @@ def _match(given: Mapping[str, Any], usual: str | tuple[str, ...]) -> str | tupl
     return usual if found is None else str(found)
 
 
-def _expected(call: Any, usual: str | tuple[str, ...]) -> ExpectedCall:
+def _read_call(call: Any, usual: str | tuple[str, ...]) -> ExpectedCall:
     if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str) or not call["tool"].strip():
         raise fields.refuse("expected", call, "calls with `tool`, the name of one")
     arguments = call.get("args")

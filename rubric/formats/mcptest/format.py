@@ -41,7 +41,7 @@ _EVIDENCE: Evidence = (
     (STRONG, rules.finds("what it expects has a target and a matcher", _expectations)),
     (LIKELY, lambda seen: rules.has("evals")(seen) if not rules.lists_skills(seen) else ""),
     (LIKELY, rules.has("rubrics", kind=Mapping)),
-    (LIKELY, rules.named("*mcptest*.y*ml")),
+    (LIKELY, rules.name_fits("*mcptest*.y*ml")),
     (HINT, _servers),
 )
 

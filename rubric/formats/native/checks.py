@@ -150,9 +150,9 @@ _script = WRITERS[checks.Script]
 
 def _assertion(check: Check) -> Data:
     """Return a function, or the program of a Python assertion, as the assertion that it is."""
-    from rubric.formats.assertions.table import said_of  # noqa: PLC0415 - as for reading
+    from rubric.formats.assertions.table import write_check  # noqa: PLC0415 - as for reading
 
-    said = said_of(check)
+    said = write_check(check)
     if said is not None:
         return {"assertion": fields.free({**said.data, **said.own})}
     if isinstance(check, checks.Script):

@@ -285,12 +285,12 @@ def _on(on: Any) -> Any:
         raise DumpError(f"it is on {on}, which no file can hold")
     if not callable(on):
         return on
-    from rubric.formats.assertions.table import transform_said  # noqa: PLC0415 - as for reading
+    from rubric.formats.assertions.table import write_transform  # noqa: PLC0415 - as for reading
     from rubric.formats.javascript import Transform  # noqa: PLC0415 - as above
 
     if not isinstance(on, Transform) or on.scripts:
         raise DumpError(f"it is on a function, {on!r}, which no file can hold")
-    said = transform_said(on)
+    said = write_transform(on)
     return fields.free({**said.data, **said.own})
 
 

@@ -17,7 +17,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.document import steps_of
 from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, as_list, wanted
 from rubric.formats.json_values import each_text
-from rubric.formats.rubric_items import unused
+from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import to_yaml
 from rubric.suites.cases import Case
 
@@ -204,7 +204,7 @@ def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
     own = next(iter(several), None) if all("rubric" in case for case in cases) else None
     names: dict[str, str] = {}
     for text in (text for text in several if text != own):
-        names[text] = unused(_name(several[text]), names.values())
+        names[text] = free_name(_name(several[text]), names.values())
     for case, text in zip(cases, texts, strict=True):
         if text == own:
             del case["rubric"]

@@ -4,7 +4,7 @@ The assertions of one test, as a rubric.
 One assertion is the rubric itself. Several are its criteria: without a threshold of the test all must pass; with one
 the weighted mean decides alone, so each judged one is a rubric of its own, whose failing flag fails that one only.
 
-Code decides most assertions (`decided`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
+Code decides most assertions (`read_check`), a judge decides `llm-rubric` (`judged`). The provider of a grader becomes a
 `Judge`; a file never says where a judge is, nor how to log in there.
 """
 
@@ -19,19 +19,19 @@ from attrs import evolve, field, frozen
 
 from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
 from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
-from rubric.formats.assertions.table import kind_called
+from rubric.formats.assertions.table import find_kind
 from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.assertions.tool_calls import SOURCES
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
 from rubric.formats.javascript_modules import program_at, program_of_file
 from rubric.formats.promptfoo import texts
-from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, decided
-from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, unsupported
-from rubric.formats.promptfoo.tests import OPTIONS, asserted
+from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, read_check
+from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, lacking, placeholder
+from rubric.formats.promptfoo.tests import OPTIONS, assertions_of
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
-from rubric.formats.rubric_items import ItemScope, read_items, unused
+from rubric.formats.rubric_items import ItemScope, free_name, read_items
 from rubric.programs.javascript import EXTRA, Program, is_installed
 from rubric.suites.output_choice import MaxScore, OutputChoice
 from rubric.values import Script, Similar, Unsupported
@@ -45,7 +45,7 @@ def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
     source = texts.as_text(at.value.get("value"))
     program = program_of(at["value"], context, kind)
     if isinstance(program, str):
-        return unsupported(program, source, at)
+        return placeholder(program, source, at)
     config = FrozenMap(at.value["config"]) if isinstance(at.value.get("config"), dict) else None
     function = JavaScript(
         source, program, context.slots.variables, config, threshold=bar, negate=kind.startswith("not-")
@@ -62,20 +62,20 @@ def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
         return as_assertion(at, check, kind, bar)
     value = at.value.get("value")
     if not isinstance(value, str) or not value.strip():
-        return unsupported(f"{kind} without code", "", at)
+        return placeholder(f"{kind} without code", "", at)
     source, named = value, named_file(value)
     if named is not None:
         before = at.notes.failures
         text = read_text_at(f"file://{named[0]}", at["value"], code=True, lacking=at["value"].warn)
         if text is None:
             lacking = "may not be read" if at.notes.failures > before else "is not within reach"
-            return unsupported(f"{kind} by a file that {lacking}", value, at)
+            return placeholder(f"{kind} by a file that {lacking}", value, at)
         source, value = text, f"file://{from_here(named[0], at.loading)}:{named[1]}"
     else:
         try:
-            source = value = texts.filled(at["value"], value, context.slots.variables)
+            source = value = texts.fill_slots(at["value"], value, context.slots.variables)
         except DefinitionError as problem:
-            return unsupported(f"{kind} that is no template: {problem.message}", "", at)
+            return placeholder(f"{kind} that is no template: {problem.message}", "", at)
     config = at.value["config"] if isinstance(at.value.get("config"), dict) else None
     script = python_script(value, source=source, threshold=bar, negate=kind.startswith("not-"), config=config)
     return Assertion(shorten(f"{kind}: {' '.join(value.split())}", 80), script, kind=kind)
@@ -92,7 +92,7 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
     try:
         if is_file:
             return program_at(value, at, program_of_file)
-        return inline(texts.filled(at, value, context.slots.variables))
+        return inline(texts.fill_slots(at, value, context.slots.variables))
     except DefinitionError as problem:
         return f"{kind} {'by' if is_file else 'that is no template:'} {problem.message}"
 
@@ -118,7 +118,7 @@ def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> As
         if source is not None:
             program = transform_of(source, context, name)
             if isinstance(program, str):
-                return unsupported(program, "", at)
+                return placeholder(program, "", at)
             found[name] = program
     programs += [found["transform"]] if "transform" in found else []
     if not (programs or found) or isinstance(made.answer, Unsupported):
@@ -162,19 +162,19 @@ def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
     provider, prompt = at.find("provider") or context.provider, at.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
     if prompt is None and not at.has("value"):
-        return unsupported(f"{kind} without a value", "", at)
+        return placeholder(f"{kind} without a value", "", at)
     try:
         template = None if prompt is None else texts.template_of(prompt, context.slots)
         content = _rubric_text(at, context, has_prompt=prompt is not None)
     except UnsupportedPromptError as why:
-        return unsupported(f"{kind} with {why}", "", at)
+        return placeholder(f"{kind} with {why}", "", at)
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if template is not None and at.value.get("value") is None:  # promptfoo shows nothing in its place
         template = _RUBRIC_SLOT.sub("", template)
     if content is None or (prompt is not None and template is None) or (at.has("threshold") and bar is None):
         return None
     if bar is not None and bar > 1:  # promptfoo takes it, and fails whatever is answered
-        return unsupported(f"{kind} with a threshold of {bar:g}, above every score; write one from 0 to 1", "", at)
+        return placeholder(f"{kind} with a threshold of {bar:g}, above every score; write one from 0 to 1", "", at)
     rubric = (at.find("threshold") or at).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
     if rubric is None or not rubric.judged:
         return None  # why it has no items has been noted
@@ -307,7 +307,7 @@ def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     criteria: dict[str, Criterion] = {}
     rated = any(one.weight and not _compares(one) for one in made)
     for one in made:
-        id_ = unused(Criterion(one.tags[0] if one.tags else one.kind).id, criteria)
+        id_ = free_name(Criterion(one.tags[0] if one.tags else one.kind).id, criteria)
         answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
         asked: dict[str, Any] = {} if one.on is None else {"on": one.on}
         if _compares(one):  # it fails the others, and changes no score but where it is all that is asserted
@@ -400,13 +400,13 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
         return None
     if kind != bare and bare in _TURNED_HERE:
         at["type"].warn(f"promptfoo reads over the not- of {kind}; here it turns the outcome over")
-    row = None if bare in READERS else kind_called(bare)
-    read, known = READERS.get(bare, (decided, BAR if row is None else row.names("promptfoo")))
+    row = None if bare in READERS else find_kind(bare)
+    read, known = READERS.get(bare, (read_check, BAR if row is None else row.names("promptfoo")))
     fates = _FATES | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
     fates = {key: fate for key, fate in fates.items() if key not in known}
     at.reads(_KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
     if bare in NEED_VALUE and not at.has("value"):
-        return unsupported(f"{kind} without a value", "", at)
+        return placeholder(f"{kind} without a value", "", at)
     made = read(at, context, kind)
     return None if made is None else _transformed(made, at, context, kind)
 
@@ -433,7 +433,7 @@ _TURNED = re.compile(r"\Anot[-_ ]?", re.IGNORECASE)
 
 def _misspelt(kind: str) -> str:
     bare = kind.removeprefix("not-")
-    if bare in KNOWN or ":" in bare or kind_called(bare) is not None:
+    if bare in KNOWN or ":" in bare or find_kind(bare) is not None:
         return ""
     near = fields.misspelt(_TURNED.sub("", kind), KNOWN)
     return f"not-{near}" if near and _TURNED.match(kind) else near
@@ -441,7 +441,7 @@ def _misspelt(kind: str) -> str:
 
 def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
     at.reads(_KNOWN_KEYS | BAR | {"assert"}, _FATES, _ELSEWHERE, _QUIET_KEYS)
-    children = asserted(at["assert"])
+    children = assertions_of(at["assert"])
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")
         return None

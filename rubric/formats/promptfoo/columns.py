@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from rubric import DefinitionError, LoadError, Message
 from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.images import Attached, image_in
-from rubric.formats.includes import expand_at, followed, is_code, is_pattern, is_reference, may_be_read, read_file_at
+from rubric.formats.includes import expand_at, follow, is_code, is_pattern, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text
@@ -26,10 +26,10 @@ from rubric.formats.promptfoo.texts import (
     as_json_list,
     as_text,
     compact,
-    filled,
-    included,
-    listed,
-    named,
+    fill_slots,
+    include_files,
+    items_of,
+    list_items,
     with_environment,
 )
 from rubric.formats.providers import DATA, fields_of
@@ -102,13 +102,13 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
     if isinstance(at.value, str):
         found = _of_text(at, "")
     elif isinstance(at.value, dict):
-        found = [p for name, label in named(at) for p in _of_text(label.holding(name), as_text(label.value))]
+        found = [p for name, label in items_of(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
         items = [
             (item, config if isinstance(config := item.value.get("config"), dict) else {})
             if isinstance(item.value, dict)
             else (item, {})
-            for item in listed(at, "prompts")
+            for item in list_items(at, "prompts")
         ]
         found = [evolve(p, names=_names(item), config=config) for item, config in items for p in _of_item(item)]
     return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
@@ -128,7 +128,7 @@ def _known(prompt: Prompt) -> Prompt:
     )
 
     def look(text: str) -> None:
-        shown = with_environment(at, included(at, text))
+        shown = with_environment(at, include_files(at, text))
         try:
             names_in(shown, at.loading.filters)
         except LackingError as lack:
@@ -189,7 +189,7 @@ def _of_file(at: Cursor, label: str) -> list[Prompt]:
     if name.suffix in (".yaml", ".yml"):
         return [Prompt(as_text(whole.value), label, whole)]
     if whole.notes is not at.notes:
-        rows = listed(whole, "prompts")
+        rows = list_items(whole, "prompts")
         return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
     text = whole.value
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
@@ -297,7 +297,7 @@ def asked(
     messages = as_json_list(prompt.template) or _as_yaml_list(prompt.template)
     if messages is not None:
         # Each text by itself, so that no value can break the JSON around it.
-        return _messages(images, each_text(messages, lambda text: filled(prompt.at, text, variables)))
+        return _messages(images, each_text(messages, lambda text: fill_slots(prompt.at, text, variables)))
     text = _shown(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     chat = as_json_list(text)
     return Asked(text) if chat is None else _messages(images, chat, text)
@@ -318,11 +318,11 @@ def _shown(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
         at.once("a tag of this prompt does not end on its line, so it is shown as it is, as in promptfoo")
         return with_environment(at, text)
     made = {
-        name: filled(at, value, variables)
+        name: fill_slots(at, value, variables)
         for name, value in variables.items()
         if isinstance(value, str) and _is_filled(value, variables, at.loading.filters)
     }
-    return filled(at, text, {**variables, **made})
+    return fill_slots(at, text, {**variables, **made})
 
 
 def _is_filled(value: str, variables: Mapping[str, Any], filters: Collection[str]) -> bool:
@@ -470,7 +470,7 @@ def _from_file(at: Cursor) -> list[Cursor]:
     """Return the provider at the cursor, or those in the file of YAML or JSON that it names."""
     if not is_reference(at.value) or not at.value.lower().endswith(DATA) or not may_be_read(at.value, at.loading):
         return [at]
-    whole = followed(at)
+    whole = follow(at)
     return [] if whole is None else [*whole] if isinstance(whole.value, list) else [whole]
 
 
@@ -540,6 +540,6 @@ def tools_of(cell: Cell) -> dict[str, Cursor]:
     if at is None or not isinstance(at.value, dict):
         return {}
     if len(at.value) == 1 and "id" not in at.value:  # `openai:gpt-5: {config: ...}`
-        ((_, at),) = named(at)
+        ((_, at),) = items_of(at)
     config = at["config"] if isinstance(at.value, dict) else at
     return {key: config[key] for key in ("tools", "functions") if config.has(key)}

@@ -59,7 +59,7 @@ _EVIDENCE: Evidence = (
     (STRONG, rules.asserts("rubricPrompt", "contextTransform", "$ref")),
     (STRONG, rules.option("rubricPrompt", "transformVars", "storeOutputAs", "disableVarExpansion")),
     (STRONG, rules.case_has("providerOutput", "assertScoringFunction")),
-    (SURE, rules.named("promptfoo*.y*ml", "promptfoo*.json*", "promptfoo*.[jt]s", "promptfoo*.[cm][jt]s")),
+    (SURE, rules.name_fits("promptfoo*.y*ml", "promptfoo*.json*", "promptfoo*.[jt]s", "promptfoo*.[cm][jt]s")),
     (NEAR, rules.stands_by(*_CONFIGS)),
     (LIKELY, rules.finds("the variable {!r} lists texts", _lists_of_texts)),
     (HINT, _uses_negation),
@@ -93,7 +93,7 @@ def _translate(file: Path, _: str, loading: Loading) -> str:
     return json.dumps(made, indent=2) if isinstance(made, dict | list) else "null"
 
 
-def _drafted(rubric: Rubric) -> list[dict[str, Any]]:
+def _draft(rubric: Rubric) -> list[dict[str, Any]]:
     """Return the assertions for *rubric*; promptfoo has no gates, so all of its must hold."""
     return [
         {"type": "llm-rubric", "metric": c.id, "value": c.text} | ({} if c.weight == 1 else {"weight": c.weight})
@@ -108,5 +108,5 @@ PROMPTFOO = Format(
     translate=_translate,
     marks=_CONFIGS,
     bare="rows without assertions (no column `__expected`)",
-    drafts=Drafts("assert", _drafted, ("description",)),
+    drafts=Drafts("assert", _draft, ("description",)),
 )  # fmt: skip

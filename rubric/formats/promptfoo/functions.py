@@ -57,7 +57,7 @@ def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
     return apply
 
 
-def made_at(value: str, at: Cursor, default: str, *given: Any) -> tuple[Any, str]:
+def call_at(value: str, at: Cursor, default: str, *given: Any) -> tuple[Any, str]:
     """Return what the function that *value* names makes of *given*, and why it makes nothing; see `function_at`."""
     try:
         return function_at(value, at, default).call(*given), ""

@@ -32,15 +32,15 @@ from attrs import evolve, field, frozen
 from rubric import Choice, Choices, Criterion, DefinitionError, Holds, Levels, Rubric, Unit, YesNo
 from rubric.embed import Answer, Cursor, FrozenMap, Kind, LackingError, shorten
 from rubric.formats.assertions import forms
-from rubric.formats.assertions.table import KINDS, kind_called
+from rubric.formats.assertions.table import KINDS, find_kind
 from rubric.formats.assertions.text_metrics import SEVERAL, THRESHOLDS
 from rubric.formats.assertions.texts import LISTS, UnsupportedPatternError, as_schema, with_spaces
 from rubric.formats.assertions.tool_calls import SOURCES, ValidCalls, schemas_of
-from rubric.formats.includes import followed, is_code, is_reference
+from rubric.formats.includes import follow, is_code, is_reference
 from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
-from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, unsupported
+from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, placeholder
 from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
 from rubric.programs.javascript import EXTRA as JS_EXTRA
@@ -57,32 +57,32 @@ _TEXTS = frozenset({*THRESHOLDS, "finish-reason"})
 """Types whose value is text: data is written as JSON for them."""
 
 
-def decided(at: Cursor, context: Context, kind: str) -> Assertion | None:
-    """Return the check at the cursor, of the type *kind*, which `kind_called` has; None where an error was noted."""
+def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the check at the cursor, of the type *kind*, which `find_kind` has; None where an error was noted."""
     bare = kind.removeprefix("not-")
-    row = kind_called(bare)
+    row = find_kind(bare)
     if row is None or "promptfoo" not in row.systems:
-        return unsupported(kind, texts.as_text(at.value.get("value")), at)
+        return placeholder(kind, texts.as_text(at.value.get("value")), at)
     if bare in LIMITS and not at.has("threshold"):
-        return unsupported(f"{kind} without a threshold, which records a figure and decides nothing", "", at)
+        return placeholder(f"{kind} without a threshold, which records a figure and decides nothing", "", at)
     given: dict[str, Any] = {"any": True} if kind.startswith("not-") else {}
     for key in (key for key in row.names("promptfoo") if at.has(key)):
         try:
-            given[key] = _said(at, key, context, bare)
+            given[key] = _read_value(at, key, context, bare)
         except UnsupportedPromptError as why:
-            return unsupported(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
+            return placeholder(f"{kind} with a value that is {shorten(str(why), 80)}", "", at)
     if None in given.values():
         return None
     if lack := _lacking(bare, row, given.get("value")):
-        return unsupported(f"{kind}{lack}", "", at)
+        return placeholder(f"{kind}{lack}", "", at)
     if bare.endswith("-json") and (flaw := _no_schema(given.get("value"))):  # in promptfoo, it fails in the run
-        return unsupported(f"{kind} with a value that is no schema: {flaw}", "", at)
+        return placeholder(f"{kind} with a value that is no schema: {flaw}", "", at)
     try:
         is_pattern = bare == "regex" and isinstance(given.get("value"), str)
         check = at.built(row.read, given | ({"value": with_spaces(given["value"])} if is_pattern else {}))
     except UnsupportedPatternError as pattern:
         if not is_installed():
-            return unsupported(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
+            return placeholder(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
         code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
         check = Holds(JavaScript(code, inline(code)))
     return None if check is None else as_assertion(at, check, kind)
@@ -106,7 +106,7 @@ def _lacking(bare: str, row: Kind, value: Any) -> str:
     return "" if known else f" of {shorten(str(database), 40)}, whose SQL is not known here"
 
 
-def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
+def _read_value(at: Cursor, key: str, context: Context, bare: str) -> Any:
     """Return the value of a *key* of the assertion at the cursor; None where an error was noted."""
     if key == "threshold":
         return at[key].number(written=True)
@@ -126,7 +126,7 @@ def _said(at: Cursor, key: str, context: Context, bare: str) -> Any:
 
 def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
     """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
-    return unsupported(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
+    return placeholder(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
 
 
 # -- similarity of meaning ---------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def similar(at: Cursor, context: Context, kind: str) -> Assertion | None:
     try:
         model = _embedder(at.find("provider") or context.provider)
     except DefinitionError as problem:
-        return unsupported(f"{kind} with the provider {problem.message}", "", at)
+        return placeholder(f"{kind} with the provider {problem.message}", "", at)
     options = {"measure": kind.partition(":")[2] or "cosine"} | ({} if model is None else {"model": model})
     check = at.built(Similar, values, threshold=bar, **options)
     if check is None:
@@ -168,7 +168,7 @@ def _embedder(at: Cursor | None) -> str | None:
 def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by a judge, at the cursor; None where an error was noted."""
     if kind.startswith("not-"):
-        return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
+        return placeholder(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     values = _values(at, context, several=False)
     prompt, template, shown = at.find("rubricPrompt") or context.prompt, None, None
     try:
@@ -179,14 +179,14 @@ def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
         elif prompt is not None and raw is not None:
             template = texts.template_of(prompt, evolve(context.slots, aliases=_OF_OUTPUTS))
     except UnsupportedPromptError as why:
-        return unsupported(f"{kind} with {why}", "", at)
+        return placeholder(f"{kind} with {why}", "", at)
     except DefinitionError as problem:
-        return unsupported(f"{kind} with a rubricPrompt that is no template", problem.message, at)
+        return placeholder(f"{kind} with a rubricPrompt that is no template", problem.message, at)
     if values is None or (prompt is not None and template is None and shown is None):
         return None
     if prompt is not None and "outputs" not in names and "output" not in names:
         # The judge would pick without having seen them.
-        return unsupported(f"{kind} with a rubricPrompt that does not show {{{{ outputs }}}}", "", at)
+        return placeholder(f"{kind} with a rubricPrompt that does not show {{{{ outputs }}}}", "", at)
     judge = judge_of(at.find("provider") or context.provider)
     check = Holds(SelectBest(context.test, values[0], template, shown))
     return Assertion(str(check), check, kind=kind, judges=frozenset({judge}))
@@ -199,7 +199,7 @@ _OF_OUTPUTS = {"outputs": "output", "criteria": "rubric"}
 def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the choice of the best output by its other assertions, at the cursor; None where an error was noted."""
     if kind.startswith("not-"):
-        return unsupported(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
+        return placeholder(f"{kind}: there is only {kind.removeprefix('not-')}", "", at)
     options = texts.values_in(at["value"], "options of max-score (a mapping)")
     at["value"].reads(frozenset({"method", "weights", "threshold"})) if options else None
     method = options["method"].value if "method" in options else "average"
@@ -225,17 +225,17 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
     bare = kind.removeprefix("not-")
     listed = [context.tools[key] for key in SOURCES[bare] if key in context.tools]
     if not listed:
-        return unsupported(f"{kind} without the {' or '.join(SOURCES[bare])} of a provider", "", at)
+        return placeholder(f"{kind} without the {' or '.join(SOURCES[bare])} of a provider", "", at)
     schemas: dict[str, Any] = {}
     for tools in listed:
         try:
             whole = _tools_in(tools)
             content = None if whole is None else texts.content_of(whole, context)
             if content is None:
-                return unsupported(f"{kind} with tools that cannot be read", "", at)
+                return placeholder(f"{kind} with tools that cannot be read", "", at)
             schemas |= schemas_of(content.value)
         except (UnsupportedPromptError, DefinitionError) as problem:
-            return unsupported(f"{kind} with tools that cannot be read", str(problem), at)
+            return placeholder(f"{kind} with tools that cannot be read", str(problem), at)
     return as_assertion(at, Holds(ValidCalls(bare, schemas)), kind)
 
 
@@ -243,7 +243,7 @@ def _tools_in(at: Cursor) -> Cursor | None:
     """Return the tools at the cursor, or in the file that it names; None where there is no such file."""
     if is_reference(at.value) and (is_code(at.value) or at.loading.root is None):
         return None
-    return followed(at, at.warn)
+    return follow(at, at.warn)
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -349,32 +349,32 @@ _ALIASES = {
 _MOST_SHOWN = 120
 
 
-def model_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
+def read_model_grader(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the model grader at the cursor, of the type *kind*; None where an error was noted."""
     bare = kind.removeprefix("not-")
     grader = MODEL_GRADERS[bare]
     try:
         template = _own_prompt(at, context, grader)
     except UnsupportedPromptError as why:
-        return unsupported(f"{kind} {why}", "", at)
+        return placeholder(f"{kind} {why}", "", at)
     if template is None:
         return None
     values = [""]
     if "value" in grader.needs:
-        found = _values(at, context, several=grader.several)
-        if found is None:
+        texts = _values(at, context, several=grader.several)
+        if texts is None:
             return None
-        values = found
+        values = texts
     bar = at["threshold"].number(0, written=True) if at.has("threshold") and not grader.fixed else grader.threshold
     if at.has("threshold") and not grader.fixed and bar is None:
         return None
     scores = context.factuality
     answer = grader.answer
     if grader is _FACTUALITY and scores:
-        made = at.built(_categories, scores)
-        if made is None:
+        scale = at.built(_categories, scores)
+        if scale is None:
             return None
-        answer, bar = made, min((choice.score for choice in made.choices if choice.score > 0), default=1.0)
+        answer, bar = scale, min((choice.score for choice in scale.choices if choice.score > 0), default=1.0)
     names = [bare] if len(values) == 1 else [f"{bare}-{number}" for number in range(1, len(values) + 1)]
     text = "{value}" if template and "value" in grader.needs else grader.text
     criteria = [
@@ -393,7 +393,7 @@ def model_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
 
 
 def model_assertion(rubric: Rubric) -> dict[str, Any] | None:
-    """Return the assertion that `model_graded` reads as *rubric*, without a prompt of its own; None where none is."""
+    """Return the assertion that `read_model_grader` reads as *rubric*, without an own prompt, or None."""
     ids = [criterion.id for criterion in rubric.criteria]
     for kind, grader in MODEL_GRADERS.items():
         name = kind.replace(":", "-")
@@ -450,14 +450,14 @@ def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False)
 BAR, _TRANSFORMED, _NONE = frozenset({"threshold"}), frozenset({"contextTransform"}), frozenset[str]()
 
 GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
-    **{name: (decided, row.names("promptfoo")) for name, row in KINDS.items() if "promptfoo" in row.systems},
+    **{name: (read_check, row.names("promptfoo")) for name, row in KINDS.items() if "promptfoo" in row.systems},
     **dict.fromkeys(_SIMILAR, (similar, BAR)),
     "select-best": (select_best, _NONE),
     "max-score": (max_score, _NONE),
     "meteor": (meteor, BAR | {"alpha", "beta", "gamma"}),
     **dict.fromkeys(SOURCES, (valid_calls, _NONE)),
     **{
-        name: (model_graded, (_NONE if one.fixed else BAR) | (_TRANSFORMED if "context" in one.needs else _NONE))
+        name: (read_model_grader, (_NONE if one.fixed else BAR) | (_TRANSFORMED if "context" in one.needs else _NONE))
         for name, one in MODEL_GRADERS.items()
     },
 }

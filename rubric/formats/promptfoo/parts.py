@@ -15,7 +15,7 @@ from rubric.formats.includes import is_code
 from rubric.formats.javascript import Transform
 from rubric.formats.keys import table_of
 from rubric.formats.model_names import SETTINGS, litellm_name
-from rubric.formats.promptfoo.texts import named, values_in, with_environment
+from rubric.formats.promptfoo.texts import items_of, values_in, with_environment
 from rubric.internals.secrets import is_secret
 from rubric.programs.javascript import EXTRA
 from rubric.programs.processes import CURE
@@ -52,8 +52,8 @@ def cure_of(kind: str) -> str:
     return next((cure for pattern, cure in _CURES.items() if re.search(pattern, kind)), _ANY)
 
 
-def unsupported(kind: str, detail: str, place: Cursor, cure: str | None = None) -> Assertion:
-    """Return an assertion that this library does not have, of a *kind*; its test stays ungraded."""
+def placeholder(kind: str, detail: str, place: Cursor, cure: str | None = None) -> Assertion:
+    """Return an assertion in the place of a *kind* that this library lacks; its test stays ungraded."""
     kind, _, need = kind.partition(", which needs ")
     words = f"{kind}: {shorten(detail, 80)}" if detail.strip() else kind
     cure = f"it needs {need}" if need else cure_of(kind) if cure is None else cure
@@ -95,7 +95,7 @@ def judge_of(at: Cursor | None) -> Judge | None:
     """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
     if at is None or at.value is None:
         return None
-    if isinstance(at.value, str) and (labelled := _labelled(at)) is not None:
+    if isinstance(at.value, str) and (labelled := _find_provider(at)) is not None:
         return judge_of(labelled)
     if isinstance(at.value, str):
         return _judge(at, at.value, {})
@@ -110,13 +110,13 @@ def judge_of(at: Cursor | None) -> Judge | None:
         at.warn("this provider has no id, so it is not used; write `id: openai:gpt-5`")
         return None
     if len(at.value) == 1:
-        ((id_, inner),) = named(at)  # openai:gpt-5: {config: ...}
+        ((id_, inner),) = items_of(at)  # openai:gpt-5: {config: ...}
         return judge_of(at.holding({**(inner.value if isinstance(inner.value, dict) else {}), "id": id_}))
     at.error("this provider has no id; write `id: openai:gpt-5`")
     return None
 
 
-def _labelled(at: Cursor) -> Cursor | None:
+def _find_provider(at: Cursor) -> Cursor | None:
     listed = at.root.find("providers", "targets") if isinstance(at.root.value, dict) else None
     for provider in listed if listed is not None and isinstance(listed.value, list) else ():
         if isinstance(provider.value, dict) and provider.value.get("label") == at.value and provider.has("id"):

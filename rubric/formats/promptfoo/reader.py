@@ -41,21 +41,21 @@ from rubric.formats.promptfoo.columns import (
     providers_of,
     tools_of,
 )
-from rubric.formats.promptfoo.functions import filter_at, made_at, why_not
-from rubric.formats.promptfoo.parts import unsupported
+from rubric.formats.promptfoo.functions import call_at, filter_at, why_not
+from rubric.formats.promptfoo.parts import placeholder
 from rubric.formats.promptfoo.tests import (
     OPTIONS,
     OWN,
     Test,
-    asserted,
+    assertions_of,
     combinations,
+    fill_nested,
     is_test,
-    nested,
     scenarios_of,
     test_of,
     tests_of,
 )
-from rubric.formats.promptfoo.texts import Context, Slots, as_text, filled, named, values_in
+from rubric.formats.promptfoo.texts import Context, Slots, as_text, fill_slots, items_of, values_in
 from rubric.formats.providers import read_provider, runs_of
 from rubric.programs.javascript import JavaScriptError, ThrownError
 from rubric.programs.processes import ProgramError
@@ -98,7 +98,7 @@ def read(notes: Notes, loading: Loading) -> Suite:
         env = whole.find("env")
         if env is not None and env.mapping("environment variables (a mapping)"):
             env.warn("env is not set for anything that runs; only templates see it")
-            declared = {name: as_text(value.value) for name, value in named(env)}
+            declared = {name: as_text(value.value) for name, value in items_of(env)}
             # Templates see what the file itself declares; what the caller declares wins.
             notes.loading = evolve(loading, environ={**declared, **loading.environ})
         if whole.has("nunjucksFilters"):
@@ -166,7 +166,7 @@ def _tests(whole: Cursor, defaults: Test) -> list[Test]:
         return test_of(whole)
     tests = [test.on(defaults) for test in tests_of(whole.find("tests"))]
     tests += scenarios_of(whole.find("scenarios"), defaults)
-    fragment = asserted(whole["assert"])
+    fragment = assertions_of(whole["assert"])
     if fragment and "tests" not in whole.value and not tests:
         return [Test(whole, asserts=tuple(fragment)).on(defaults)]
     if whole.has("assert"):
@@ -214,7 +214,7 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
             # Cells have it in common whose cases are graded alike.
             key = lacks_of(cell), id(cell.at) if tools_of(cell) else 0, id(cell) if one is not test else 0
             if key not in rubrics:
-                rubrics[key] = _graded(one, slots, cell, f"{number}.{row}")
+                rubrics[key] = _read_graded(one, slots, cell, f"{number}.{row}")
             rubric = rubrics[key]
             case = None if rubric is None else _case(one, name, cell, rubric, slots)
             if case is not None:
@@ -252,7 +252,7 @@ def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
     variables, places = dict(slots.variables), dict(test.variables)
     for name in names:
         at, shown = places[name], cell.prompt.template if cell.prompt is not None else ""
-        said, why = made_at(at.value, at, "get_var", name, shown, variables)
+        said, why = call_at(at.value, at, "get_var", name, shown, variables)
         why = why or f"expected {{'output': its value}} of {shorten(at.value, 80)}"
         made = said if isinstance(said, dict) else {}
         output = made.get("output")
@@ -263,7 +263,7 @@ def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
             )
         variables[name] = output if is_javascript_file(at.value) else output.strip()
         places[name] = at.holding(variables[name])
-    return evolve(test, variables=places), Slots(nested(variables))
+    return evolve(test, variables=places), Slots(fill_nested(variables))
 
 
 def _with_transformed(test: Test, number: int) -> Test:
@@ -289,7 +289,7 @@ def _with_transformed(test: Test, number: int) -> Test:
     return evolve(test, lacks=test.lacks or why)
 
 
-def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded | None:
+def _read_graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded | None:
     lacks, provider = lacks_of(cell), test.options.get("provider")
     if provider is not None and name_of(provider)[0].startswith(SIMULATED):
         lacks, provider = SIMULATION, None
@@ -306,11 +306,11 @@ def _graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded 
     coded = [(key, at) for key, at in test.variables.items() if is_reference(at.value) and is_code(at.value)]
     calls = [at for key, at in coded if key not in made]
     cure = "{}; or write its values into the file, as YAML, JSON or CSV"
-    more = [unsupported("vars", as_text(at.value), at, cure.format(why_not(at.value))) for at in calls]
+    more = [placeholder("vars", as_text(at.value), at, cure.format(why_not(at.value))) for at in calls]
     if (scoring := test.fields.get("assertScoringFunction")) is not None:
-        more.append(unsupported("assertScoringFunction", as_text(scoring.value), scoring))
+        more.append(placeholder("assertScoringFunction", as_text(scoring.value), scoring))
     more += [
-        unsupported(what, "", test.at) for what in (lacks, test.lacks, *transforms) if isinstance(what, str) and what
+        placeholder(what, "", test.at) for what in (lacks, test.lacks, *transforms) if isinstance(what, str) and what
     ]
     return graded(test.asserts, context, test.threshold, test.at, more)
 
@@ -323,14 +323,14 @@ def _name(test: Test, number: int, variables: Mapping[str, Any], defaults: Test,
         listed = [f"{key}={shorten(variables[key], 40)}" for key in test.variables if key in varying]
         return clean(f"{name} ({', '.join(listed)})") if listed else name
     own = {key: at for key, at in test.variables.items() if defaults.variables.get(key) is not at}
-    return named_by([variables[key] if key in varying else at.value for key, at in own.items()], number)
+    return default_name([variables[key] if key in varying else at.value for key, at in own.items()], number)
 
 
 _NAMING, _LONGEST = 3, 40
 """How many variables name a test without a description, and with how many characters each."""
 
 
-def named_by(values: Sequence[Any], number: int) -> str:
+def default_name(values: Sequence[Any], number: int) -> str:
     """Return the name of the test *number* that has no description, whose variables are *values* in the file."""
     shown = (clean(shorten(as_text(value), _LONGEST)) for value in values)
     return ", ".join([text for text in shown if text][:_NAMING]) or f"test-{number}"
@@ -362,7 +362,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         except RubricError as problem:
             why = why or f"a provider's transform that failed ({shorten(str(problem), 120)})"
     if why:
-        rubric = _graded(evolve(test, lacks=test.lacks or why), slots, cell) or rubric
+        rubric = _read_graded(evolve(test, lacks=test.lacks or why), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
     # The variable that holds an input that our own writer wrote is the input again, and no variable.
     own = prompt is not None and prompt.template == f"{{{{ {OWN} }}}}"
@@ -456,7 +456,7 @@ def _providers(cell: Cell, asked: Asked, slots: Slots) -> list[Provider]:
         return []
     at, values = cell.at, {**slots.variables, "prompt": asked.text}
     config = cell.prompt.config if cell.prompt is not None else {}
-    provider = read_provider(at, lambda template: filled(at, template, values), config)
+    provider = read_provider(at, lambda template: fill_slots(at, template, values), config)
     if asked.images and provider.request is not None:
         at.once("an address is sent the texts of a prompt, not its images")
     return [provider if provider.program is None else evolve(provider, variables=FrozenMap(slots.variables))]

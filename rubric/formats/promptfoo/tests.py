@@ -21,7 +21,7 @@ from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.images import is_image
 from rubric.formats.includes import (
     expand_at,
-    followed,
+    follow,
     is_code,
     is_outside,
     is_reference,
@@ -30,8 +30,8 @@ from rubric.formats.includes import (
 )
 from rubric.formats.json_values import each_text
 from rubric.formats.keys import keys_of
-from rubric.formats.promptfoo.functions import made_at, why_not
-from rubric.formats.promptfoo.texts import as_text, compact, listed, named, values_in, with_environment
+from rubric.formats.promptfoo.functions import call_at, why_not
+from rubric.formats.promptfoo.texts import as_text, compact, list_items, items_of, values_in, with_environment
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")
@@ -50,7 +50,7 @@ def row_of(at: Cursor) -> Cursor:
     """Return the row at the cursor as the mapping that a test is in YAML. A column that is not known is noted."""
     test: dict[str, Any] = {"vars": {}, "assert": []}
     numbered: dict[int, dict[str, Any]] = {}
-    for column, cell in named(at):
+    for column, cell in items_of(at):
         if not column.startswith("__"):
             test["vars"][column] = cell.value
         elif not cell.value.strip():
@@ -83,7 +83,7 @@ def _configure(at: Cursor, test: dict[str, Any], numbered: dict[int, dict[str, A
     for assertion in test["assert"]:
         if metric.strip():
             assertion["metric"] = metric
-    for column, cell in named(at):
+    for column, cell in items_of(at):
         match = _SETTING.fullmatch(column)
         if match is None or not cell.value.strip():
             continue
@@ -170,7 +170,7 @@ _FIELDS = ("provider", "providers", "prompts", "providerOutput", "assertScoringF
 
 def test_of(at: Cursor) -> list[Test]:
     """Return a mapping as a test, without any defaults; nothing, with an error noted, if it is none."""
-    found = followed(at)
+    found = follow(at)
     if found is None or not found.mapping("a test (a mapping)"):
         return []
     one_of_several = isinstance(at.step, int)
@@ -178,7 +178,7 @@ def test_of(at: Cursor) -> list[Test]:
     with found.notes.lacking(whole=one_of_several) as lacks:
         found.reads(_KNOWN_KEYS, _FATES, _ELSEWHERE, _QUIET_KEYS)
         variables = _variables(found.find("vars"))
-        asserts, options = asserted(found["assert"]), _options(found["options"])
+        asserts, options = assertions_of(found["assert"]), _options(found["options"])
         metadata = found.find("metadata")
         given = dict(metadata.value) if metadata is not None and metadata.mapping("metadata (a mapping)") else {}
     lacks = [*([flaw] if flaw else []), *lacks]
@@ -197,19 +197,19 @@ def test_of(at: Cursor) -> list[Test]:
     return [test]
 
 
-def asserted(at: Cursor) -> list[Cursor]:
+def assertions_of(at: Cursor) -> list[Cursor]:
     """
     Return the assertions of a test: those of a list, of the file that it names instead, or of files that it lists.
 
     promptfoo follows such names in files of tests; in the configuration itself it refuses them.
     """
-    whole = followed(at)
-    opened = [followed(item) for item in (listed(whole, "assertions") if whole is not None else ())]
-    return [one for item in opened if item is not None for one in (item if isinstance(item.value, list) else [item])]
+    whole = follow(at)
+    opened = [follow(item) for item in (list_items(whole, "assertions") if whole is not None else ())]
+    return [part for item in opened if item is not None for part in (item if isinstance(item.value, list) else [item])]
 
 
 def _options(at: Cursor) -> dict[str, Cursor]:
-    whole = followed(at)
+    whole = follow(at)
     return {} if whole is None else values_in(whole, "options (a mapping)")
 
 
@@ -224,14 +224,14 @@ def _variables(at: Cursor | None) -> dict[str, Cursor]:
         # As in promptfoo, a file of variables is beside the file of tests; any other is beside the configuration.
         first = at.loading.first
         at = evolve(at, notes=at.notes.of(at.notes.document, evolve(at.loading, first=None)))
-        parts = [followed(one) for one in expand_at(at)]
+        parts = [follow(one) for one in expand_at(at)]
         for whole in parts:
             if whole is not None:
                 whole.notes.loading = evolve(whole.loading, first=first)
     found: dict[str, Cursor] = {}
     for whole in parts:
         if whole is not None and whole.mapping("variables (a mapping)"):
-            found |= named(whole)
+            found |= items_of(whole)
     return found
 
 
@@ -240,15 +240,15 @@ def tests_of(at: Cursor | None) -> list[Test]:
     if at is None:
         return []
     if isinstance(at.value, str):
-        return _named(at)
+        return _tests_at(at)
     if isinstance(at.value, dict) and at.has("path"):
-        return _named(at["path"], at.value.get("config"))
-    return [test for item in listed(at, "tests") for test in _of_item(item)]
+        return _tests_at(at["path"], at.value.get("config"))
+    return [test for item in list_items(at, "tests") for test in _of_item(item)]
 
 
 def _of_item(at: Cursor) -> list[Test]:
     if isinstance(at.value, str):
-        return _named(at, listed=True)
+        return _tests_at(at, listed=True)
     return tests_of(at) if isinstance(at.value, dict) and is_reference(at.value.get("path")) else test_of(at)
 
 
@@ -256,38 +256,38 @@ _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
 """The files of tests that a folder is short for."""
 
 
-def _named(at: Cursor, config: Any = None, *, listed: bool = False) -> list[Test]:
+def _tests_at(at: Cursor, config: Any = None, *, listed: bool = False) -> list[Test]:
     """Return the tests of the files that the cursor names, or those that a function makes of *config*, if any."""
     reference = as_text(at.value)
     name = reference.removeprefix("file://")
     if is_code(name):
-        return _generated(at, name, *([] if config is None else [config]))
+        return _generate(at, name, *([] if config is None else [config]))
     if "://" in name:
         return [_elsewhere(at, name, "are on another machine", "download them, and name the file")]
     with at.notes.lacking() as lacks:
         files = expand_at(at.holding(reference), _FOLDERS)
     if lacks:
-        return [_ungraded(at, name, f"tests in a file with {lacks[0]}")]
+        return [_ungraded_test(at, name, f"tests in a file with {lacks[0]}")]
     return [test for file in files for test in _of_file(file, listed=listed)]
 
 
-def _generated(at: Cursor, name: str, *given: Any) -> list[Test]:
+def _generate(at: Cursor, name: str, *given: Any) -> list[Test]:
     """Return the tests that the function *name* makes of what is *given*, or an ungraded one in their place."""
     if why := why_not(name):
         return [_elsewhere(at, name, "a program makes", f"{why}; or write them as YAML, JSON, JSONL or CSV")]
-    made, why = made_at(name, at, "generate_tests", *given)
+    made, why = call_at(name, at, "generate_tests", *given)
     if made and isinstance(made, list):
         return [test for one in at.holding(made) for test in test_of(one)]
     why = why or f"expected a list of tests, got {shorten(repr(made), 60)}"
-    return [_ungraded(at, name, f"tests that a program makes, which failed ({shorten(why, 160)})")]
+    return [_ungraded_test(at, name, f"tests that a program makes, which failed ({shorten(why, 160)})")]
 
 
 def _elsewhere(at: Cursor, name: str, what: str, cure: str) -> Test:
     at.warn(f"{shorten(name, 80)}: tests that {what} are not read, and one ungraded case takes their place; {cure}")
-    return _ungraded(at, name, f"tests that {what} ({shorten(name, 80)})")
+    return _ungraded_test(at, name, f"tests that {what} ({shorten(name, 80)})")
 
 
-def _ungraded(at: Cursor, name: str, lacks: str) -> Test:
+def _ungraded_test(at: Cursor, name: str, lacks: str) -> Test:
     return Test(at.holding({}), description=f"tests of {name}", lacks=lacks)
 
 
@@ -299,7 +299,7 @@ def _of_file(at: Cursor, *, listed: bool = False) -> list[Test]:
     if lacks:
         at.warn(f"{lacks[0]} (one ungraded case takes the place of its tests)")
         name = shorten(at.value.removeprefix("file://"), 80)
-        return [_ungraded(at, name, f"tests in a file that is not within reach ({name})")]
+        return [_ungraded_test(at, name, f"tests in a file that is not within reach ({name})")]
     if whole is None:
         return []
     if at.value.lower().endswith(_TABLES):
@@ -319,9 +319,9 @@ def is_test(at: Cursor) -> bool:
 
 def scenarios_of(at: Cursor | None, defaults: Test) -> list[Test]:
     """Return each test of each scenario on top of each of its configurations."""
-    items = [] if at is None else [at] if isinstance(at.value, str) else listed(at, "scenarios")
+    items = [] if at is None else [at] if isinstance(at.value, str) else list_items(at, "scenarios")
     spread = (expand_at(item, _FOLDERS) if isinstance(item.value, str) else [item] for item in items)
-    opened = [followed(one) for several in spread for one in several]
+    opened = [follow(one) for several in spread for one in several]
     scenarios = [one for at in opened if at is not None for one in (at if isinstance(at.value, list) else [at])]
     found: list[Test] = []
     for scenario in scenarios:
@@ -366,7 +366,7 @@ def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[
     if len(found) > MOST:
         next(iter(variables.values())).error(f"these lists come to more than {MOST} combinations; shorten them")
         return found[:1]
-    return [nested(values) for values in found]
+    return [fill_nested(values) for values in found]
 
 
 def _choices(at: Cursor, *, expand: bool) -> list[Any]:
@@ -405,11 +405,11 @@ def _lacking(at: Cursor, why: str) -> None:
     at.error(LackingError(f"a file ({shorten(at.value, 80)}) that is not within reach", why))
 
 
-def nested(values: dict[str, Any]) -> dict[str, Any]:
+def fill_nested(values: dict[str, Any]) -> dict[str, Any]:
     """Put variables into the texts of others; nothing more than a plain slot is read in them."""
 
-    def show(found: re.Match[str]) -> str:
-        return as_text(values[found[1]]) if found[1] in values else found[0]
+    def show(slot: re.Match[str]) -> str:
+        return as_text(values[slot[1]]) if slot[1] in values else slot[0]
 
     for _ in range(_ROUNDS):  # bounded, since two variables that show each other would grow for ever
         shown = {name: _NESTED.sub(show, v) if isinstance(v, str) else v for name, v in values.items()}

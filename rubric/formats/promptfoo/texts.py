@@ -21,7 +21,7 @@ from rubric.embed import Cursor, FrozenMap, fields, shorten, thaw
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text, javascript_data, javascript_number
-from rubric.formats.promptfoo.functions import made_at, why_not
+from rubric.formats.promptfoo.functions import call_at, why_not
 from rubric.formats.python import PythonTransform
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.render import is_template, names_in, render
@@ -52,18 +52,18 @@ def compact(value: Any) -> str:
     return json.dumps(javascript_data(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def named(at: Cursor) -> Iterator[tuple[str, Cursor]]:
+def items_of(at: Cursor) -> Iterator[tuple[str, Cursor]]:
     """Yield the keys, as texts, and the values of a mapping."""
     return ((str(key), part) for key, part in at.items())
 
 
 def values_in(at: Cursor, what: str) -> dict[str, Cursor]:
     """Return the values of a mapping, *what* is expected, by their keys as texts; nothing is an empty one."""
-    return dict(named(at)) if at.value is not None and at.mapping(what) else {}
+    return dict(items_of(at)) if at.value is not None and at.mapping(what) else {}
 
 
-def listed(at: Cursor, what: str) -> list[Cursor]:
-    """Return the items of a list of *what*; nothing is none, and anything else is noted."""
+def list_items(at: Cursor, what: str) -> list[Cursor]:
+    """Return the items of a list of *what*, none where nothing is; anything else is noted as an error."""
     return [] if at.value is None else at.listing(f"a list of {what}")
 
 
@@ -75,17 +75,17 @@ _INCLUDE = re.compile(
 _MOST_INCLUDED, _DEEPEST = 100, 8
 
 
-def included(at: Cursor, text: str) -> str:
+def include_files(at: Cursor, text: str) -> str:
     """
     Return the template *text*, found at the cursor, with the texts of the files that it includes by their names.
 
     promptfoo looks for them in its working folder, which is that of the configuration here. A tag whose file is not
     within reach stays: what needs the template is ungraded.
     """
-    return _with_included(at, text, count(), 0) if "include" in text else text
+    return _include(at, text, count(), 0) if "include" in text else text
 
 
-def _with_included(at: Cursor, text: str, taken: Iterator[int], depth: int) -> str:
+def _include(at: Cursor, text: str, taken: Iterator[int], depth: int) -> str:
     def show(tag: re.Match[str]) -> str:
         if tag["raw"] or depth >= _DEEPEST or next(taken) >= _MOST_INCLUDED:
             return tag[0]
@@ -93,7 +93,7 @@ def _with_included(at: Cursor, text: str, taken: Iterator[int], depth: int) -> s
         if found is None and not tag["missing"]:
             return tag[0]
         # A condition that always holds leaves the white space around the tag as it was.
-        inner = _with_included(at, found or "", taken, depth + 1)
+        inner = _include(at, found or "", taken, depth + 1)
         return f"{{%{tag['left']} if true %}}{inner}{{% endif {tag['right']}%}}"
 
     return _INCLUDE.sub(show, text)
@@ -104,12 +104,12 @@ def with_environment(at: Cursor, text: str) -> str:
     return show_environment(text, at) if _ENVIRONMENT.search(text) else text
 
 
-def filled(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
+def fill_slots(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     """Return *text*, found at the cursor, with *variables* and declared environment variables in their places."""
-    text = with_environment(at, included(at, text))
+    text = with_environment(at, include_files(at, text))
     if not is_template(text):
         return text
-    if (plain := _slots_filled(text, variables)) is not None:
+    if (plain := _fill_plain(text, variables)) is not None:
         return plain
     for name in _missing(text, variables, at.loading.filters):
         hint = fields.suggest(name, [*variables]) if variables else ""
@@ -122,7 +122,7 @@ _WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "an
 _MOST_SLOTS, _LONGEST = 8, 200_000
 
 
-def _slots_filled(text: str, variables: Mapping[str, Any]) -> str | None:
+def _fill_plain(text: str, variables: Mapping[str, Any]) -> str | None:
     """Return *text* with its slots filled, where it has plain ones for texts and nothing else; else None."""
     # The straight path: a metered Jinja environment costs more than the rest of a case. Whatever Jinja would change
     # (line ends), compute, or refuse for its size goes the long way round.
@@ -178,7 +178,7 @@ class Slots:
     extra: dict[str, str] = field(factory=dict)
     aliases: Mapping[str, str] = {}
 
-    def _named(self, name: str) -> str:
+    def _slot_name(self, name: str) -> str:
         """Return the slot for the variable *name*, or for promptfoo's own of that name."""
         if name in _BUILT_IN or name not in _OURS:
             return name
@@ -197,7 +197,7 @@ class Slots:
         self.extra[name] = text
         return name
 
-    def filled(self, template: str) -> str:
+    def fill(self, template: str) -> str:
         """Return *template* with only plain slots left in it."""
         whole, mark = as_text([template, self.variables]), "\ue000"
         while mark in whole:  # for private use, and nowhere in the texts
@@ -214,7 +214,7 @@ class Slots:
                 return f"{mark}{len(kept) - 1}{mark}"
             if raw is None and name not in _BUILT_IN and name not in self.variables:
                 return ""
-            kept.append(self._verbatim(raw) if raw is not None else f"{{{{ {self._named(name)} }}}}")
+            kept.append(self._verbatim(raw) if raw is not None else f"{{{{ {self._slot_name(name)} }}}}")
             return f"{mark}{len(kept) - 1}{mark}"
 
         held = _RAW_OR_PLAIN.sub(keep, template)
@@ -240,26 +240,26 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
 
     One that needs code or pictures is an `UnsupportedPromptError`.
     """
-    found = _opened(at, is_prompt=True)
+    found = _open(at, is_prompt=True)
     if found is None:
         return None
     messages = as_json_list(found.value) if isinstance(found.value, str) else found.value
 
     def whole(text: str) -> str:
-        return with_environment(found, included(found, text))
+        return with_environment(found, include_files(found, text))
 
     if messages is None and isinstance(found.value, str):
-        return found.built(slots.filled, whole(found.value))
+        return found.built(slots.fill, whole(found.value))
     return found.built(_of_messages, each_text(messages, whole), slots)
 
 
 def raw_template_of(at: Cursor) -> str | None:
     """Return the `rubricPrompt` *at* as promptfoo's template, messages as JSON; None where an error was noted."""
-    found = _opened(at, is_prompt=True)
+    found = _open(at, is_prompt=True)
     if found is None:
         return None
     text = found.value if isinstance(found.value, str) else json.dumps(found.value, ensure_ascii=False)
-    return found.built(lambda: with_environment(found, included(found, text)))
+    return found.built(lambda: with_environment(found, include_files(found, text)))
 
 
 @frozen
@@ -294,26 +294,26 @@ def categories_of(template: str | None) -> Choices | None:
     return Choices({"A": 1, "B": 1, "C": 1, "D": 0, "E": 0 if _OFF_TOPIC.search(template) else 1})
 
 
-def _opened(at: Cursor, *, is_prompt: bool) -> Cursor | None:
+def _open(at: Cursor, *, is_prompt: bool) -> Cursor | None:
     """Return the file that *at* names, if it is a reference, else *at*; None if it could not be read."""
     if not is_reference(at.value):
         return at
     if is_code(at.value):
-        return at.holding(_made_by(at, is_prompt=is_prompt))
+        return at.holding(_run_program(at, is_prompt=is_prompt))
     found = read_file_at(at.value, at, (".yaml", ".yml") if is_prompt else (".yaml", ".yml", ".json"))
     is_text = found is not None and found.notes is at.notes and (not is_prompt or at.value.endswith(".txt"))
     return at.holding(found.value.strip()) if found is not None and is_text else found
 
 
-def _made_by(at: Cursor, *, is_prompt: bool) -> str | list[Any]:
+def _run_program(at: Cursor, *, is_prompt: bool) -> str | list[Any]:
     """Return the prompt that the JavaScript makes which *at* names, called without arguments."""
     if not is_prompt or not is_javascript_file(at.value):
         raise UnsupportedPromptError(f"code: {at.value}")
     if not (why := why_not(at.value)):
-        made, failure = made_at(at.value, at, "")
-        if made and isinstance(made, str | list):
-            return made
-        why = f"which returned {shorten(repr(made), 60)}, no text or list of messages"
+        prompt, failure = call_at(at.value, at, "")
+        if prompt and isinstance(prompt, str | list):
+            return prompt
+        why = f"which returned {shorten(repr(prompt), 60)}, no text or list of messages"
         why = f"which failed ({shorten(failure, 160)})" if failure else why
     raise UnsupportedPromptError(f"code: {at.value}, {why}")
 
@@ -345,10 +345,10 @@ def _message(index: int, message: Any, slots: Slots) -> dict[str, str]:
     if role not in ("system", "user", "assistant") or not isinstance(content, str | list):
         allowed = "a message with a role (system, user, assistant) and a content"
         raise DefinitionError("", f"message {index + 1}: expected {allowed}, got {shorten(repr(message), 60)}")
-    return {"role": role, "content": slots.filled(content if isinstance(content, str) else _joined(content))}
+    return {"role": role, "content": slots.fill(content if isinstance(content, str) else _join(content))}
 
 
-def _joined(content: list[Any]) -> str:
+def _join(content: list[Any]) -> str:
     for piece in content:
         if not isinstance(piece, dict) or piece.get("type") != "text" or not isinstance(piece.get("text"), str):
             kind = piece.get("type") if isinstance(piece, dict) else piece
@@ -376,11 +376,11 @@ class Context:
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:
     """Return the value with files read and templates rendered, all the way down; None if it was noted why not."""
-    found = _opened(at, is_prompt=False)
+    found = _open(at, is_prompt=False)
     if found is None:
         return None
 
-    def rendered() -> Cursor:
-        return found.holding(each_text(found.value, lambda text: filled(found, text, context.slots.variables)))
+    def fill_found() -> Cursor:
+        return found.holding(each_text(found.value, lambda text: fill_slots(found, text, context.slots.variables)))
 
-    return rendered() if is_reference(at.value) else at.built(rendered)
+    return fill_found() if is_reference(at.value) else at.built(fill_found)

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from rubric import Criterion, DefinitionError, FitsSchema, Holds, Judge, Levels, Matches, Rubric, Unit, YesNo
 from rubric.embed import NOTHING, Answer, Check, shorten, thaw
-from rubric.formats.assertions.table import said_of, transform_said
+from rubric.formats.assertions.table import write_check, write_transform
 from rubric.formats.assertions.texts import KNOWN, without_spaces
 from rubric.formats.conversion_losses import Losses, as_averaged, provider_of, without
 from rubric.formats.includes import is_reference
@@ -24,10 +24,10 @@ from rubric.formats.json_values import each_text
 from rubric.formats.model_names import SETTINGS, embedding_name
 from rubric.formats.promptfoo.columns import is_chat
 from rubric.formats.promptfoo.graders import model_assertion
-from rubric.formats.promptfoo.reader import clean, named_by
-from rubric.formats.promptfoo.tests import OWN, nested
+from rubric.formats.promptfoo.reader import clean, default_name
+from rubric.formats.promptfoo.tests import OWN, fill_nested
 from rubric.formats.promptfoo.texts import SLOT, as_json_list, as_text, compact
-from rubric.formats.rubric_items import unused
+from rubric.formats.rubric_items import free_name
 from rubric.formats.templates.render import is_template
 from rubric.grading.prompting import level_lines
 from rubric.suites.cases import Case
@@ -75,7 +75,7 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
     """Give an assertion its criterion's id as metric, where reading would give it another."""
     taken: set[str] = set()
     for assertion, id_ in zip(asserts, ids, strict=True):
-        own = unused(Criterion(assertion.get("metric") or assertion["type"]).id, taken)
+        own = free_name(Criterion(assertion.get("metric") or assertion["type"]).id, taken)
         if own != id_ and "metric" not in assertion:
             assertion["metric"] = id_
         taken.add(id_)
@@ -86,7 +86,7 @@ def _name(asserts: list[dict[str, Any]], ids: list[str]) -> None:
 
 def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
     if (named := model_assertion(rubric)) is not None:
-        return {key: value if key == "type" else escaped(value) for key, value in named.items()}
+        return {key: value if key == "type" else escape(value) for key, value in named.items()}
     if len(rubric.judged) != 1 or rubric.tree is not None:
         return None
     (only,) = rubric.judged
@@ -107,7 +107,7 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
     _add_losses(only, losses)
     if rubric.threshold is not None and only.answer != Unit(flag=True):
         losses.add("that the score alone decides", "promptfoo's graders also have a pass flag")
-    made = {"type": "not-llm-rubric" if rubric.negate else "llm-rubric", "value": escaped(only.text)}
+    made = {"type": "not-llm-rubric" if rubric.negate else "llm-rubric", "value": escape(only.text)}
     if rubric.threshold is not None:
         made["threshold"] = rubric.threshold
     if rubric.prompt is not None:
@@ -118,9 +118,9 @@ def _alone(rubric: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict
 def _transform(criterion: Criterion) -> dict[str, Any]:
     """Return the keys for the transform that *criterion* is on; none where promptfoo does not have it so."""
     on = criterion.on
-    said = transform_said(on) if isinstance(on, Transform) and not on.scripts else None
+    said = write_transform(on) if isinstance(on, Transform) and not on.scripts else None
     keys = {} if said is None or "promptfoo" not in said.systems else said.data
-    return {key: escaped(code) for key, code in keys.items()}
+    return {key: escape(code) for key, code in keys.items()}
 
 
 def _add_losses(criterion: Criterion, losses: Losses) -> None:
@@ -146,7 +146,7 @@ def _criterion(criterion: Criterion, variables: Mapping[str, Any], losses: Losse
     if criterion.polarity == "penalty":
         losses.add(f"the penalty {criterion.id!r}", "promptfoo subtracts nothing")
         return None
-    made = _answered(criterion, variables, losses)
+    made = _write_answer(criterion, variables, losses)
     if made is None:
         losses.add(f"the criterion {criterion.id!r}: {_why(criterion.answer)}")
         return None
@@ -171,10 +171,10 @@ def _why(answer: Answer) -> str:
     return "promptfoo turns over no more than one assertion" if answer.negate else "nothing is left of it to grade by"
 
 
-def _answered(criterion: Criterion, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
+def _write_answer(criterion: Criterion, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
     match criterion.answer:
         case Rubric() as inner:
-            return _nested(criterion, inner, variables, losses)
+            return _nest(criterion, inner, variables, losses)
         case Unsupported() as check:
             if criterion.text not in (check.type, str(check)):
                 losses.add(f"all but the type of the criterion {criterion.id!r}, whose grader is not ours")
@@ -185,7 +185,7 @@ def _answered(criterion: Criterion, variables: Mapping[str, Any], losses: Losses
                 losses.add(f"the text of the criterion {criterion.id!r}", "a check says what it looks for")
             return made
         case Unit(flag=True):
-            return {"type": "llm-rubric", "value": escaped(criterion.text)}
+            return {"type": "llm-rubric", "value": escape(criterion.text)}
         case Unit() | YesNo() | Levels():
             losses.add(
                 f"the answer of the criterion {criterion.id!r}", "a grader gives a score in 0..1 and a pass flag"
@@ -194,12 +194,12 @@ def _answered(criterion: Criterion, variables: Mapping[str, Any], losses: Losses
             if isinstance(criterion.answer, Levels):
                 low, high = criterion.answer.low, criterion.answer.high
                 words += [f"Of a score of 1, {low} is worth 0 and {high} is worth 1.", *level_lines(criterion.answer)]
-            return {"type": "llm-rubric", "value": escaped("\n".join(words))}
+            return {"type": "llm-rubric", "value": escape("\n".join(words))}
         case _:
             return None
 
 
-def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
+def _nest(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], losses: Losses) -> dict[str, Any] | None:
     alone = _alone(inner, variables, losses)
     if alone is not None:
         return alone
@@ -213,8 +213,8 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
     if not any(assertion.get("weight", 1) for assertion in kept):
         return None
     _name(kept, [part.id for part, assertion in zip(inner.judged, made, strict=True) if assertion is not None])
-    found: dict[str, Any] = {"type": "assert-set", "assert": kept}
-    return found if inner.threshold is None else {**found, "threshold": inner.threshold}
+    assertions: dict[str, Any] = {"type": "assert-set", "assert": kept}
+    return assertions if inner.threshold is None else {**assertions, "threshold": inner.threshold}
 
 
 # -- checks --------------------------------------------------------------------------------------------------
@@ -223,17 +223,17 @@ def _nested(criterion: Criterion, inner: Rubric, variables: Mapping[str, Any], l
 def _check(check: Check, *, negated: bool = False) -> dict[str, Any] | None:
     match check:
         case FitsSchema(schema={"const": tuple() | Mapping() as const}) if len(check.schema) == 1:
-            return {"type": "equals", "value": escaped(thaw(const))}
+            return {"type": "equals", "value": escape(thaw(const))}
         case Unsupported() if check.type.removeprefix("not-") in KNOWN - {"llm-rubric", "assert-set"}:
             return {"type": check.type}
         case Similar():
             return _similar(check)
         case Matches() if _RE2.search(without_spaces(check.pattern)):
             return None
-    said = said_of(check, negated=negated)
+    said = write_check(check, negated=negated)
     if said is None or "promptfoo" not in said.systems:
         return None
-    data = {key: value if key == "type" else escaped(value) for key, value in said.data.items()}
+    data = {key: value if key == "type" else escape(value) for key, value in said.data.items()}
     return data | ({"value": without_spaces(data["value"])} if data["type"] == "regex" else {})
 
 
@@ -247,7 +247,7 @@ def _similar(check: Similar) -> dict[str, Any] | None:
     if not isinstance(check.model, str):
         return None
     made: dict[str, Any] = {"type": "similar" if check.measure == "cosine" else f"similar:{check.measure}"}
-    made["value"] = escaped(check.texts[0] if len(check.texts) == 1 else [*check.texts])
+    made["value"] = escape(check.texts[0] if len(check.texts) == 1 else [*check.texts])
     if check.threshold != _DEFAULT.threshold:
         made["threshold"] = check.threshold
     if check.model == _DEFAULT.model:
@@ -263,7 +263,7 @@ def _similar(check: Similar) -> dict[str, Any] | None:
 # -- texts -----------------------------------------------------------------------------------------------------
 
 
-def escaped(value: Any) -> Any:
+def escape(value: Any) -> Any:
     """Return *value* with every text in it written so that promptfoo shows it as it is."""
     return each_text(value, lambda text: _raw(text) if is_template(text) or is_reference(text) else text)
 
@@ -328,7 +328,7 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
         losses.add("its id", "it is put on one short line")
     variables = _variables(case, losses)
     row = {
-        "description": None if case.id == named_by([*variables.values()], number) else case.id,
+        "description": None if case.id == default_name([*variables.values()], number) else case.id,
         "vars": variables or None,
         "providerOutput": case.output,
         "options": None if grader is None else {"provider": grader},
@@ -340,7 +340,7 @@ def _test(case: Case, number: int, losses: Losses) -> dict[str, Any] | None:
 
 
 def _variables(case: Case, losses: Losses) -> dict[str, Any]:
-    asked = _asked(case, losses)
+    asked = _write_input(case, losses)
     found = {OWN: asked} if asked else {}
     for name, value in case.variables.items():
         if name.startswith(("vars.", "verbatim.")):
@@ -351,7 +351,7 @@ def _variables(case: Case, losses: Losses) -> dict[str, Any]:
         if not isinstance(value, str):
             losses.add(f"that the variable {name!r} is no text")
         found[name] = as_text(thaw(value))
-    shown = nested(found)
+    shown = fill_nested(found)
     for name, value in found.items():
         if is_reference(value):
             losses.add(f"the variable {name!r}", "promptfoo would read it as the name of a file")
@@ -360,7 +360,7 @@ def _variables(case: Case, losses: Losses) -> dict[str, Any]:
     return {name: value for name, value in found.items() if not is_reference(value)}
 
 
-def _asked(case: Case, losses: Losses) -> str:
+def _write_input(case: Case, losses: Losses) -> str:
     if case.images:
         return _with_images(case, losses)
     if not case.messages:

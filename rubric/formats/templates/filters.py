@@ -38,7 +38,7 @@ def check_size(size: int) -> None:
         raise DefinitionError("", f"the template makes more than {LARGEST} characters; make it shorter")
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     """Return *parts* as one text; a `DefinitionError` says that it grows beyond `LARGEST`."""
     found, size = [], 0
     for part in parts:
@@ -70,7 +70,7 @@ def dump(value: Any, indent: Any = None) -> str:
     spaces = min(max(indent, 0), 8) if isinstance(indent, int) else None
     separators = (",", ":") if spaces is None else (",", ": ")
     encoder = json.JSONEncoder(ensure_ascii=False, indent=spaces, separators=separators, default=as_text)
-    return joined(encoder.iterencode(None if isinstance(value, Missing) else javascript_data(value)))
+    return join_parts(encoder.iterencode(None if isinstance(value, Missing) else javascript_data(value)))
 
 
 def _default(value: Any, fallback: Any = "", boolean: Any = False) -> Any:  # noqa: FBT002

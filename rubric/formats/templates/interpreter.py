@@ -20,7 +20,7 @@ from jinja2.lexer import Token, TokenStream
 
 from rubric import DefinitionError
 from rubric.embed import LackingError, fields
-from rubric.formats.templates.filters import FILTERS, NUNJUCKS, Missing, as_text, check_size, joined
+from rubric.formats.templates.filters import FILTERS, NUNJUCKS, Missing, as_text, check_size, join_parts
 
 MOST_PARTS = 10_000
 """Parts of one template: texts, names, filters."""
@@ -99,7 +99,7 @@ class _Dialect(Extension):
 _JINJA = Environment(extensions=[_Dialect], keep_trailing_newline=True)  # noqa: S701  # it parses, and makes nothing
 
 
-def parsed(template: str, own: Collection[str] = ()) -> nodes.Template:
+def parse_template(template: str, own: Collection[str] = ()) -> nodes.Template:
     """
     Return the tree of *template*; *own* are the filters that its file brings.
 
@@ -171,7 +171,7 @@ class Rendering:
         for node in body:
             match node:
                 case nodes.Output(nodes=shown):
-                    yield from (self._shown(self._value(part)) for part in shown)
+                    yield from (self._text(self._value(part)) for part in shown)
                 case nodes.If(test=test, body=then, elif_=others, else_=last):
                     branches = [(test, then), *((other.test, other.body) for other in others)]
                     yield from self.texts(next((own for when, own in branches if self._value(when)), last))
@@ -208,17 +208,17 @@ class Rendering:
             message = "the template does too much work: its loops are too long, or its texts too large; make it smaller"
             raise DefinitionError("", message)
 
-    def _made(self, value: Any) -> Any:
+    def _count(self, value: Any) -> Any:
         """Count and return what a step makes."""
         check_size(size := len(value) if isinstance(value, str | list | tuple | dict) else 1)
         self.longest = max(self.longest, size)
         self._charge(size)
         return value
 
-    def _shown(self, value: Any) -> str:
+    def _text(self, value: Any) -> str:
         if isinstance(value, Missing):
             return f"{{{{ {value.name} }}}}" if self.keep else ""
-        return str(self._made(as_text(value)))
+        return str(self._count(as_text(value)))
 
     def _value(self, node: nodes.Node) -> Any:  # noqa: C901, PLR0912 - a case for each expression
         """Return the value of an expression."""
@@ -234,7 +234,7 @@ class Rendering:
                 return self._item(self._value(inner), self._value(arg))
             case nodes.Filter(node=nodes.Node() as inner, name=name, args=args, kwargs=named):
                 given = {str(one.key): self._value(one.value) for one in named}
-                return self._filtered(name, self._value(inner), [self._value(one) for one in args], given)
+                return self._filter(name, self._value(inner), [self._value(one) for one in args], given)
             case nodes.Test(node=inner, name=name):
                 return TESTS[name](self._value(inner))
             case nodes.Not(node=inner):
@@ -249,16 +249,16 @@ class Rendering:
             case nodes.Compare(expr=first, ops=operands):
                 return self._compare(self._value(first), operands)
             case nodes.Concat(nodes=parts):
-                return self._made(joined(as_text(self._value(part)) for part in parts))
+                return self._count(join_parts(as_text(self._value(part)) for part in parts))
             case nodes.Add(left=left, right=right):
                 return self._add(self._value(left), self._value(right))
             case nodes.Neg(node=inner):
-                return self._computed(operator.sub, 0, self._value(inner))
+                return self._compute(operator.sub, 0, self._value(inner))
             case nodes.BinExpr(left=left, right=right):
-                return self._computed(_COMPUTED[type(node)], self._value(left), self._value(right))
+                return self._compute(_COMPUTED[type(node)], self._value(left), self._value(right))
             case nodes.List(items=items):
                 return [self._value(item) for item in items]
-            case _:  # `parsed` has refused it
+            case _:  # `parse_template` has refused it
                 raise AssertionError(node)
 
     def _item(self, holder: Any, key: Any) -> Any:
@@ -273,7 +273,7 @@ class Rendering:
         except (LookupError, TypeError):
             return Missing(str(key))
 
-    def _filtered(self, name: str, value: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    def _filter(self, name: str, value: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         function = self.own.get(name, FILTERS.get(name))
         if function is None:
             raise AssertionError(name)
@@ -281,8 +281,8 @@ class Rendering:
         self._charge(len(given) if isinstance(given, str | list | tuple | dict) else 1)
         if name in self.own:
             self._charge(_OWN_WORK)
-            return self._made(function(given, *args, *([named] if named else [])))
-        return self._made(function(given, *args, **named))
+            return self._count(function(given, *args, *([named] if named else [])))
+        return self._count(function(given, *args, **named))
 
     def _compare(self, left: Any, operands: Sequence[nodes.Operand]) -> bool:
         for operand in operands:
@@ -294,12 +294,12 @@ class Rendering:
 
     def _add(self, left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
-            return self._made(joined([as_text(left), as_text(right)]))
+            return self._count(join_parts([as_text(left), as_text(right)]))
         if all(isinstance(side, int | float) for side in (left, right)):
             return left + right
         raise DefinitionError("", "the template adds what is neither text nor number")
 
-    def _computed(self, by: Callable[[float, float], float], left: Any, right: Any) -> int | float:
+    def _compute(self, by: Callable[[float, float], float], left: Any, right: Any) -> int | float:
         """Return the number that *by* makes of two, or of texts that hold one; in 64 bits, as in JavaScript."""
         try:
             made = by(float(left), float(right))

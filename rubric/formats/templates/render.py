@@ -17,8 +17,8 @@ from jinja2 import TemplateError, nodes
 
 from rubric import DefinitionError
 from rubric.embed import LackingError, shorten
-from rubric.formats.templates.filters import joined
-from rubric.formats.templates.interpreter import Rendering, parsed
+from rubric.formats.templates.filters import join_parts
+from rubric.formats.templates.interpreter import Rendering, parse_template
 
 LONGEST = 200_000
 """Characters of one template."""
@@ -34,7 +34,7 @@ def is_template(text: str) -> bool:
 
 def names_in(template: str, filters: Collection[str] = ()) -> frozenset[str]:
     """Return the variables that *template* uses, its own included; *filters* and errors as in `render`."""
-    return _prepared(template, frozenset(filters))[1]
+    return _parse(template, frozenset(filters))[1]
 
 
 def render(
@@ -56,11 +56,11 @@ def render(
     """
     if not is_template(template):
         return template
-    tree, names = _prepared(template, frozenset(filters))
+    tree, names = _parse(template, frozenset(filters))
     plain = _Plain()
     data = plain.take({name: variables[name] for name in names if name in variables})
     try:
-        return joined(Rendering(data, filters, keep=unknown == "keep", longest=plain.size).texts(tree.body))
+        return join_parts(Rendering(data, filters, keep=unknown == "keep", longest=plain.size).texts(tree.body))
     except DefinitionError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as problem:
@@ -75,7 +75,7 @@ _NUNJUCKS_TAG = re.compile(r"unknown tag '(switch|asyncEach|asyncAll|ifAsync)'")
 
 
 @lru_cache(maxsize=64)
-def _prepared(template: str, filters: frozenset[str]) -> tuple[nodes.Template, frozenset[str]]:
+def _parse(template: str, filters: frozenset[str]) -> tuple[nodes.Template, frozenset[str]]:
     """Return the tree of *template*, and the names that it uses."""
     if len(template) > LONGEST:
         raise DefinitionError("", f"a template has at most {LONGEST} characters; shorten it")
@@ -83,7 +83,7 @@ def _prepared(template: str, filters: frozenset[str]) -> tuple[nodes.Template, f
         lack = "a template with a regular expression (r/.../), which is not carried out (write what it makes)"
         raise LackingError(lack, lack)
     try:
-        root = parsed(template, filters)
+        root = parse_template(template, filters)
         return root, frozenset(node.name for node in root.find_all(nodes.Name) if node.ctx == "load")
     except TemplateError as problem:
         why = f"line {getattr(problem, 'lineno', 1)} of the template: {shorten(problem.message or '', 160)}"

@@ -18,7 +18,7 @@ from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.cursor import Loading, Notes
 from rubric.formats.files import parse
 from rubric.formats.promptfoo.reader import read
-from rubric.formats.promptfoo.texts import _slots_filled
+from rubric.formats.promptfoo.texts import _fill_plain
 from rubric.formats.suites import convert, load_suite, loads_suite
 from rubric.formats.templates.render import render
 from rubric.results.result import Grade
@@ -1018,7 +1018,7 @@ _BITS = (
 def test_plain_slots_are_filled_as_the_template_engine_fills_them(text: str) -> None:
     """The straight path for texts with plain slots gives what rendering gives, or leaves the text to it."""
     variables = {"a": "A {{ b }}", "b": "", "é": "E"}
-    filled = _slots_filled(text, variables)
+    filled = _fill_plain(text, variables)
     assert filled is None or filled == render(text, variables)
 
 
