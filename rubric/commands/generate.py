@@ -46,7 +46,7 @@ from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
 from rubric.quality.generating import collected, generated, generated_for
-from rubric.quality.material import Gathered, gathered
+from rubric.quality.material import Gathered, gather
 from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.suites.suite import fits
 
@@ -156,7 +156,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
     sources = [*given["sources"], *(Anchor(text, 1) for text in good), *(Anchor(text, 0) for text in bad)]
     name, texts = given["name"], {"input": given["task"], "references": references, "name": given["name"]}
     try:
-        one = gathered(given["outcome"] or None, sources, given["pairs"], **texts)
+        one = gather(given["outcome"] or None, sources, given["pairs"], **texts)
     except DefinitionError as problem:
         if problem.field == "case" and not given["outcome"]:
             message = "there is nothing to draft from; give --outcome TEXT, --task, --reference, --source, --pairs, "

@@ -85,7 +85,7 @@ class Columns:
 
     def row(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the fields of a candidate that *row* has; a column that looks like one and is not used is refused."""
-        for name, means in self._unused(row):
+        for name, means in self._likely_columns(row):
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
             cure = self._cure(" Name it, ", means[0], name) if known else ""
             raise DefinitionError(name, Wording(f"is no field of a candidate; did you mean {means[0]!r}?", cure))
@@ -103,7 +103,7 @@ class Columns:
         for name, column in self.named.items():
             if column is not None and column not in there:
                 raise DefinitionError(f"columns.{name}", f"there is no column {column!r}{suggest(column, there)}")
-        unused = dict(self._unused(there))
+        unused = dict(self._likely_columns(there))
         if unused:
             raise DefinitionError("candidate" if one else "columns", self._refusal(unused, there, one=one))
 
@@ -138,7 +138,7 @@ class Columns:
         why = f"{', '.join(map(repr, unused))} {said} not used; {fields}"
         return Wording(Wording(why, columns=cure), f"{lacking} (there are: {', '.join(there)})")
 
-    def _unused(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
         used = {column for column in self.named.values() if column is not None}
         for name in names:

@@ -85,7 +85,7 @@ def _of_agent(candidate: Candidate, name: str) -> dict[str, Candidate]:
     for step, event in part.run.steps(part.before) if part else ():
         if isinstance(event, SubRun) and event.agent == name:
             own = RunPart(event.run, None, None, before=f"{step}.", chosen=frozenset())
-            said = own.text_at(answered := own.last_said("assistant"))
+            said = own.text_at(answered := own.last_message("assistant"))
             if event.result in ("", said) and said:
                 own = evolve(own, answered=answered, chosen=None)
             fields: dict[str, Any] = {"output": event.result or said, "input": event.task, "reference": "", "run": own}

@@ -498,14 +498,14 @@ def _level(levels: Levels, said: Mapping[str, Any]) -> float:
 
 def _choice(choices: Choices, said: Mapping[str, Any]) -> Choice:
     given = [said[key] for key in _CHOICES if key in said]
-    found = [_choice_named(choices, value) if isinstance(value, str) else None for value in given]
+    found = [_find_choice(choices, value) if isinstance(value, str) else None for value in given]
     if not found or found[0] is None or any(choice != found[0] for choice in found):
         menu = ", ".join(c.label for c in choices.choices)
         raise _complaint(f"one of {menu}", given)
     return found[0]
 
 
-def _choice_named(choices: Choices, label: str) -> Choice | None:
+def _find_choice(choices: Choices, label: str) -> Choice | None:
     """Return the choice called *label*, which is masked if it looks like a key."""
     masked = [choice for choice in choices.choices if redact(choice.label) == label] if MASK in label else []
     return masked[0] if len(masked) == 1 else choices.get(label)

@@ -74,11 +74,11 @@ class ModuleGuesses:
             return
         from rubric.internals.guesses import module_cure  # noqa: PLC0415 - needed for errors alone
 
-        cure = module_cure(name, _names_wanted(asking), public_names())
+        cure = module_cure(name, _imported_names(asking), public_names())
         raise ModuleNotFoundError(f"No module named {name!r}{cure}", name=name)
 
 
-def _names_wanted(asking: FrameType | None) -> tuple[str, ...]:
+def _imported_names(asking: FrameType | None) -> tuple[str, ...]:
     """Return the names that the import statement above *asking* takes from its module."""
     from dis import get_instructions  # noqa: PLC0415 - needed for errors alone
 

@@ -294,7 +294,7 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form, replies: int) -> _Templa
     body = {"model": endpoint.model, "messages": [], limit: ask.max_tokens, **form_of_reply}
     body |= {"n": replies} if replies > 1 else {}
     body |= ask.offered()
-    wanted, unsent = wanted_of(ask.judge), tuple[str, ...]()
+    wanted, unsent = wanted_params(ask.judge), tuple[str, ...]()
     if is_reasoning and wanted.get("reasoning_effort") != "none":
         unsent = tuple(name for name in wanted if name in _SAMPLING)
     body |= {name: value for name, value in wanted.items() if name not in ADDRESSING.union(unsent)}
@@ -314,7 +314,7 @@ def _template(ask: Ask, endpoint: Endpoint, form: Form, replies: int) -> _Templa
     return _Template(f'{head}"messages":', tail, unsent, ask.schema)
 
 
-def wanted_of(judge: Judge) -> dict[str, Any]:
+def wanted_params(judge: Judge) -> dict[str, Any]:
     """Return the parameters that *judge* wants for each request, whether its model takes them or not."""
     alternatives = {"logprobs": True, "top_logprobs": ALTERNATIVES} if judge.logprobs else {}
     given = {"temperature": judge.temperature, "seed": judge.seed, **alternatives, **judge.params}
@@ -389,7 +389,7 @@ def reply_from(
     choice = choices[0]
     if ask is not None and _has_thought(response, choice):
         thinking.add(_server(ask.judge))
-    texts = [tuple(redact_reply(part, secrets) if part else part for part in said_in(each, usage)) for each in choices]
+    texts = [tuple(redact_reply(part, secrets) if part else part for part in text_in(each, usage)) for each in choices]
     (text, refusal), finish, model = texts[0], finish_of(choice), at(response, "model")
     if ask is not None and ask.steps and (wanted := redact_reply(_tool_message(at(choice, "message"), text), secrets)):
         named = model if isinstance(model, str) else ""
@@ -479,7 +479,7 @@ def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list
     return list(choices)
 
 
-def said_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
+def text_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
     """Return the text of *choice*, None if it has none, and the model's words of refusal; raise with the *usage*."""
     message = at(choice, "message")
     content, refusals = at(message, "content"), [_further(message, "refusal")]

@@ -17,7 +17,7 @@ from rubric.models.chat_completions import (
     clean,
     finish_of,
     read_arguments,
-    said_in,
+    text_in,
     tool_calls_in,
     usage_of,
 )
@@ -88,7 +88,7 @@ def turn_from(response: Any, unsent: tuple[str, ...] = (), secrets: Iterable[str
     """Return the turn in *response*, a chat completion; one that is empty, filtered or cut in a call is a failure."""
     usage = usage_of(response)
     choice = choices_of(response, usage, secrets)[0]
-    finish, (text, refusal), message = finish_of(choice), said_in(choice, usage), at(choice, "message")
+    finish, (text, refusal), message = finish_of(choice), text_in(choice, usage), at(choice, "message")
     text, requested = text or refusal, tool_calls_in(message)
     calls = [ToolRequest(call["id"], call["function"]["name"], arguments) for call, arguments in requested]
     if finish == "length" and calls:

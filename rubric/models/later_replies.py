@@ -122,13 +122,13 @@ class Service:
     async def persist(self, once: Callable[[], Awaitable[T]], *, resends: bool = True) -> T | Failure:
         """Return the result of *once*, or its last failure after the retries of the judge; see `retry.persist`."""
 
-        async def caught() -> T | Failure:
+        async def catch() -> T | Failure:
             try:
                 return await once()
             except ModelError as error:
                 return error.failure
 
-        return (await persist(caught, self.judge.retries, resends=resends))[0]
+        return (await persist(catch, self.judge.retries, resends=resends))[0]
 
 
 def _object_in(text: bytes) -> dict[str, Any]:

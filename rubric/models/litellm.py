@@ -39,7 +39,7 @@ from rubric.models.chat_completions import (
     replies_for,
     reply_from,
     response_format,
-    wanted_of,
+    wanted_params,
 )
 from rubric.models.litellm_library import (
     is_watched,
@@ -255,7 +255,7 @@ def _wants_cache_control(model: str) -> bool:
 @Memo
 def _sendable(judge: Judge) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the parameters of *judge* that its model takes, and the names of those that it does not."""
-    wanted = thaw(wanted_of(judge))
+    wanted = thaw(wanted_params(judge))
     effort = {name: wanted[name] for name in ("reasoning_effort", "thinking") if name in wanted}
     unsent = tuple(name for name, value in wanted.items() if not _takes(judge.name, {**effort, name: value}, name))
     return {name: value for name, value in wanted.items() if name not in unsent}, unsent

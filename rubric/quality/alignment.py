@@ -263,11 +263,11 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
         if sample.is_alike:
-            edit = _unchanged(kind, sample, sample.agreements(now), _ALIKE)
+            edit = _no_edit(kind, sample, sample.agreements(now), _ALIKE)
         elif kind in _FREE or grader is None:
             edit, now = _free(now, kind, sample, levels)
         else:
-            edit, now, sample = _called(now, kind, sample, grader, levels)
+            edit, now, sample = _try_edit(now, kind, sample, grader, levels)
         found.append(edit)
     baseline = start.mean(start.agreements(rubric))
     measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
@@ -299,10 +299,10 @@ def _free(rubric: Rubric, kind: Kind, sample: Sample, risk: _Risk) -> tuple[Edit
     """Return the best edit of one *kind*, and the rubric with it if it is accepted."""
     changes = [*(_thresholds(rubric, sample) if kind == "threshold" else _weights(rubric))]
     if not changes:
-        return _unchanged(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
+        return _no_edit(kind, sample, sample.agreements(rubric), _why_none(kind, sample)), rubric
     tried = [("", rubric), *changes]
     right = np.stack([sample.agreements(changed) for _, changed in tried])
-    best, honest = cross_fitting.cross_fitted(right, sample.groups, sample.weights)
+    best, honest = cross_fitting.cross_fit(right, sample.groups, sample.weights)
     proposals = tuple(
         Proposal(change, sample.mean(r), changed) for (change, changed), r in zip(tried[1:], right[1:], strict=True)
     )
@@ -317,7 +317,7 @@ def _why_none(kind: Kind, sample: Sample) -> str:
     return "no other threshold lies between two scores" if sample.is_verdict else "scores of people need no threshold"
 
 
-def _unchanged(kind: Kind, sample: Sample, before: Agreements, why: str, proposals: Sequence[Proposal] = ()) -> Edit:
+def _no_edit(kind: Kind, sample: Sample, before: Agreements, why: str, proposals: Sequence[Proposal] = ()) -> Edit:
     now = sample.mean(before)
     figures: dict[str, Any] = {"before": now, "apparent": now, "honest": now, "p": 1.0, "missing": None}
     return Edit(kind, "", accepted=False, **figures, proposals=tuple(proposals), why=why)
@@ -436,7 +436,7 @@ class _Grader:
             raise _EndedError(f"it takes ${cost:.4f} at least, and the budget has ${left.cost:.4f} left")
 
 
-def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _Risk) -> tuple[Edit, Rubric, Sample]:
+def _try_edit(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _Risk) -> tuple[Edit, Rubric, Sample]:
     """
     Return the edit of one *kind*, the rubric with it if it is accepted, and the sample with the results under that.
 
@@ -468,7 +468,7 @@ def _called(rubric: Rubric, kind: Kind, sample: Sample, grader: _Grader, risk: _
                 made, parts, _ = attempt(sample.where(~inside), sample.where(inside), int(fold))
                 honest[inside] = parts.agreements(made.rubric)
     except _EndedError as ended:
-        return _unchanged(kind, sample, before, str(ended), proposals), rubric, sample
+        return _no_edit(kind, sample, before, str(ended), proposals), rubric, sample
     known = {"apparent": whole.agreement, "proposals": tuple(proposals), "why": why}
     edit = _edit(kind, change, sample, before, honest, risk=risk, **known)
     if not edit.accepted:

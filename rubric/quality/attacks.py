@@ -56,11 +56,11 @@ class Attack(NoTruth):
 
     def of(self, text: str, criterion: Criterion) -> str | None:
         """Return *text* after the edit, aimed at *criterion* if it is; None where it changes nothing."""
-        changed = self.change(text, wanted(criterion))
+        changed = self.change(text, aim_of(criterion))
         return None if changed == text else changed
 
 
-def wanted(criterion: Criterion) -> str:
+def aim_of(criterion: Criterion) -> str:
     """Return what is good by *criterion*, in its own words."""
     text = criterion.text.strip().rstrip(".")
     return f"This does not hold: {text}" if criterion.is_unwanted else text
@@ -75,7 +75,7 @@ def _sentences(text: str) -> list[str]:
     return [] if _STRUCTURED.search(text) else _SENTENCE.split(text.strip())
 
 
-def _joined(mark: str, first: str = "") -> Change:
+def _join_sentences(mark: str, first: str = "") -> Change:
     def change(text: str, _: str) -> str | None:
         parts = _sentences(text)
         return f"{first}{mark.join(parts)}" if len(parts) > 1 else None
@@ -83,7 +83,7 @@ def _joined(mark: str, first: str = "") -> Change:
     return change
 
 
-def _turned(text: str, _: str) -> str | None:
+def _reverse(text: str, _: str) -> str | None:
     parts = _sentences(text)
     return " ".join(reversed(parts)) if len(parts) > 1 else None
 
@@ -101,7 +101,7 @@ def _spelt_out(text: str, _: str) -> str:
     return text if "```" in text else re.sub(r'"([^"\n]*)"', r"“\1”", text)
 
 
-def _worded(words: Mapping[str, Any]) -> Change:
+def _add_words(words: Mapping[str, Any]) -> Change:
     """Return the edit that puts *words* before or after a text, or in place of it."""
     if instead := words.get("instead"):
         return lambda text, _: str(instead[len(text) % len(instead)])
@@ -113,14 +113,14 @@ _KINDS: tuple[Kind, ...] = ("claim", "loss")
 _READ = tomllib.loads(resources.files("rubric.quality").joinpath("attacks.toml").read_text("utf-8"))
 ATTACKS: tuple[Attack, ...] = (
     *(
-        Attack(name, kind, _worded(words), aimed="{aim}" in str(words))
+        Attack(name, kind, _add_words(words), aimed="{aim}" in str(words))
         for kind in _KINDS
         for name, words in _READ[kind].items()
     ),
     Attack("half of a compound", "claim", _half, aimed=True),
-    Attack("sentences reversed", "claim", _turned),
-    Attack("markdown", "same", _joined("\n- ", "## Answer\n\n- ")),
-    Attack("blank lines", "same", _joined("\n\n\n")),
+    Attack("sentences reversed", "claim", _reverse),
+    Attack("markdown", "same", _join_sentences("\n- ", "## Answer\n\n- ")),
+    Attack("blank lines", "same", _join_sentences("\n\n\n")),
     Attack("contractions and quotes", "same", _spelt_out),
 )
 """The attacks that `probe` makes unless some are named."""

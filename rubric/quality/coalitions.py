@@ -95,10 +95,10 @@ def shares_of(rubric: Rubric) -> list[Share]:
     for criterion in rubric.judged:
         worst, best = (steps.move(part_at(rubric, criterion, best=end)) for end in (False, True))
         ends.append(((float(worst[0]), worst[1]), (float(best[0]), best[1])))
-    return _counted(steps, ends) if len(ends) <= MOST_PLAYERS else _drawn(steps, ends)
+    return _count_all(steps, ends) if len(ends) <= MOST_PLAYERS else _sample(steps, ends)
 
 
-def _counted(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
+def _count_all(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     """Count all coalitions; the criteria that are at their best are the bits of a coalition's number."""
     n, states = len(ends), [steps.join(())]
     for moves in ends:
@@ -118,7 +118,7 @@ def _counted(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     ]
 
 
-def _drawn(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
+def _sample(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     """Draw orders and coalitions at random, always the same ones; along an order the verdict changes once at most."""
 
     def passes(answers: Sequence[bool]) -> bool:

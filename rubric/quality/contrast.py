@@ -114,7 +114,7 @@ def _status(n: int, wins: int, losses: int, p: float) -> Status:
     return "too few" if not losses else "chance"
 
 
-def screened(contributions: Sequence[Sequence[Sides]], groups: Sequence[int]) -> list[Discrimination]:
+def screen(contributions: Sequence[Sequence[Sides]], groups: Sequence[int]) -> list[Discrimination]:
     """
     Return how each criterion tells pairs apart; the later one of two that always answer alike is a `duplicate`.
 
@@ -122,16 +122,16 @@ def screened(contributions: Sequence[Sequence[Sides]], groups: Sequence[int]) ->
     answers also coincide within the preferred and within the rejected answers, more than chance explains (p up to
     0.01, by permutation). *contributions* are criteria x pairs x (preferred, rejected), 1 as good, NaN where unjudged.
     """
-    found = [discrimination([good - bad for good, bad in one], groups) for one in contributions]
+    results = [discrimination([good - bad for good, bad in one], groups) for one in contributions]
     kept: list[int] = []
-    for index, one in enumerate(found):
+    for index, one in enumerate(results):
         if one.status not in KEPT:
             continue
         if any(_is_duplicate(contributions[index], contributions[earlier]) for earlier in kept):
-            found[index] = Discrimination(one.wins, one.losses, one.ties, one.p, "duplicate")
+            results[index] = Discrimination(one.wins, one.losses, one.ties, one.p, "duplicate")
         else:
             kept.append(index)
-    return found
+    return results
 
 
 def _is_duplicate(one: Sequence[Sides], other: Sequence[Sides]) -> bool:
@@ -151,10 +151,10 @@ Scores = Callable[[Sequence[int]], Sequence[Sides]]
 """Returns the scores, pairs x (preferred, rejected), by the criteria at some places; NaN where there is none."""
 
 
-def ranked(scores: Iterable[Sides]) -> list[float]:
+def pair_wins(scores: Iterable[Sides]) -> list[float]:
     """Return 1 for each pair whose preferred answer scores higher, 0.5 for a tie, 0 for the rest; NaN for NaN."""
     more = [good - bad for good, bad in scores]
-    return [one if math.isnan(one) else (1 + _sign(one)) / 2 for one in more]
+    return [margin if math.isnan(margin) else (1 + _sign(margin)) / 2 for margin in more]
 
 
 def held_out(contributions: Sequence[Sequence[Sides]], groups: Sequence[int], seen: int, scores: Scores) -> list[float]:
@@ -174,8 +174,8 @@ def held_out(contributions: Sequence[Sequence[Sides]], groups: Sequence[int], se
         # The first folds have a unit more where the units cannot be divided evenly.
         start, end = (seen + units // folds * k + min(k, units % folds) for k in (fold, fold + 1))
         before = [place for place, group in enumerate(groups) if group < start]
-        chosen = screened([[one[place] for place in before] for one in contributions], [groups[k] for k in before])
+        chosen = screen([[one[place] for place in before] for one in contributions], [groups[k] for k in before])
         kept = [index for index, one in enumerate(chosen) if one.status in KEPT]
-        by = ranked(scores(kept)) if kept else [TIE] * len(groups)
+        by = pair_wins(scores(kept)) if kept else [TIE] * len(groups)
         out = [by[place] if start <= group < end else out[place] for place, group in enumerate(groups)]
     return out

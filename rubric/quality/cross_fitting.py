@@ -26,7 +26,7 @@ Agreements = NDArray[Any]
 """How far a rubric agrees with people on each candidate, in 0..1; of verdicts 0 or 1."""
 
 
-def cross_fitted(right: Agreements, groups: Codes, weights: Floats | None = None) -> tuple[int, Agreements]:
+def cross_fit(right: Agreements, groups: Codes, weights: Floats | None = None) -> tuple[int, Agreements]:
     """
     Return the best of several rubrics, and how far each candidate agrees with the one that is chosen without it.
 

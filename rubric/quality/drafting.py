@@ -70,7 +70,7 @@ _CHECKS: dict[str, Callable[[str], Check]] = {
 """All the checks that a model may write: none reads a file, runs a script or makes a request."""
 
 
-def closed(properties: dict[str, Any]) -> dict[str, Any]:
+def object_of(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with all of *properties*, and no others."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
@@ -82,9 +82,9 @@ _ITEM: dict[str, Any] = {
     "weight": {"type": "number"},
     "required": {"type": "boolean"},
     "answer": {"enum": ["yes-no", "levels", "score", "options", "tree"]},
-    "levels": {"type": "array", "items": closed({"score": {"type": "integer"}, "text": TEXT})},
-    "options": {"type": "array", "items": closed({"label": TEXT, "score": {"type": "number"}})},
-    "questions": {"type": "array", "items": closed({"ask": TEXT, "yes": TEXT, "no": TEXT})},
+    "levels": {"type": "array", "items": object_of({"score": {"type": "integer"}, "text": TEXT})},
+    "options": {"type": "array", "items": object_of({"label": TEXT, "score": {"type": "number"}})},
+    "questions": {"type": "array", "items": object_of({"ask": TEXT, "yes": TEXT, "no": TEXT})},
     "polarity": {"enum": ["satisfy", "guard", "penalty"]},
     "check": {"enum": ["", *_CHECKS]},
     "value": TEXT,
@@ -95,13 +95,13 @@ _PLAIN = {key: form for key, form in _ITEM.items() if key not in _KINDS}
 
 def schema_of(item: dict[str, Any]) -> FrozenMap:
     """Return the schema of an object with a list of criteria, each with the properties of *item*."""
-    return FrozenMap(closed({"criteria": {"type": "array", "items": closed(item)}}))
+    return FrozenMap(object_of({"criteria": {"type": "array", "items": object_of(item)}}))
 
 
 _SCHEMAS = {False: schema_of(_ITEM), True: schema_of(_PLAIN)}
 _SHORT = {"type": "string", "maxLength": 40}
-_BAND = closed({"score": {"enum": [*range(11)]}, "text": _SHORT})
-_OPTION = closed({"label": _SHORT, "score": {"enum": [n / 10 for n in range(11)]}})
+_BAND = object_of({"score": {"enum": [*range(11)]}, "text": _SHORT})
+_OPTION = object_of({"label": _SHORT, "score": {"enum": [n / 10 for n in range(11)]}})
 _ASKED = {"type": "string", "maxLength": 100}
 _HELD: dict[str, Any] = {
     "id": _SHORT,
@@ -110,7 +110,7 @@ _HELD: dict[str, Any] = {
     "weight": {"enum": [1, 2, 3, 4, 5]},
     "levels": {"type": "array", "items": _BAND, "maxItems": 5},
     "options": {"type": "array", "items": _OPTION, "maxItems": 6},
-    "questions": {"type": "array", "items": closed(dict.fromkeys(("ask", "yes", "no"), _ASKED)), "maxItems": 6},
+    "questions": {"type": "array", "items": object_of(dict.fromkeys(("ask", "yes", "no"), _ASKED)), "maxItems": 6},
     "when": _SHORT,
 }
 """The bounds of a draft, for servers that hold a model to them: a small one never ends its texts and lists."""

@@ -30,7 +30,7 @@ from rubric.embed import (
     paired_mean,
 )
 from rubric.engine import Candidates, Plan
-from rubric.quality.probing import RISK, Result, adjusted, all_of
+from rubric.quality.probing import RISK, Result, adjust, all_of
 from rubric.values import AnyJudge
 
 
@@ -140,7 +140,7 @@ def shifts(
     Raises:
         DefinitionError: The rubrics do not differ, or there are no candidates.
     """
-    texts, rubrics, by, new = _prepared(a, b, judge, candidates)
+    texts, rubrics, by, new = _prepare(a, b, judge, candidates)
     results = [*grade_many(texts, rubrics, by, **{"progress": False, **options}).collect()]
     both = results[1::2] if new in rubrics else [result.rescore(new) for result in results]
     pairs = [*zip(results[:: 1 + (new in rubrics)], both, strict=True)]
@@ -149,7 +149,7 @@ def shifts(
         if pair[0].group:
             parts.setdefault(pair[0].group, []).append(pair)
     rows = [_shift(name, some) for name, some in parts.items()]
-    ps = adjusted([(count, row.up + row.down) for row in rows for count in (row.up, row.down)])
+    ps = adjust([(count, row.up + row.down) for row in rows for count in (row.up, row.down)])
     rows = [evolve(row, p=min(ps[2 * at : 2 * at + 2])) for at, row in enumerate(rows)]
     return Shifts(tuple(rows), tuple(pairs), by.name, Usage.total(result.usage for result in results))
 
@@ -159,11 +159,11 @@ def plan_shifts(
     a: Rubric | str | Path, b: Rubric | str | Path, judge: JudgeLike | None = None, candidates: Candidates = ()
 ) -> Plan:
     """Return what `shifts` would take, of the same arguments: calls, tokens and cost. Nothing is sent."""
-    texts, rubrics, by, _ = _prepared(a, b, judge, candidates)
+    texts, rubrics, by, _ = _prepare(a, b, judge, candidates)
     return plan(texts, rubrics, by)
 
 
-def _prepared(a: Any, b: Any, judge: Any, candidates: Any) -> tuple[list[Candidate], list[Rubric], AnyJudge, Rubric]:
+def _prepare(a: Any, b: Any, judge: Any, candidates: Any) -> tuple[list[Candidate], list[Rubric], AnyJudge, Rubric]:
     """Return what is graded, and by which rubric: by *a* alone where its grades can be scored again by *b*."""
     old, new = as_rubric(a), as_rubric(b)
     changes = diff(old, new)

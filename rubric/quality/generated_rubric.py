@@ -268,8 +268,8 @@ class Generations(Presented):
             raise DefinitionError(
                 "path", "no file was given to generate_many; write dump_suite(generations.suite, ...)"
             )
-        text = self.sheet.filled(self.rubrics)
+        text = self.sheet.fill(self.rubrics)
         # A native case without a rubric is no case: those that failed must not keep the others from being written.
         missing = {slot.id: Rubric(criteria=["unknown"]) for slot in self.sheet.slots}
-        self.sheet.check(self.sheet.filled(missing | self.rubrics), **options)
+        self.sheet.check(self.sheet.fill(missing | self.rubrics), **options)
         write_text(self.sheet.path if path is None else Path(path), text)

@@ -35,11 +35,11 @@ from rubric.embed import (
     run,
     share_interval,
 )
-from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screened
+from rubric.quality.contrast import SHOWN, TIE, Discrimination, Sides, Status, discrimination, held_out, screen
 from rubric.quality.drafting import Draft, Material, digest_of, draft_all, holding, is_plain, writer_of
 from rubric.quality.generated_rubric import GeneratedCriterion, Generation, Generations
 from rubric.quality.lint import Remark, lint
-from rubric.quality.material import Gathered, Source, digest, gathered, seen
+from rubric.quality.material import Gathered, Source, count_shown, digest, gather
 from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
@@ -73,7 +73,7 @@ async def agenerate(
     """Write a rubric like `generate`, without holding up the event loop."""
     options = Options(concurrency, store, budget)
     texts = {"input": input, "references": references, "examples": examples, "name": name}
-    given = await asyncio.to_thread(gathered, case, sources, preferred, **texts)  # type: ignore[arg-type]
+    given = await asyncio.to_thread(gather, case, sources, preferred, **texts)  # type: ignore[arg-type]
     return await generated(given, judge, writer, options)
 
 
@@ -171,9 +171,9 @@ def _contrasted(
         rubric = holding(draft.rubric, [draft.rubric.criteria[index] for index in kept])
         return by_pair([_score(rubric, one, kept) for one in results])
 
-    how = held_out(contributions, given.groups, seen(given.groups), scores)
+    how = held_out(contributions, given.groups, count_shown(given.groups), scores)
     there = [(right, unit) for right, unit in zip(how, given.groups, strict=True) if not math.isnan(right)]
-    told = _finished(draft, given, writer, screened(contributions, given.groups))
+    told = _finished(draft, given, writer, screen(contributions, given.groups))
     failures = dict.fromkeys(str(failure) for one in results if isinstance(one, Ungraded) for failure in one.failures)
     rubric = told.rubric and _tested(told.rubric, ids, given.sides, [results[place] for place in places])
     return evolve(
@@ -333,7 +333,7 @@ def generate_many(
 
 
 def _slot(case: Case) -> Slot:
-    given = gathered(case)
+    given = gather(case)
     return Slot(case.id, (), given.material, case.tags)
 
 

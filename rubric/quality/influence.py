@@ -168,8 +168,8 @@ def _explain(found: Influences) -> str:
         if quorum:
             told.append(f"Passes if any {quorum} of {len(every)} hold")
         gates = [c.id for c in rubric.judged if c.required or c.polarity == "guard" or c.min_score is not None]
-        told += _named([one.id for one in vetoing if one.id in gates], "a gate", "gates")
-        told += _named([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
+        told += _clause([one.id for one in vetoing if one.id in gates], "a gate", "gates")
+        told += _clause([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
     told += [f"{one.id!r} can never change the verdict" for one in every if not one.decides]
     rare = [one for one in every if one.decides and not one.share and one.interval is None]
     told += [f"{one.id!r} decides only beside graded or absent answers" for one in rare]
@@ -181,7 +181,7 @@ def _explain(found: Influences) -> str:
     return "; ".join(told) + f"{turned}."
 
 
-def _named(ids: Sequence[str], one: str, several: str) -> list[str]:
+def _clause(ids: Sequence[str], one: str, several: str) -> list[str]:
     """Return the clause that says what the criteria *ids* are, if there are any."""
     *first, last = [repr(id_) for id_ in ids] or [""]
     if not last:

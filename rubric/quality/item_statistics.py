@@ -123,11 +123,11 @@ class Items(Presented, Listed[Item]):
         columns: dict[str, list[object]] = {
             "criterion": [item.id for item in self],
             "n": [f"{item.n:,}" for item in self],
-            "mean": [_shown(item.mean) for item in self],
+            "mean": [_text(item.mean) for item in self],
             "spread": ["–" if item.spread is None else item.spread for item in self],
-            "with the rest": [_shown(item.discrimination) for item in self],
-            "with people": [_shown(item.validity) for item in self],
-            "votes differ": [_shown(item.flips) for item in self],
+            "with the rest": [_text(item.discrimination) for item in self],
+            "with people": [_text(item.validity) for item in self],
+            "votes differ": [_text(item.flips) for item in self],
             "tells apart": ["shown not to" if item.dead else "perhaps" for item in self],
         }
         kept = {name: said for name, said in columns.items() if name in ("criterion", "n") or {*said} != {"–"}}
@@ -188,8 +188,8 @@ def items(
         values = mine[~np.isnan(mine)]
         flips = votes_of(id_, given.columns[id_][0], given.votes[id_], given).flip_rate if given.votes else None
         mean, spread = _mean("mean", mine, groups), float(values.std()) if len(values) else None
-        discrimination = _related("discrimination", mine, rest, groups)
-        validity = None if whole is None else _related("validity", mine, whole, groups)
+        discrimination = _correlation("discrimination", mine, rest, groups)
+        validity = None if whole is None else _correlation("validity", mine, whole, groups)
         counts, dead = (len(values), len(graded) - len(values)), True if _is_dead(values) else None
         found.append(Item(id_, *counts, mean, spread, discrimination, flips, dead, validity))
     pairs = [_pair(one, other, said, groups) for one, other in combinations(ids, 2)]
@@ -223,7 +223,7 @@ def _mean(name: str, values: Floats, groups: Codes | None) -> Statistic:
     return share(name, values[there], None if groups is None else compact(groups[there]))
 
 
-def _related(name: str, one: Floats, other: Floats, groups: Codes | None) -> Statistic:
+def _correlation(name: str, one: Floats, other: Floats, groups: Codes | None) -> Statistic:
     if len(other) != len(one):
         return Statistic(name, None, reason="there is no other criterion")
     there = ~np.isnan(one) & ~np.isnan(other)
@@ -235,7 +235,7 @@ def _related(name: str, one: Floats, other: Floats, groups: Codes | None) -> Sta
 
 def _pair(one: str, other: str, said: Mapping[str, Floats], groups: Codes | None) -> Pair:
     n = int((~np.isnan(said[one]) & ~np.isnan(said[other])).sum())
-    return Pair((one, other), n, _related("correlation", said[one], said[other], groups))
+    return Pair((one, other), n, _correlation("correlation", said[one], said[other], groups))
 
 
 def _is_dead(values: Floats) -> bool:
@@ -255,7 +255,7 @@ def _by_unit(graded: Sequence[Grade], values: Floats) -> dict[str, list[float | 
     return {name: [float(np.mean(some)), None] for name, some in units.items()}
 
 
-def _shown(statistic: Statistic | None) -> str:
+def _text(statistic: Statistic | None) -> str:
     if statistic is None or statistic.value is None:
         return "–"
     low, high = statistic.interval or (None, None)

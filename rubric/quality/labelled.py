@@ -101,7 +101,7 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     is_verdict = not whole.criterion and whole.scale.kind == "verdict"
     people = _whole(whole, rubric)
     if len(rubric.judged) == 1 and rubric.judged[0].id not in said:
-        said[rubric.judged[0].id] = _turned(people, rubric)  # what people say of the whole, they say of its criterion
+        said[rubric.judged[0].id] = _flip(people, rubric)  # what people say of the whole, they say of its criterion
     labelled = ~np.isnan(people)
     rows = labelled & graded
     if rows.sum() < _FEWEST:
@@ -125,7 +125,7 @@ def _reasons(judge: Judged, labels: Labels) -> list[list[str]]:
 
 def _whole(ratings: Ratings, rubric: Rubric) -> Floats:
     """Return what people say of the whole, in 0..1; of numbers on the scale of its one criterion, its score."""
-    return _turned(_scores(ratings, rubric), rubric) if ratings.criterion else ratings.target
+    return _flip(_scores(ratings, rubric), rubric) if ratings.criterion else ratings.target
 
 
 def _scores(ratings: Ratings, rubric: Rubric) -> Floats:
@@ -139,6 +139,6 @@ def _scores(ratings: Ratings, rubric: Rubric) -> Floats:
     return np.asarray((ratings.target - low) / (high - low))
 
 
-def _turned(scores: Floats, rubric: Rubric) -> Floats:
+def _flip(scores: Floats, rubric: Rubric) -> Floats:
     """Return the score of the whole for *scores* of its one criterion, and the other way round."""
     return 1 - scores if rubric.judged[0].is_unwanted != rubric.negate else scores

@@ -69,7 +69,7 @@ def _against_whole(checks: Sequence[Placed], wanted: Sequence[Placed]) -> Iterat
         if isinstance(whole, Equals) and not whole.ignore_case:
             for placed in checks:
                 check = placed[1].answer
-                if placed[0] != first[0] and is_of_text(check) and met_by(check, whole.text) == placed[1].is_unwanted:
+                if placed[0] != first[0] and is_of_text(check) and meets(check, whole.text) == placed[1].is_unwanted:
                     yield first, placed
             return
 
@@ -96,7 +96,7 @@ def _against_ends(wanted: Sequence[Placed]) -> Iterator[tuple[Placed, Placed]]:
                 longest = placed, text
 
 
-def implied(checks: Sequence[Placed]) -> Iterator[tuple[Placed, list[Placed]]]:
+def implications(checks: Sequence[Placed]) -> Iterator[tuple[Placed, list[Placed]]]:
     """Yield each of *checks* with the others that every output which meets it meets too."""
     parts = _Parts(checks)
     for placed in checks:
@@ -113,16 +113,16 @@ def is_of_text(answer: object) -> TypeGuard[Check]:
     )
 
 
-def found_of(check: Check, text: str) -> Scored:
+def finding_of(check: Check, text: str) -> Scored:
     """Return what *check*, one of the text alone, finds of *text*."""
-    found = decide(Criterion("check", id="check", answer=check), Candidate(text))
-    assert isinstance(found, Scored)  # noqa: S101 - no such check is left undecided
-    return found
+    finding = decide(Criterion("check", id="check", answer=check), Candidate(text))
+    assert isinstance(finding, Scored)  # noqa: S101 - no such check is left undecided
+    return finding
 
 
-def met_by(check: Check, text: str) -> bool:
+def meets(check: Check, text: str) -> bool:
     """True if *text* meets *check*."""
-    return found_of(check, text).score == 1
+    return finding_of(check, text).score == 1
 
 
 def _required_texts(answer: object) -> tuple[str, ...]:

@@ -51,13 +51,13 @@ class File:
             return cls(str(path))
         spots: dict[str, list[Spot]] = {}
         for text, spot in page.texts():
-            spots.setdefault(_folded(text), []).append(spot)
+            spots.setdefault(_fold(text), []).append(spot)
         waivers = {line: (one[1].lower(), one[2]) for line, one in page.comments(_WAIVER)}
         return cls(str(path), {text: sorted(where) for text, where in spots.items()}, waivers)
 
     def find(self, text: str, after: Spot, before: Spot) -> Spot | None:
         """Return where *text* is: between *after* and *before*, else anywhere; of a template, where that is."""
-        said = _folded(text)
+        said = _fold(text)
         where = self.spots.get(said) or sorted(
             place for one, some in self.spots.items() if "{{" in one and _fills(said, one) for place in some
         )
@@ -65,7 +65,7 @@ class File:
         return where[at] if at < len(where) and where[at] < before else next(iter(where), None)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -102,7 +102,7 @@ class Places:
         first = self.criteria or self.start
         last = first[0], first[1] - 1
         for criterion in rubric.judged if self.file is not None else ():
-            one = next((spot for said in _said(criterion) if (spot := self._find(said, last))), None)
+            one = next((spot for said in _texts_of(criterion) if (spot := self._find(said, last))), None)
             found.append(one)
             last = one if one is not None and last < one < self.end else last
         return found or [None] * len(rubric.judged)
@@ -154,15 +154,15 @@ class Places:
         return ""
 
 
-def _said(criterion: Criterion) -> Iterator[str]:
+def _texts_of(criterion: Criterion) -> Iterator[str]:
     """Yield the texts by which *criterion* is known in a file, the surest first."""
     yield criterion.text
     match criterion.answer:
         case DecisionTree() as tree:
             yield tree.question
         case Check() as check:
-            for one in attrs.fields(type(check)):
-                value = getattr(check, one.name)
+            for attribute in attrs.fields(type(check)):
+                value = getattr(check, attribute.name)
                 texts = value if isinstance(value, tuple) else (value,)
                 yield from (text for text in texts if isinstance(text, str) and text)
     yield criterion.id

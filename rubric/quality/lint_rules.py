@@ -19,7 +19,7 @@ from rubric.embed import TOLERANCE, Check, Decided, shorten
 from rubric.grading.planning import without
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
-from rubric.quality.lint_conflicts import excluding, found_of, implied, is_of_text
+from rubric.quality.lint_conflicts import excluding, finding_of, implications, is_of_text
 from rubric.quality.reachable import Reach
 from rubric.scoring.outcomes import Rules
 from rubric.suites.cases import Case
@@ -187,7 +187,7 @@ def _same_leaves(subject: Subject) -> Iterator[Finding]:
 @_rule("asked-twice", "error")
 def _asked_twice(subject: Subject) -> Iterator[Finding]:
     for index, tree in _trees(subject):
-        if question := _repeated(tree, frozenset()):
+        if question := _repeated_question(tree, frozenset()):
             message = f"a walk down the tree asks {shorten(question, 60)!r} twice, and one branch is never reached"
             yield Finding(index, message, "keep the question once on each way down", (question,))
 
@@ -198,13 +198,13 @@ def _trees(subject: Subject) -> Iterator[tuple[int, DecisionTree]]:
             yield index, criterion.answer
 
 
-def _repeated(node: DecisionTree | Leaf, above: frozenset[str]) -> str:
+def _repeated_question(node: DecisionTree | Leaf, above: frozenset[str]) -> str:
     if isinstance(node, Leaf):
         return ""
     words = lint_texts.normal(node.question)
     if words in above:
         return node.question
-    return _repeated(node.yes, above | {words}) or _repeated(node.no, above | {words})
+    return _repeated_question(node.yes, above | {words}) or _repeated_question(node.no, above | {words})
 
 
 @_rule("checks-exclude", "error")
@@ -243,12 +243,12 @@ def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
     shown: dict[str, dict[str, Criterion]] = {}
     for criterion in rubric.judged:
         for anchor in criterion.anchors:
-            shown.setdefault(_folded(anchor.response), {})[criterion.id] = criterion
+            shown.setdefault(_fold(anchor.response), {})[criterion.id] = criterion
     for index, test in enumerate(rubric.tests):
-        yield from ((index, criterion) for criterion in shown.get(_folded(test.candidate.output), {}).values())
+        yield from ((index, criterion) for criterion in shown.get(_fold(test.candidate.output), {}).values())
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
@@ -346,7 +346,7 @@ def _duplicate(subject: Subject) -> Iterator[Finding]:
             yield Finding(index, message, "keep one of the two, with the weight of both")
     once = [earlier for earlier in seen.values() if isinstance(earlier[1].answer, Check)]
     wanted = [(n, one) for n, one in once if not one.is_unwanted and one.when is None and one.on == "conversation"]
-    for (index, _), weaker in implied(wanted):
+    for (index, _), weaker in implications(wanted):
         names = shorten(", ".join(repr(one.id) for _, one in weaker), 80)
         message = f"an output that meets it always meets {names} too, which so counts twice"
         yield Finding(index, message, f"keep it, and drop {names}")
@@ -407,7 +407,7 @@ def _reference_fails(subject: Subject) -> Iterator[Finding]:
     for index, criterion in _each(subject) if reference else ():
         if not is_of_text(criterion.answer) or criterion.when is not None:
             continue
-        found = found_of(criterion.answer, reference)
+        found = finding_of(criterion.answer, reference)
         if (found.score == 1) == (criterion.is_unwanted != subject.turned):
             why = found.reason or str(criterion.answer)
             message = f"the case's own reference answer fails this check: {shorten(why, 80)}"
@@ -434,7 +434,7 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
     judged = subject.rubric.judged
     checks = [c.answer for c in judged if is_of_text(c.answer) and c.when is None]
     if judged and len(checks) == len(judged):
-        scores = [found_of(check, case.input).score for check in checks]
+        scores = [finding_of(check, case.input).score for check in checks]
         parts = [Rules(subject.rubric).part(criterion, score) for criterion, score in zip(judged, scores, strict=True)]
         if Rules(subject.rubric).result(parts).passed:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")

@@ -111,7 +111,7 @@ _MOST = 1000
 _MOST_READ = 2500
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     """Return the first part of *text* with each run of white space as one, so that no pattern takes long."""
     return re.sub(r"[^\S\n]+", " ", re.sub(r"\n\s*", "\n", text[: 2 * _MOST_READ]))[:_MOST_READ]
 
@@ -119,7 +119,7 @@ def _squeezed(text: str) -> str:
 def scale_in(text: str) -> tuple[float, float] | None:
     """Return the scale that *text* tells the judge to use."""
     said = _IN_WORDS.sub(
-        lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", _squeezed(text))
+        lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", _squeeze(text))
     )
     if not _DIGIT.search(said):
         return None
@@ -137,10 +137,10 @@ def scale_in(text: str) -> tuple[float, float] | None:
             low, high = (0.0, float(given["of"])) if given.get("of") else (float(given["low"]), float(given["high"]))
             if (low, high) == (0, 1) or (low <= 1 and low + 1 < high <= _MOST):
                 return low, high
-    return _listed_in(said)
+    return _scale_in(said)
 
 
-def _listed_in(text: str) -> tuple[float, float] | None:
+def _scale_in(text: str) -> tuple[float, float] | None:
     """Return the scale that the points of a list in *text* have, or are."""
     scales = _LISTED_SCALE.findall(text)
     if len(scales) > 1 and len({*scales}) == 1 and (_OF_SCORES.search(text) or _JUDGES.match(text)):
@@ -177,7 +177,7 @@ _ASKS = re.compile(rf"{_SENTENCE}(?i:output|respond|reply|return|answer|provide|
 
 def format_in(text: str) -> str:
     """Return the words with which *text* tells the judge how to reply."""
-    said = _squeezed(text)
+    said = _squeeze(text)
     for pattern in _FORMATS:
         if found := pattern.search(said):
             return found[0].strip(" .:;!?-*\n")
@@ -274,7 +274,7 @@ _OF_BLANKS = re.compile(
 
 def left_over_in(text: str) -> str:
     """Return the place of *text* that was to be filled in; a text about such places has none."""
-    said = _squeezed(text)
+    said = _squeeze(text)
     found = _LEFT_OVER.search(said) or (None if _OF_BLANKS.search(said) else _BLANK.search(said))
     return found[0].strip(" .!?;\n") if found else ""
 

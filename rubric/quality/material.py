@@ -46,7 +46,7 @@ class Gathered:
     @property
     def sides(self) -> list[Candidate]:
         """The preferred and the rejected answer of each pair in turn, with what the case has for all of them."""
-        return [_sided(side, self.shared) for pair in self.pairs for side in (pair.a, pair.b)]
+        return [_with_shared(side, self.shared) for pair in self.pairs for side in (pair.a, pair.b)]
 
     @property
     def answers(self) -> list[Candidate]:
@@ -54,7 +54,7 @@ class Gathered:
         return [*dict.fromkeys(self.sides)]
 
 
-def gathered(
+def gather(
     case: Case | str | None,
     sources: Iterable[Source] = (),
     preferred: Iterable[Any] | Path | None = None,
@@ -69,7 +69,7 @@ def gathered(
         raise fields.refuse("sources", sources, "a list of texts, Paths, Candidates and Anchors")
     if case is not None and not isinstance(case, Case | str):
         raise fields.refuse("case", case, "a description of a good answer, or a Case")
-    told = [(f"source {n}", *_told(n - 1, source)) for n, source in enumerate(sources, 1)]
+    told = [(f"source {n}", *_read_source(n - 1, source)) for n, source in enumerate(sources, 1)]
     anchors = [one for _, _, one in told if isinstance(one, Anchor)]
     told = [(number, title if _TITLE.fullmatch(title) else "", one) for number, title, one in told]
     titles = [title for _, title, _ in told]
@@ -87,7 +87,7 @@ def gathered(
         references = [*references, *([case.reference] if case.reference.strip() else [])]
     pairs = _pairs(preferred)
     groups = units_of(pairs)
-    shown = tuple(_shown(pairs, groups))
+    shown = tuple(_pairs_to_show(pairs, groups))
     one = material(
         outcome_, shared["input"], references, [*examples, *anchors], sources=tuple(texts.values()), pairs=shown
     )
@@ -101,7 +101,7 @@ def digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _told(index: int, source: object) -> tuple[str, str | Anchor]:
+def _read_source(index: int, source: object) -> tuple[str, str | Anchor]:
     """Return the name of a source, if it has one, and its text."""
     match source:
         case str():
@@ -116,7 +116,7 @@ def _told(index: int, source: object) -> tuple[str, str | Anchor]:
     raise fields.refuse(f"sources[{index}]", source, "a text, a Path, a Candidate or an Anchor")
 
 
-def _sided(side: Candidate, shared: Mapping[str, str]) -> Candidate:
+def _with_shared(side: Candidate, shared: Mapping[str, str]) -> Candidate:
     """Return an answer with what the case has for all of them."""
     missing: dict[str, Any] = {name: text for name, text in shared.items() if text and not getattr(side, name)}
     return evolve(side, **missing, key="", group="") if missing or side.key or side.group else side
@@ -155,12 +155,12 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         known = ", ".join(map(repr, row)) or "none"
         raise DefinitionError("pairs[0]", f"expected a mapping with chosen and rejected, got the keys {known}")
     asked = row.get("input") or row.get("prompt") or ""
-    (before, a), (_, b) = _said(chosen), _said(row["rejected"])
+    (before, a), (_, b) = _split_chat(chosen), _split_chat(row["rejected"])
     more = {name: row[name] for name in ("reference", "context", "key", "group") if row.get(name)}
-    return {"a": a, "b": b, "input": _said(asked)[1] if not isinstance(asked, str) else asked or before, **more}
+    return {"a": a, "b": b, "input": _split_chat(asked)[1] if not isinstance(asked, str) else asked or before, **more}
 
 
-def _said(value: Any) -> tuple[str, Any]:
+def _split_chat(value: Any) -> tuple[str, Any]:
     """Return the first message of a chat, and its last; any other answer by itself."""
     if isinstance(value, list) and value and all(isinstance(one, Mapping) and "content" in one for one in value):
         return (str(value[0]["content"]) if len(value) > 1 else ""), str(value[-1]["content"])
@@ -197,14 +197,14 @@ def units_of(pairs: Sequence[Pair]) -> list[int]:
     return [numbers[root(index)] for index in range(len(pairs))]
 
 
-def seen(groups: Sequence[int]) -> int:
+def count_shown(groups: Sequence[int]) -> int:
     """Return how many units, the first ones, the writer is shown."""
     return min((len({*groups}) + 1) // 2, _MOST_SHOWN)
 
 
-def _shown(pairs: Sequence[Pair], groups: Sequence[int]) -> Iterator[tuple[str, str, str]]:
+def _pairs_to_show(pairs: Sequence[Pair], groups: Sequence[int]) -> Iterator[tuple[str, str, str]]:
     """Yield one pair of each unit that the writer is shown; of a single unit, as many as it may see."""
-    units = seen(groups)
+    units = count_shown(groups)
     for unit in range(units):
         inside = [pair for pair, group in zip(pairs, groups, strict=True) if group == unit]
         for pair in inside[: 1 if units > 1 else _MOST_SHOWN]:

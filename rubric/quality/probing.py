@@ -56,7 +56,7 @@ def _tails(moved: int) -> tuple[float, ...]:
     return tuple(float(p) for p in stats.binom.sf(np.arange(-1, moved), moved, 0.5))
 
 
-def adjusted(counts: Sequence[tuple[int, int]]) -> list[float]:
+def adjust(counts: Sequence[tuple[int, int]]) -> list[float]:
     """
     Return the adjusted p-value of each test: that of k of m moves in the direction that must not be taken.
 
@@ -248,7 +248,7 @@ class Probe(Presented):
 
 def with_p(cells: Sequence[Moved]) -> tuple[Moved, ...]:
     """Return *cells* with their adjusted p-values."""
-    ps = iter(adjusted([test for cell in cells for test in cell.tests]))
+    ps = iter(adjust([test for cell in cells for test in cell.tests]))
     return tuple(evolve(cell, p=min(next(ps) for _ in cell.tests)) for cell in cells)
 
 
@@ -297,7 +297,7 @@ def probe(
         DefinitionError: There are no candidates, an attack is unknown, or code decides every criterion.
     """
     fields.check_number("most", 0.0 if most is None else most, 0, 1)
-    shots, by = _prepared(rubric, judge, candidates, attacks)
+    shots, by = _prepare(rubric, judge, candidates, attacks)
     texts, rubrics = [shot.candidate for shot in shots], [shot.rubric for shot in shots]
     results = grade_many(texts, rubrics, by, **{"progress": False, **options}).collect()
     pairs = [*zip(shots, results, strict=True)]
@@ -325,11 +325,11 @@ def plan_probe(
     attacks: Sequence[str | Attack] | str | None = None,
 ) -> Plan:
     """Return what `probe` would take, of the same arguments: calls, tokens and cost. Nothing is sent."""
-    shots, by = _prepared(rubric, judge, candidates, attacks)
+    shots, by = _prepare(rubric, judge, candidates, attacks)
     return plan([shot.candidate for shot in shots], [shot.rubric for shot in shots], by)
 
 
-def _prepared(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[list[_Shot], AnyJudge]:
+def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[list[_Shot], AnyJudge]:
     given, by = as_rubric(rubric), judge_or_default(judge).without_early_stop()  # it would spare different votes
     texts = all_of(candidates)
     judged = tuple(criterion for criterion in given.judged if not isinstance(criterion.answer, Check))

@@ -133,7 +133,7 @@ class Reach:
 
         So one that leaves the mean adds 0, and the grade passes from a sum of 0.
         """
-        return Sums.of([self._allowed(n) for n in range(len(self._criteria))])
+        return Sums.of([self._allowance(n) for n in range(len(self._criteria))])
 
     @cached_property
     def _always_gated(self) -> list[int]:
@@ -184,7 +184,7 @@ class Reach:
         earned = exact(criterion.weight) * exact(self.rubric.threshold or 0) if self.rules.earns(criterion) else 0
         return self.rules.value(part) - earned
 
-    def _allowed(self, index: int) -> tuple[Iterable[Fraction], Fraction]:
+    def _allowance(self, index: int) -> tuple[Iterable[Fraction], Fraction]:
         """Return what the criterion can add without failing its gate, and how far above it any value is possible."""
         criterion, (worst, best) = self._criteria[index], self._ends[index]
         weight, earns, answer = exact(criterion.weight), self.rules.earns(criterion), criterion.answer
@@ -197,16 +197,16 @@ class Reach:
             low = worst.contribution
             if worst.gated and not best.gated and not isinstance(answer, Rubric):
                 low = worst.rule.gate or low
-            found = set() if best.gated else {value(low)}
-            span = value(best.contribution) - value(low) if found else Fraction()
-            return found | ({Fraction()} if may_leave else set()), max(span, Fraction())
+            values = set() if best.gated else {value(low)}
+            span = value(best.contribution) - value(low) if values else Fraction()
+            return values | ({Fraction()} if may_leave else set()), max(span, Fraction())
         parts = [self.rules.part(criterion, score) for score in scores_of(criterion)]
-        found = {value(part.contribution) for part in parts if not part.gated}
+        values = {value(part.contribution) for part in parts if not part.gated}
         if may_leave:
-            found.add(Fraction())
+            values.add(Fraction())
         elif isinstance(credit := self.rubric.policy(criterion), int | float):
-            found.add(value(float(credit)))
-        return found, Fraction()
+            values.add(value(float(credit)))
+        return values, Fraction()
 
 
 def _is_continuous(criterion: Criterion) -> bool:

@@ -155,7 +155,7 @@ def _read(rubric: Rubric, found: Mapping[str, Any], _: int) -> tuple[Rubric, lis
 
 
 def _writing(rubric: Rubric, examples: Sequence[Example]) -> Writing:
-    blocks = [("criterion " + c.id, _described(c)) for c in rubric.judged if _is_asked(c)]
+    blocks = [("criterion " + c.id, _describe(c)) for c in rubric.judged if _is_asked(c)]
     wrong = sorted((one for one in examples if one.error > _SAME), key=lambda one: -one.error)[:_SHOWN_WRONG]
     right = [one for one in examples if one.error <= _SAME][:_SHOWN_RIGHT]
     for one in (*wrong, *right):
@@ -167,7 +167,7 @@ def _writing(rubric: Rubric, examples: Sequence[Example]) -> Writing:
     return Writing(prompt("rewrite"), {"form": _FORM}, tuple(blocks), schema_of({"id": TEXT, "text": TEXT}), exact)
 
 
-def _described(criterion: Criterion) -> str:
+def _describe(criterion: Criterion) -> str:
     answer: Any = criterion.answer
     lines = [criterion.text, f"answered by: {answer.words}" + (" (must not hold)" if criterion.is_unwanted else "")]
     lines += [f"{score}: {text}" for score, text in answer.texts.items()] if isinstance(answer, Levels) else []

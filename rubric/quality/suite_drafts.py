@@ -52,7 +52,7 @@ class Sheet:
         """Where the file is."""
         return self.page.path
 
-    def filled(self, rubrics: Mapping[str, Rubric]) -> str:
+    def fill(self, rubrics: Mapping[str, Rubric]) -> str:
         """Return the text with *rubrics*, by the ids of their cases; raise `DumpError` if it would say more."""
         how = find_format(self.format).drafts
         if how is None:

@@ -95,7 +95,7 @@ def free(result: Reply | Failure) -> Reply | Failure:
     return evolve(result, usage=Usage())
 
 
-def never_left(result: Reply | Failure) -> bool:
+def is_unsent(result: Reply | Failure) -> bool:
     """True if *result* is of a request that a limit or a budget held back, so that there is nothing to keep."""
     if isinstance(result, Reply) or result.usage.calls:
         return False

@@ -44,8 +44,8 @@ from rubric.store.database import (
     Tally,
     Yours,
     free,
+    is_unsent,
     kind_of,
-    never_left,
 )
 from rubric.store.schema import PATIENCE, as_store_error, connect, connect_beside, connect_to_read, explain, transaction
 from rubric.store.writer_thread import Task, WriterThread
@@ -352,7 +352,7 @@ class OpenFile:
                     call.note_sent(claim)
             in_flight.set(call)  # this task has a context of its own
             result = await inner(ask if self.database.in_doubt == "retry" else evolve(ask, resends=False))
-            if call.claimed is None and never_left(result):  # another session does not know of it either
+            if call.claimed is None and is_unsent(result):  # another session does not know of it either
                 call.give_up()
                 return result
             claim = await call.claim()
@@ -362,7 +362,7 @@ class OpenFile:
             raise
         if not isinstance(claim, Yours):
             return None
-        if never_left(result):
+        if is_unsent(result):
             call.has_left = False
             call.give_up()
             return None if call.is_lost else result

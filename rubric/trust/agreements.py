@@ -254,7 +254,7 @@ def agreement(
     raters = tuple(dict.fromkeys(rater for each in ratings for rater in each.raters))
     ratings.sort(key=lambda each: each.criterion != "")
     found = [agreement_of(each) for each in ratings]
-    if (pooled := _pooled(ratings)) is not None:
+    if (pooled := _pool(ratings)) is not None:
         found.insert(0, agreement_of(pooled))
     labelled = np.any([~np.isnan(each.people).all(axis=1) for each in ratings], axis=0)
     unmatched = tuple(dict.fromkeys(key for each in ratings for key in each.unmatched))
@@ -266,7 +266,7 @@ def _is_grades(value: object) -> bool:
     return isinstance(value, Grades | Judged)
 
 
-def _pooled(ratings: Sequence[Ratings]) -> Ratings | None:
+def _pool(ratings: Sequence[Ratings]) -> Ratings | None:
     """Return all criteria as one, each candidate a group; None for one criterion, the whole, or different scales."""
     if len(ratings) < 2 or not ratings[0].criterion or len({_same(each.scale) for each in ratings}) > 1:
         return None

@@ -54,13 +54,13 @@ def of_labels(
     if seen := sum(one.seen for one in ratings):
         does = "count although" if any(one.counts_seen for one in ratings) else "left out, since"
         said.append(f"{counted(seen, 'label')} {does} the rater had seen the judge's verdict")
-    if twice := _doubled(given):
+    if twice := _count_doubles(given):
         why = "a label counts for each of them, as if they were independent; give candidates keys"
         said.append(f"{counted(twice, 'place')} of candidates have two results or more, and {why}")
     for one in ratings:
         name = f"{one.criterion}: " if one.criterion and len(ratings) > 1 else ""
-        checks = [_chosen(one, _RISK / len(ratings), cure), _weighted(one)] if by_chance else []
-        checks += [_divided(one) if ties else "", _useless(one)]
+        checks = [_sample_remark(one, _RISK / len(ratings), cure), _weight_remark(one)] if by_chance else []
+        checks += [_division_remark(one) if ties else "", _useless(one)]
         said += [f"{name}{remark}" for remark in checks if remark]
     return said
 
@@ -108,12 +108,12 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in most[:3]) + (", ..." if len(most) > 3 else "")
 
 
-def _doubled(given: Judged) -> int:
+def _count_doubles(given: Judged) -> int:
     """Return how many places occur more than once among candidates without keys."""
     return 0 if any(given.keys) else len(given.places) - len({*given.places})
 
 
-def _chosen(one: Ratings, risk: float, cure: str) -> str:
+def _sample_remark(one: Ratings, risk: float, cure: str) -> str:
     """Return a remark if what the judge says of labelled candidates differs from the others: no random sample."""
     labelled, judge = ~np.isnan(one.target), one.judge
     graded = ~np.isnan(judge)
@@ -145,7 +145,7 @@ def _chosen(one: Ratings, risk: float, cure: str) -> str:
     return f"{said}: the labels are no random sample (p = {p:.1g}); {cure}"
 
 
-def _weighted(one: Ratings) -> str:
+def _weight_remark(one: Ratings) -> str:
     weights = one.weights[~np.isnan(one.target)]
     if not len(weights) or np.ptp(weights) == 0:
         return ""
@@ -154,7 +154,7 @@ def _weighted(one: Ratings) -> str:
     return f"figures are by weight: {spread} are worth {worth:,.0f} that count alike"
 
 
-def _divided(one: Ratings) -> str:
+def _division_remark(one: Ratings) -> str:
     """Return on how many candidates people are divided, and how the judge sees these."""
     tied = ~np.isnan(one.people).all(axis=1) & np.isnan(one.target)
     said = f"on {int(tied.sum())} candidates people are divided; they are left out"

@@ -159,19 +159,19 @@ class Calibration(Presented, Listed[CriterionCalibration]):
                 what = f"{name} with other settings" if name == self.judge else f"{name}, not by {self.judge}"
                 cure = "calibrate anew, or calibration(grades, any_judge=True)"
                 raise DefinitionError("grades", f"{count:,} are by {what}, whose errors this calibration knows; {cure}")
-        return Grades(self._calibrated(result) for result in grades)
+        return Grades(self._calibrate(result) for result in grades)
 
-    def _calibrated(self, result: Grade | Ungraded) -> Grade | Ungraded:
+    def _calibrate(self, result: Grade | Ungraded) -> Grade | Ungraded:
         if result.rubric.digest != self.rubric:
             message = f"of the rubric {result.rubric.digest}, and this calibration is for {self.rubric}; calibrate anew"
             raise DefinitionError("grades", message)
         scales = {criterion.id: scale_of(criterion) for criterion in result.rubric.judged}
-        found: dict[str, Calibrated] = {}
-        for one in self.criteria:
-            said = result.outcome.score if not one.id else said_of(result[one.id], scales[one.id])
-            if said is not None and not np.isnan(said):
-                found[one.id] = evolve(one(said), labels=self.labels)
-        return evolve(result, calibrated=FrozenMap(found))
+        scores: dict[str, Calibrated] = {}
+        for curve in self.criteria:
+            score = result.outcome.score if not curve.id else said_of(result[curve.id], scales[curve.id])
+            if score is not None and not np.isnan(score):
+                scores[curve.id] = evolve(curve(score), labels=self.labels)
+        return evolve(result, calibrated=FrozenMap(scores))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""

@@ -19,7 +19,7 @@ from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
 from rubric.trust.coefficients import among_many, coefficient, hedged, share
 from rubric.trust.inference import Codes, Floats, compact, paired, unit_interval
-from rubric.trust.rates import ClassRates, balanced, named, rates_of
+from rubric.trust.rates import ClassRates, balanced_accuracy, named_rates, rates_of
 from rubric.trust.ratings import Ratings, Scale
 
 _FEW, _UNEVEN = 30, 0.9
@@ -190,7 +190,8 @@ def _pair(
     a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = ()
 ) -> list[Statistic]:
     """Return the statistics of two raters on a scale."""
-    found = [_alike(a, b, scale, groups), *(named(rates, balanced(rates, a, b, groups)) if rates else [])]
+    found = [_alike(a, b, scale, groups)]
+    found += named_rates(rates, balanced_accuracy(rates, a, b, groups)) if rates else []
     freedom = _freedom(a, b, scale, groups)
     plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
     if (more := _unseen(b, scale, groups)) is not None:

@@ -26,7 +26,7 @@ from rubric.trust.coefficients import share
 from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.rates import balanced, rates_of
+from rubric.trust.rates import balanced_accuracy, rates_of
 from rubric.trust.ratings import judged, mark_of, matched
 from rubric.view.plots import chart, part
 
@@ -287,7 +287,7 @@ class _Sample:
         no, yes = rates_of(said, self.people, ("no", "yes"), self.groups)
         agreement = share("agreement", (said == self.people).astype(float), self.groups)
         named = evolve(yes.recall, name="TPR"), evolve(no.recall, name="TNR")
-        return [agreement, *named, balanced((no, yes), said, self.people, self.groups)]
+        return [agreement, *named, balanced_accuracy((no, yes), said, self.people, self.groups)]
 
     def choice(self, aim: Aim, at: float) -> ChosenThreshold:
         cuts = self.cuts

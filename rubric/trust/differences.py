@@ -270,7 +270,7 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
         which = "new" if any(b.keys) else "old"
         raise DefinitionError(which, "has no keys, and the other run has; grade both with Candidate(..., key=...)")
 
-    def numbered(one: Judged) -> dict[tuple[str, int], int]:
+    def number_rows(one: Judged) -> dict[tuple[str, int], int]:
         seen: dict[str, int] = {}
         rows = {}
         for row, name in enumerate(one.keys if by_key else map(str, one.places)):
@@ -278,7 +278,7 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
             rows[name, seen[name]] = row
         return rows
 
-    rows_a, rows_b = numbered(a), numbered(b)
+    rows_a, rows_b = number_rows(a), number_rows(b)
     both = [name for name in rows_a if name in rows_b]
     if not both:
         raise DefinitionError(
@@ -327,7 +327,7 @@ def _difference(
     labels = None
     if (there := ~np.isnan(labelled)).sum() > 1:
         labels = int(there.sum())
-        found = _corrected(labelled[there], moved[there], moved[~there], groups, there)
+        found = _correct(labelled[there], moved[there], moved[~there], groups, there)
     interval = found.interval
     if is_verdict or name == "score":  # shares, of which no two are further apart than 1
         interval = max(interval[0], -1.0), min(interval[1], 1.0)
@@ -339,7 +339,7 @@ def _difference(
     return evolve(CriterionDifference.of(name, len(moved), new, old, found), interval=interval, labels=labels, **made)
 
 
-def _corrected(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: NDArray[np.bool_]) -> Contrast:
+def _correct(y: Floats, f: Floats, more: Floats, groups: Codes | None, there: NDArray[np.bool_]) -> Contrast:
     """Return the contrast of people's differences *y*, moved by the judge's on unlabelled pairs (PPI++)."""
     n, extra = len(y), len(more)
     largest = max(float(np.abs(y).max()), float(np.abs(f).max())) or 1.0

@@ -81,7 +81,7 @@ class Estimate(Presented):
     def _is_rate(self) -> bool:
         return self.measure == "pass rate" or self.measure.startswith("rate of ")
 
-    def _said(self, value: float, interval: Interval | None) -> str:
+    def _text(self, value: float, interval: Interval | None) -> str:
         return percent(value, interval) if self._is_rate else str(Statistic("", value, interval))
 
     @property
@@ -91,7 +91,7 @@ class Estimate(Presented):
         if self.value is None:
             return f"The {self.measure} cannot be corrected: {self.notes[0]}."
         basis = f"{self.labels:,} labels and {self.grades:,} more grades"
-        own, theirs = self._said(self.value, self.interval), self._said(judge, None)
+        own, theirs = self._text(self.value, self.interval), self._text(judge, None)
         return f"The {self.measure} is {own}, by {basis}; the judge says {theirs}."
 
     def remarks(self) -> list[str]:
@@ -178,10 +178,10 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     low, high = (0.0, 1.0) if is_rate else _ends(scale.low, scale.high, y, judge[graded])
     span = (high - low) or 1.0
     among = None if groups is None else groups[both]
-    own = unit_interval((y - low) / span, among) if not is_weighted else _weighted((y - low) / span, among, weights)
-    labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretched(own, low, span))
+    own = unit_interval((y - low) / span, among) if not is_weighted else _interval((y - low) / span, among, weights)
+    labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretch(own, low, span))
     judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
-    judge_only = Statistic("judge only", float(judge[graded].mean()), _stretched(judged_all, low, span))
+    judge_only = Statistic("judge only", float(judge[graded].mean()), _stretch(judged_all, low, span))
     notes = _notes(ratings, y, len(more), groups, both)
     ungraded = int((~graded).sum())
     apart = _apart(ratings, target, labelled & ~graded, low, span)
@@ -198,14 +198,12 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         both_groups = None if groups is None else (groups[both], groups[rest])
         y, f, more = ((each - low) / span for each in (y, f, more))
         value, interval, extra = _ppi(_Sample(y, f, more, weights / weights.mean(), both_groups, is_rate))
-        value, interval = low + value * span, _stretched(interval, low, span)
+        value, interval = low + value * span, _stretch(interval, low, span)
         made |= extra
         if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
             value, interval = labels_only.value, labels_only.interval
     if how == "ppi" and value is not None and interval is not None and apart is not None and apart.interval is not None:
-        value, interval = _stratified(
-            Statistic("", value, interval), apart, *mean_error((~graded).astype(float), groups)
-        )
+        value, interval = _stratify(Statistic("", value, interval), apart, *mean_error((~graded).astype(float), groups))
         interval = max(low, interval[0]), min(high, interval[1])
         basis = f"by their {int((labelled & ~graded).sum()):,} labels, of which {apart.value:.2f} is the mean"
         notes.append(
@@ -232,11 +230,11 @@ def _ends(low: float | None, high: float | None, y: Floats, f: Floats) -> Interv
     return least if low is None else low, most if high is None else high
 
 
-def _stretched(interval: Interval | None, low: float, span: float) -> Interval | None:
+def _stretch(interval: Interval | None, low: float, span: float) -> Interval | None:
     return None if interval is None else (low + interval[0] * span, low + interval[1] * span)
 
 
-def _weighted(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
+def _interval(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
     """Return the interval of a weighted mean of *values* in 0..1."""
     mean, error = mean_error(values, groups, weights)
     half = quantile(groups, len(values)) * error
@@ -262,12 +260,12 @@ def _apart(ratings: Ratings, target: Floats, where: NDArray[np.bool_], low: floa
         return None
     values, w = (target[where] - low) / span, ratings.weights[where]
     among = ratings.groups[where] if ratings.grouped else None
-    ends = _weighted(values, among, w) if np.ptp(w) > 0 else unit_interval(values, among)
+    ends = _interval(values, among, w) if np.ptp(w) > 0 else unit_interval(values, among)
     mean = low + span * float(np.average(values, weights=w))
-    return Statistic("labels on ungraded", mean, _stretched(ends, low, span))
+    return Statistic("labels on ungraded", mean, _stretch(ends, low, span))
 
 
-def _stratified(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
+def _stratify(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
     """
     Return the value over all candidates, of which a *share* is ungraded, with its interval.
 
@@ -434,14 +432,14 @@ def _rogan_gladen(
         moved = np.where(
             y == 1, -centre * (f - g) / weights[y == 1].sum(), (1 - centre) * (1 - f - b) / weights[y == 0].sum()
         )
-        design, z = _clustered(np.append(weights * moved, (others - share_) / n), np.concatenate(groups))
+        design, z = _cluster_effect(np.append(weights * moved, (others - share_) / n), np.concatenate(groups))
     shift = 2 * z * z * (-(1 - centre) * b * (1 - b) / b_ + centre * g * (1 - g) / g_)
     spread = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * b * (1 - b) / b_ + centre**2 * g * (1 - g) / g_
     half = z * float(np.sqrt(spread * design)) / inner
     return value, (max(0.0, centre + shift - half), min(1.0, centre + shift + half)), ""
 
 
-def _clustered(moved: Floats, groups: Codes) -> tuple[float, float]:
+def _cluster_effect(moved: Floats, groups: Codes) -> tuple[float, float]:
     """Return how much larger the variance is by group, at least 1, and Student's quantile; *moved* adds up to it."""
     sums = np.bincount(compact(groups), weights=moved)
     m = len(sums)

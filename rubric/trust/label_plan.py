@@ -135,7 +135,7 @@ def plan_labels(
         needs.append(need(name, whole, whole, f"{of_class:,} that people {what}, {part:.0%} of a random sample"))
     alone = _least(share, width)
     needs.append(need("rate, labels alone", alone, alone, "the judge is not used"))
-    labels, graded, r = _corrected(width, share, agreement, there, (label_price, call_price))
+    labels, graded, r = _count_labels(width, share, agreement, there, (label_price, call_price))
     why = f"the judge's verdicts correlate with those of people at {r:.2f}"
     return LabelPlan((*needs, need("rate, corrected", labels, graded, why)), width, share, agreement)
 
@@ -156,7 +156,7 @@ def _least(share: float, width: float) -> int:
     return high
 
 
-def _corrected(
+def _count_labels(
     width: float, share: float, agreement: float, there: int, prices: tuple[float, float]
 ) -> tuple[int | None, int, float]:
     """Return the labels, the graded candidates, and the correlation; the cheapest of both where none is graded yet."""

@@ -74,7 +74,7 @@ def _f1(share: float) -> float:
     return 2 * share / (1 + share)
 
 
-def balanced(rates: Sequence[ClassRates], judge: Floats, people: Floats, groups: Codes | None) -> Statistic:
+def balanced_accuracy(rates: Sequence[ClassRates], judge: Floats, people: Floats, groups: Codes | None) -> Statistic:
     """Return the mean of the recalls, over the classes that people use."""
     used = [(code, one.recall) for code, one in enumerate(rates) if one.recall.value is not None]
     if len(used) < 2:
@@ -97,7 +97,7 @@ def balanced(rates: Sequence[ClassRates], judge: Floats, people: Floats, groups:
     return Statistic("balanced accuracy", value, ends)
 
 
-def named(rates: Sequence[ClassRates], of_all: Statistic) -> list[Statistic]:
+def named_rates(rates: Sequence[ClassRates], of_all: Statistic) -> list[Statistic]:
     """Return the rates of a verdict by the names that its readers know; of options what all of them come to."""
     if [one.name for one in rates] != ["no", "yes"]:
         return [of_all]

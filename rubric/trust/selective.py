@@ -169,7 +169,7 @@ def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0
     wrong = (verdict != target)[both].astype(float)
     if not both.any():
         raise DefinitionError("labels", "expected graded candidates on which people are not divided, got none")
-    found = _tested(sure, sure[both], wrong, by, allowed=(error, risk))
+    found = _try_thresholds(sure, sure[both], wrong, by, allowed=(error, risk))
     notes = tuple(of_labels(given, every, [ratings], cure="label one"))
     return evolve(found, when=evolve(found.when, labels=mark_of(given, every)), notes=notes)
 
@@ -193,12 +193,12 @@ def _of_pairs(preferences: Preferences, labels: Labels, allowed: tuple[float, fl
                 wrong[at] = best != one.outcome
     if (both := ~np.isnan(wrong)).sum() == 0:
         raise DefinitionError("labels", "expected some of pairs with a winner, by key or by place, got none")
-    found = _tested(sure, sure[both], wrong[both], "margin", allowed=allowed)
+    found = _try_thresholds(sure, sure[both], wrong[both], "margin", allowed=allowed)
     kept = float((sure >= found.when.least - TOLERANCE).mean()) if found.when.least is not None else 0.0
     return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest))
 
 
-def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:
+def _try_thresholds(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:
     """Try the thresholds in order."""
     error, risk = allowed
     start = next(n for n in itertools.count(START) if stats.binom.cdf(FORGIVEN, n, error) <= risk)
@@ -218,7 +218,7 @@ def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tup
         enough = [
             rest * len(sure) / n
             for _, n, k in counts
-            if n >= min(START, len(sure)) and (rest := _needed(k / n, error, risk))
+            if n >= min(START, len(sure)) and (rest := _labels_needed(k / n, error, risk))
         ]
         needed = int(np.ceil(max(min(enough), len(sure) + 1))) if enough else None
         return Trusted(Unsure(by, None), error, risk, 0.0, len(sure), needed=needed)
@@ -227,7 +227,7 @@ def _tested(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tup
     return Trusted(Unsure(by, level), error, risk, share, len(sure), n, k)
 
 
-def _needed(rate: float, error: float, risk: float) -> int | None:
+def _labels_needed(rate: float, error: float, risk: float) -> int | None:
     """Return how many labels among the kept let the test pass, if the judge is wrong at the *rate* that was seen."""
     if rate >= error:
         return None

@@ -157,7 +157,7 @@ def chat_of(messages: Iterable[Any]) -> tuple[Event, ...]:
         own = set[str]()  # ids are used again in later messages, and by some servers within one
         for part in _in_order(each):
             if isinstance(part, list):
-                events += _said_in(each, part, events, calls)
+                events += _events_of(each, part, events, calls)
                 continue
             made = _tool_call(part[0])
             key = str(at(part[0], "id") or made.name)
@@ -197,7 +197,7 @@ def _is_call(part: Any) -> bool:
     return kind == "tool_call" or kind.endswith("tool_use")
 
 
-def _said_in(message: Any, parts: list[Any], events: list[Event], calls: Mapping[str, list[int]]) -> list[Event]:
+def _events_of(message: Any, parts: list[Any], events: list[Event], calls: Mapping[str, list[int]]) -> list[Event]:
     """Return what *message* says in these *parts*; results of tools in it go to the *calls* among *events*."""
     role, orphans = _role(message), list[Event]()
     for block in parts:

@@ -259,7 +259,7 @@ def _bound_validator(kind: Any) -> Any:
 def _count_steps(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
     steps = _STEPS_OF_A_REFERENCE if "Ref" in name or name in ("$ref", "extends") else 1
 
-    def counted(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    def count_steps(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         work = _WORK.get()
         work.steps += steps
         work.depth += 1
@@ -270,7 +270,7 @@ def _count_steps(name: str, keyword: Any) -> Callable[..., Iterator[Any]]:
         finally:
             work.depth -= 1
 
-    return counted
+    return count_steps
 
 
 def _error(message: str) -> Any:

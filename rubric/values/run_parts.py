@@ -73,7 +73,7 @@ class RunPart:
         is_same = said == (output, reference) and (self.asked is None or asked == self.text_at(self.asked))
         return self.chosen is not None or (is_said and is_same)
 
-    def last_said(self, role: str, end: int | None = None) -> int | None:
+    def last_message(self, role: str, end: int | None = None) -> int | None:
         """Return the index of the last message of *role* before *end*."""
         events = self.run.events[:end]
         return next((n for n in reversed(range(len(events))) if _is_of(events[n], role)), None)
@@ -159,7 +159,7 @@ def _why_unanswered(run: Run) -> str:
 def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
     """Return where *output* and the input *asked* stand in *run*; an output that is not there will follow it."""
     part = RunPart(run, None, None)
-    answered = part.last_said("assistant")
+    answered = part.last_message("assistant")
     after = [each for each in run.events[0 if answered is None else answered + 1 :] if not _is_of(each, "refusal")]
     is_same = output is not None and part.text_at(answered).strip() == output.strip()
     if any(isinstance(each, Message) for each in after) or not (is_same or all(isinstance(e, State) for e in after)):
@@ -173,7 +173,7 @@ def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
         )
     elif output is not None and not is_same:  # the run is graded without an answer, or with one that follows it
         answered = None
-    question = part.last_said("user", answered)
+    question = part.last_message("user", answered)
     if asked and question is None:  # it was asked before all but instructions
         first = (n for n, each in enumerate(run.events) if not isinstance(each, State) and not _is_of(each, "system"))
         question = next(first, 0)
@@ -187,7 +187,7 @@ def _part_of_run(run: Run, output: str | None, asked: str) -> RunPart:
 def _part_of_lists(messages: Sequence[Event], calls: Sequence[ToolCall], output: str | None, asked: str) -> RunPart:
     """Return the part of a candidate of lists; an answer at the end of *messages* may be the *output* itself."""
     part = RunPart(Run(messages), None, None)
-    answer, question = list[Event](), part.last_said("user")
+    answer, question = list[Event](), part.last_message("user")
     # With another question as the input, which follows the messages, the same words are the answer before it.
     if messages and _is_of(messages[-1], "assistant") and asked in ("", part.text_at(question)):
         words = part.text_at(len(messages) - 1).strip()
@@ -201,7 +201,7 @@ def _part_of_lists(messages: Sequence[Event], calls: Sequence[ToolCall], output:
     if asked and not (was_asked and part.text_at(question) == asked):
         messages = [*messages, Message("user", asked)]
     before = Run([*messages, *calls])
-    asked_at = RunPart(before, None, None).last_said("user")
+    asked_at = RunPart(before, None, None).last_message("user")
     return RunPart(Run([*before.events, *answer]), asked_at, len(before.events) if answer else None)
 
 

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded, dump, load
 from rubric.quality import align
-from rubric.quality.cross_fitting import cross_fitted, missing_labels, p_of_gain
+from rubric.quality.cross_fitting import cross_fit, missing_labels, p_of_gain
 from rubric.trust import Label, Labels
 from tests.command_line import run
 from tests.recorded import result
@@ -88,7 +88,7 @@ def simulated(runs: int, n: int, old: float) -> tuple[float, float, float, float
         labels = [chance.random(len(s)) < 1 / (1 + np.exp(-12 * (s - 0.5))) for s in scores]
         cuts = np.array([old, *(np.unique(np.quantile(scores[0], np.linspace(0.02, 0.98, 40))) + 0.005)])
         right = (scores[0][None] >= cuts[:, None]) == labels[0]
-        best, out = cross_fitted(right, np.arange(n))
+        best, out = cross_fit(right, np.arange(n))
         accepted.append(best != 0 and p_of_gain(right[0], out, np.arange(n)) <= 0.05)
         honest.append(out.mean())
         apparent.append(right[best].mean())
@@ -189,7 +189,7 @@ def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
     assert p_of_gain(before, after, np.arange(100)) < 1e-6
     assert p_of_gain(before, after, groups) > 0.05
     right = np.stack([before, after])
-    _, honest = cross_fitted(right, groups)
+    _, honest = cross_fit(right, groups)
     assert not honest.any()  # without the group, the other rubric is no better
 
 

@@ -21,7 +21,7 @@ from scipy import stats
 
 from rubric import Anchor, Budget, Candidate, Case, DefinitionError, Judge, dumps, grade, loads
 from rubric.quality import Generation, generate
-from rubric.quality.contrast import KEPT, discrimination, held_out, ranked, screened, sign_test
+from rubric.quality.contrast import KEPT, discrimination, held_out, pair_wins, screen, sign_test
 from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
 from tests.places import ROOT
@@ -240,7 +240,7 @@ def test_the_held_out_ranking_is_that_of_brute_force(n: int, k: int, chance: Any
     starts = [seen + sum(sizes[:fold]) for fold in range(5) for _ in range(sizes[fold])]
     for pair in range(seen, n):
         before = starts[pair - seen]
-        chosen = screened(table[:, :before].tolist(), range(before))
+        chosen = screen(table[:, :before].tolist(), range(before))
         kept = [c for c in range(k) if chosen[c].status in KEPT]
         better = sum(Fraction(weights[c]) * Fraction(table[c, pair, 0]) for c in kept)
         worse = sum(Fraction(weights[c]) * Fraction(table[c, pair, 1]) for c in kept)
@@ -272,7 +272,7 @@ def test_coin_flips_stay_rarely_and_prove_nothing() -> None:
     groups, stays, shown, ranks = range(60), 0, 0, []
     for _ in range(300):
         table = chance.integers(0, 2, size=(3, 60, 2)).astype(float)
-        stays += sum(one.status in KEPT for one in screened(table.tolist(), groups))
+        stays += sum(one.status in KEPT for one in screen(table.tolist(), groups))
         found = held_out(table.tolist(), groups, 8, partial(mean_of, table))
         shown += discrimination([one - 0.5 for one in found], groups).p <= 0.05
         ranks.append(float(np.nanmean(found)))
@@ -284,7 +284,7 @@ def test_coin_flips_stay_rarely_and_prove_nothing() -> None:
 def test_ties_count_half_and_unjudged_pairs_are_left_out() -> None:
     """A tie ranks as 0.5, and a missing score as NaN."""
     scores = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [math.nan, 0.0]])
-    assert np.array_equal(ranked(scores.tolist()), [1.0, 0.5, 0.0, math.nan], equal_nan=True)
+    assert np.array_equal(pair_wins(scores.tolist()), [1.0, 0.5, 0.0, math.nan], equal_nan=True)
 
 
 # -- what it costs ----------------------------------------------------------------------------------------

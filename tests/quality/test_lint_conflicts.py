@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rubric import Contains, ContainsAll, Criterion, EndsWith, Equals, Rubric, StartsWith
 from rubric.quality.lint import lint
-from rubric.quality.lint_conflicts import excluding, implied, met_by
+from rubric.quality.lint_conflicts import excluding, implications, meets
 
 WORDS = st.sampled_from(["a", "b", "A", "ab", "ba", "aab", "ẞ", "ss"])
 CHECKS = st.one_of(
@@ -35,14 +35,14 @@ def texts_of(check: Any) -> tuple[str, ...]:
 @given(PLACED)
 def test_implied_checks_are_those_that_a_required_text_meets(placed: list[Any]) -> None:
     """Of each check those for a part that one of its own texts has, beside itself."""
-    found = {one[0]: [other[0] for other in weaker] for one, weaker in implied(placed)}
+    found = {one[0]: [other[0] for other in weaker] for one, weaker in implications(placed)}
     for n, one in placed:
         among = [
             k
             for k, other in placed
             if isinstance(other.answer, Contains)
             and other.answer != one.answer
-            and any(met_by(other.answer, text) for text in texts_of(one.answer))
+            and any(meets(other.answer, text) for text in texts_of(one.answer))
         ]
         assert found.get(n, []) == among
 
@@ -54,7 +54,7 @@ def test_no_text_meets_two_checks_that_exclude_one_another(placed: list[Any]) ->
     assert all(first < second for (first, _), (second, _) in pairs)
     for pair in pairs[:2]:
         both: list[tuple[Any, bool]] = [(one.answer, one.is_unwanted) for _, one in pair]
-        assert not any(all(met_by(check, text) != unwanted for check, unwanted in both) for text in TEXTS)
+        assert not any(all(meets(check, text) != unwanted for check, unwanted in both) for text in TEXTS)
 
 
 def rubric_of(add: Callable[[Rubric, int], Rubric], n: int) -> Rubric:

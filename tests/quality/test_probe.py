@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rubric import Candidate, Cascade, Criterion, DefinitionError, Grade, Judge, Jury, Message, Rubric, Run, dump, plan
 from rubric.__main__ import main
 from rubric.quality import ATTACKS, Attack, plan_probe, probe
-from rubric.quality.attacks import wanted
-from rubric.quality.probing import _alone, _tails, adjusted, exact_interval
+from rubric.quality.attacks import aim_of
+from rubric.quality.probing import _alone, _tails, adjust, exact_interval
 from tests.simulations.probing import PLANTED, table
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_candidate_that_says_nothing_may_do_well_on_what_must_not_hold() -> No
     kinds = {(cell.kind, cell.criterion) for cell in found.cells}
     assert ("loss", "rude") not in kinds
     assert ("loss", "date") in kinds
-    assert wanted(Criterion("Is rude.", polarity="guard")) == "This does not hold: Is rude"
+    assert aim_of(Criterion("Is rude.", polarity="guard")) == "This does not hold: Is rude"
 
 
 def test_the_floor_is_the_share_of_null_answers_that_pass() -> None:
@@ -241,7 +241,7 @@ def test_adjusted_values_lie_between_the_raw_ones_and_holms(counts: list[tuple[i
     for rank, at in enumerate(order):
         highest = max(highest, min(1.0, (len(raw) - rank) * raw[at]))
         holm[at] = highest
-    found = adjusted(counts)
+    found = adjust(counts)
     assert all(p * (1 - 1e-9) <= q <= h * (1 + 1e-9) for p, q, h in zip(raw, found, holm, strict=True))
     assert [found[at] for at in order] == sorted(found)
 

@@ -11,10 +11,10 @@ from scipy import stats
 from rubric.embed import FrozenMap, mean_interval
 from rubric.results.report_rows import Row, Status
 from rubric.suites import Report, pass_rates
-from rubric.trust.assumptions import _chosen, _useless
+from rubric.trust.assumptions import _sample_remark, _useless
 from rubric.trust.drift import Baseline, drift
 from rubric.trust.inference import Floats, paired
-from rubric.trust.selective import _tested, distance
+from rubric.trust.selective import _try_thresholds, distance
 from tests.simulations.drawing import SIZES, Chance, Table, covers, ratings
 
 
@@ -77,7 +77,7 @@ def kept(runs: int) -> Table:
         for _ in range(runs):
             people, scores = draw(chance, n)
             sure, wrong = sure_of(scores), ((scores >= 0.7) != people).astype(float)
-            found = _tested(sure, sure, wrong, "score", allowed=(error, 0.05))
+            found = _try_thresholds(sure, sure, wrong, "score", allowed=(error, 0.05))
             held += found.kept / runs
             allowed += allowed_by(sure, wrong, error) / runs
             least = found.when.least
@@ -206,7 +206,7 @@ def remarked(runs: int) -> Table:
                 drawn = chance.choice(1_000, 100, replace=False, p=weight / weight.sum())
                 shown = np.full(1_000, np.nan)
                 shown[drawn] = people[drawn]
-                told += bool(_chosen(ratings(shown, judge), 0.01, ""))
+                told += bool(_sample_remark(ratings(shown, judge), 0.01, ""))
             cells.append(told / runs)
         yield (name, *(f"{cell:.1%}" for cell in cells)), 1 - max(cells) if name == "at random" else 1.0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rubric import Rubric
 from rubric.embed import share_interval
 from rubric.trust import Labels, agreement
-from rubric.trust.rates import balanced, rates_of
+from rubric.trust.rates import balanced_accuracy, rates_of
 from tests.examples import examples
 from tests.recorded import grades
 
@@ -35,7 +35,7 @@ def test_a_textbook_table_has_the_rates_of_the_textbook() -> None:
     assert (yes.precision.value, no.precision.value) == (231 / 263, 54 / 81)
     assert yes.recall.interval == share_interval(231, 258)
     assert yes.f1.value == pytest.approx(2 * 231 / (2 * 231 + 27 + 32))
-    assert balanced((no, yes), judge, people, None).value == pytest.approx((231 / 258 + 54 / 86) / 2)
+    assert balanced_accuracy((no, yes), judge, people, None).value == pytest.approx((231 / 258 + 54 / 86) / 2)
 
 
 @examples(60)
@@ -56,7 +56,7 @@ def test_rates_are_those_of_the_confusion_matrix(pairs: list[tuple[int, int]]) -
         for statistic in (one.recall, one.specificity, one.precision, one.f1):
             if statistic.interval is not None:
                 assert 0 <= statistic.interval[0] <= (statistic.value or 0) <= statistic.interval[1] <= 1
-    whole = balanced(found, judge, people, None)
+    whole = balanced_accuracy(found, judge, people, None)
     assert whole.value == (pytest.approx(sum(recalls) / len(recalls)) if len(recalls) > 1 else None)
 
 
@@ -79,7 +79,7 @@ def test_intervals_of_rates_hold_in_simulation(n: int, groups: int, name: str) -
         ])  # fmt: skip
         codes = None if among is None else np.array(among)
         no, yes = rates_of(judge, people, ("no", "yes"), codes)
-        statistic = {"TPR": yes.recall, "F1": yes.f1}.get(name) or balanced((no, yes), judge, people, codes)
+        statistic = {"TPR": yes.recall, "F1": yes.f1}.get(name) or balanced_accuracy((no, yes), judge, people, codes)
         low, high = statistic.interval or (0, 1)
         covered += low <= truth[name] <= high
     assert covered >= 0.92 * 300

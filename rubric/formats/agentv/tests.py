@@ -21,7 +21,7 @@ from rubric.formats.agentv.prompts import read_prompt
 from rubric.formats.agentv.scope import THRESHOLD, Scope, Task, as_text
 from rubric.formats.agentv.targets import CONFIG
 from rubric.formats.images import Attached
-from rubric.formats.includes import follow, is_reference, may_be_read, read_document_at, read_text_at, describe_search
+from rubric.formats.includes import describe_search, follow, is_reference, may_be_read, read_document_at, read_text_at
 from rubric.formats.keys import keys_of
 from rubric.formats.providers import runs_of
 from rubric.formats.recognition import GRADERS

@@ -31,7 +31,7 @@ from rubric.formats.includes import (
 from rubric.formats.json_values import each_text
 from rubric.formats.keys import keys_of
 from rubric.formats.promptfoo.functions import call_at, why_not
-from rubric.formats.promptfoo.texts import as_text, compact, list_items, items_of, values_in, with_environment
+from rubric.formats.promptfoo.texts import as_text, compact, items_of, list_items, values_in, with_environment
 
 _EXPECTED = re.compile(r"__expected\d*")
 _SETTING = re.compile(r"__config:__expected(\d*):(\w+)")

@@ -163,7 +163,7 @@ class Preferences(Presented, Listed["Preference"]):
             if first is not None and second is not None:
                 yield one, first, second
 
-    def _decided(self, systems: Sequence[str]) -> list[tuple[Preference, float, str]]:
+    def _decisive(self, systems: Sequence[str]) -> list[tuple[Preference, float, str]]:
         """Return each pair of two *systems* that has a verdict, what its first system won, and the pair's group."""
         return [
             (one, _WINS[one.outcome], one.group or str(index))
@@ -182,7 +182,7 @@ class Preferences(Presented, Listed["Preference"]):
             ImportError: numpy is missing (extra `stats`).
         """
         rows, wins, units = [], [], []
-        for one, won, unit in self._decided(self.systems[:2]):
+        for one, won, unit in self._decisive(self.systems[:2]):
             sign = 1 if one.names[0] == self.systems[0] else -1
             rows.append(sign * (one.lengths[0] - one.lengths[1]))
             wins.append(won if sign > 0 else 1 - won)
@@ -203,7 +203,7 @@ class Preferences(Presented, Listed["Preference"]):
         Raises:
             ImportError: numpy is missing (extra `stats`).
         """
-        names, decided = self.systems, self._decided(self.systems)
+        names, decided = self.systems, self._decisive(self.systems)
         met = sorted({tuple(sorted(one.names)) for one, _, _ in decided})
         if not decided or not _is_joined(names, met):
             return ()
@@ -230,7 +230,7 @@ class Preferences(Presented, Listed["Preference"]):
         Babington Smith, Biometrika 31, 1940). Triples share pairs, so there is no interval.
         """
         more: Counter[tuple[str, str]] = Counter()
-        for one, won, _ in self._decided(self.systems):
+        for one, won, _ in self._decisive(self.systems):
             more[one.names] += round(2 * won - 1)
             more[one.names[1], one.names[0]] -= round(2 * won - 1)
         found = []
@@ -240,7 +240,7 @@ class Preferences(Presented, Listed["Preference"]):
                 found.append(float(max(wins) == 1))
         return Rate("cycles", fmean(found) if found else None, None, len(found))
 
-    def _fitted(self) -> tuple[Rate | None, tuple[Strength, ...], bool]:
+    def _fit(self) -> tuple[Rate | None, tuple[Strength, ...], bool]:
         """Return the rate at equal length, the strengths, and whether numpy is there; nothing without it."""
         try:
             return self.length_controlled, self.strengths, True
@@ -276,7 +276,7 @@ class Preferences(Presented, Listed["Preference"]):
             lines.append(f"The judge prefers the response that is shown {order}: the first one wins in {first}.")
         if all(len(one.orders) == 1 for one in self.preferences):
             lines.append("Each pair was asked about in one order, so a position bias is part of the rates.")
-        controlled, strengths, has_numpy = self._fitted()
+        controlled, strengths, has_numpy = self._fit()
         low, high = rate.interval or (0.0, 1.0)
         if controlled is not None and controlled.value is not None and not low <= controlled.value <= high:
             lines.append(f"At equal length the rate would be {controlled}: length is part of what wins.")
@@ -293,7 +293,7 @@ class Preferences(Presented, Listed["Preference"]):
     def tables(self) -> list[Table]:
         """Win rates; criteria; strengths of more than two systems."""
         head = ("", "rate", "95 % interval", "pairs")
-        controlled, strengths, _ = self._fitted()
+        controlled, strengths, _ = self._fit()
         rates = [self.win_rate(), controlled, self.position, self.consistency, self.cycles]
         shown: list[Table] = [("", head, [_row(one) for one in rates if one is not None and one.n])]
         if len(self.criteria) > 1:
@@ -309,7 +309,7 @@ class Preferences(Presented, Listed["Preference"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        controlled, strengths, _ = self._fitted()
+        controlled, strengths, _ = self._fit()
         return {
             "kind": "preferences",
             "sentence": self.sentence,
@@ -330,7 +330,7 @@ class Preferences(Presented, Listed["Preference"]):
         """Return a forest of win rates as an Altair chart (extra `plots`)."""
         rates = [self.win_rate(name) for name in self.systems[: None if len(self.systems) > 2 else 1]]
         rates += [self.win_rate(criterion=id_) for id_ in self.criteria] if len(self.criteria) > 1 else []
-        rates += [one for one in (self._fitted()[0], self.position) if one is not None]
+        rates += [one for one in (self._fit()[0], self.position) if one is not None]
         rows = [row_of(one.name, one.value, one.interval) for one in rates if one.value is not None]
         return chart(forest(rows, "win rate", [(_EVEN, "even")], whole=True), title=self.sentence)
 
