@@ -11,7 +11,6 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module, resources
 from typing import Any, NoReturn
@@ -152,7 +151,7 @@ class _Call:
         if self.unknown and set(self.unknown) <= set(self.positional_only):
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not (self.names or self.positional_only):
-            raise CallError(self.owner, f"these arguments do not fit; write {self._named_line() or example}")
+            raise CallError(self.owner, f"these arguments do not fit; write {example}")
         for name, value in ((name, self.named[name]) for name in self.unknown):
             for note, words in _cures("notes", *self.sections):
                 if name in words:
@@ -175,19 +174,6 @@ class _Call:
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
         return _argument(self.alike, name, names)
-
-    def _named_line(self) -> str:
-        """Return the call with a last argument that has no place under the first name that takes it; '' without one."""
-        placed, last = self.args[: len(self.places)], self.args[len(self.places) :]
-        likely = sorted(self.names, key=lambda name: f"{name}=" not in _example(self.owner, ""))
-        for name in likely if self.make is not None and len(last) == 1 else ():
-            if name not in self.given and name not in self.places:
-                with suppress(DefinitionError, TypeError):
-                    self.make(*placed, **self.named, **{name: last[0]})  # type: ignore[misc]  # it is no None
-                    named = {**self.named, name: last[0]}
-                    shown = [source_of("", each) for each in placed]
-                    return f"{self.called}({', '.join([*shown, *(f'{n}={_text_of(n, v)}' for n, v in named.items())])})"
-        return ""
 
     def _elsewhere(self, name: str) -> str:
         """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
