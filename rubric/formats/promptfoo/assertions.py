@@ -208,6 +208,17 @@ def looking(at: Cursor, context: Context, kind: str) -> Assertion | None:
     return evolve(made, answer=evolve(made.answer, max_steps=STEPS), plain=False)
 
 
+_SEARCHES = re.compile(r"perplexity/(?!r1)|.*-search-(?:preview|api)\b")
+"""The models that search the web for each answer, by LiteLLM's names."""
+
+
+def read_search(at: Cursor, context: Context, kind: str) -> Assertion | None:
+    """Return the `search-rubric` (or `not-search-rubric`: *kind*) at the cursor, if its own grader searches the web."""
+    judge = judge_of(at.find("provider") or context.provider)
+    searches = judge is not None and _SEARCHES.match(judge.name)
+    return judged(at, context, kind) if searches else placeholder(kind, "", at)
+
+
 def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
     options: dict[str, Any] = {"threshold": bar, "prompt": template}
     if negate:
@@ -414,6 +425,7 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
     "llm-rubric": (judged, BAR),
     "agent-rubric": (looking, BAR),
+    "search-rubric": (read_search, BAR),
     "javascript": (scripted, BAR | {"config"}),
     "python": (python_graded, BAR | {"config"}),
     **GRADERS,

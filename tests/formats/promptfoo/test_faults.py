@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rubric import LoadError, load_suite, loads_suite
+from rubric import Judge, LoadError, load_suite, loads_suite
 from rubric.values import Unsupported
 
 SOUND = "  - {providerOutput: hello, assert: [{type: contains, value: hell}]}\n"
@@ -146,3 +146,23 @@ def test_the_reason_of_a_failure_names_what_failed_alone() -> None:
     suite = loads_suite(f"prompts: [x]\nproviders: [echo]\ntests: [{{assert: [{judged}]}}]")
     (row,) = suite.run(lambda _: '{"reason": "r", "score": 0.67, "pass": true}')
     assert (row.status, row.reason) == ("failed", "'llm-rubric-2' failed it (0.670 is below its threshold 0.8)")
+
+
+@pytest.mark.parametrize(
+    ("provider", "judge"),
+    [
+        ("perplexity:sonar", "perplexity/sonar"),
+        ("openai:chat:gpt-4o-search-preview", "openai/gpt-4o-search-preview"),
+        ("openai:gpt-5", None),
+    ],
+)
+def test_a_search_rubric_is_judged_by_a_model_that_searches(provider: str, judge: str | None) -> None:
+    """Its grader must search the web by itself; by another, the case is ungraded, and told which would do."""
+    asked = f"{{type: search-rubric, value: Names the CEO of today, provider: '{provider}'}}"
+    (case,) = loads_suite(f"prompts: [x]\nproviders: [echo]\ntests: [{{assert: [{asked}]}}]")
+    if judge is None:
+        (check,) = (criterion.answer for criterion in case.rubric.criteria)
+        assert isinstance(check, Unsupported)
+        assert "perplexity:sonar" in check.cure
+    else:
+        assert (case.rubric.text, case.judge) == ("Names the CEO of today", Judge(judge))
