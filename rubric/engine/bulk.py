@@ -172,9 +172,9 @@ class _Job:
         """
         Grade *item*; nothing is raised but errors that end the stream.
 
-        The first result has the remark on the data set among its warnings.
+        The first result has among its warnings what columns hold that no judge sees, and that it lacks a context.
         """
-        remark = "" if index else self.source.remark(item)
+        remarks = [] if index else [self.source.remark(item)]
         given, columns = item, self.source.columns
         candidate: Candidate | None = None
         if isinstance(item, Placed):
@@ -185,6 +185,10 @@ class _Job:
                 candidate = await asyncio.to_thread(as_candidate, given)
             else:
                 candidate = as_candidate(given, columns)
+            if remarks:
+                from rubric.grading.planning import fields_without, without  # noqa: PLC0415 - once for a data set
+
+                remarks += without(rubric, *{*fields_without([candidate])} & {"context"})
             result = await trace(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise
@@ -197,8 +201,8 @@ class _Job:
         # Set in place, since the result is new and unshared: a copy of twenty fields for the sake of one costs as much
         # as scoring them.
         object.__setattr__(result, "index", index)
-        if remark:
-            object.__setattr__(result, "warnings", (*result.warnings, remark))
+        if any(remarks):
+            object.__setattr__(result, "warnings", (*result.warnings, *filter(None, remarks)))
         return result
 
     def _as_ungraded(self, error: Exception, candidate: Candidate | None, rubric: Rubric, index: int) -> Ungraded:

@@ -125,6 +125,7 @@ def test_a_plan_says_that_a_rubric_speaks_of_a_context_that_is_not_there() -> No
     assert plan([row, {**row, "context": "Friday"}], grounded, "offline").remarks == ()
     assert plan([{**row, "input": "Context: Friday. When?"}], grounded, "offline").remarks == ()
     assert plan([row], POLITE, "offline").remarks == ()
+    assert grade_many([row, row], grounded, "offline").collect().summary().warnings == {said: 1}
 
 
 def test_lint_says_that_a_case_has_no_question() -> None:
