@@ -18,7 +18,7 @@ import asyncio
 import os
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
@@ -148,45 +148,14 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """
     Run *jobs* at once and return their results in order.
 
-    The first error cancels the others, waits for them, and is raised by itself. A task group does the same with a
-    callback for each task, which takes as long as a task itself.
+    The first error cancels the others, waits for them, and is raised by itself rather than in a group.
     """
-    tasks: list[asyncio.Task[Any]] = []
-    errors: list[BaseException] = []
-
-    async def work(job: Coroutine[Any, Any, T]) -> T | None:
-        try:
-            return await job
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised once all have ended
-            errors.append(error)
-            for task in tasks:
-                task.cancel()
-            return None
-
-    loop = asyncio.get_running_loop()
-    tasks += [loop.create_task(work(job)) for job in jobs]
     try:
-        results: list[Any] = [await task for task in tasks]
-    except asyncio.CancelledError:
-        await _end(tasks)
-        for job in jobs:
-            job.close()  # one whose task was cancelled before it began
-        if not errors:
-            raise
-    if errors:
-        raise errors[0] from None
-    return results
-
-
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel *tasks* and wait for them; cancelled once more, it waits all the same."""
-    while waiting := [task for task in tasks if not task.done()]:
-        for task in waiting:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait(waiting)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
@@ -244,18 +213,11 @@ class Dispatcher:
 
 @frozen
 class _ModelQueue:
-    """
-    Where the requests to one judge wait.
+    """Where the requests to one judge wait."""
 
-    Args:
-        judge: Is kept, so that its id is not used again.
-        turns: Taken first, by each request to a model that takes a few at a time: while a request waits for its turn,
-            it takes no place from other models, and its deadline does not run.
-    """
-
-    judge: Judge
+    judge: Judge  # kept, so that its id is not used again
     model: Model
-    turns: _Turns | None
+    turns: _Turns | None  # taken first: meanwhile it takes no place from other models, and its deadline does not run
     places: asyncio.Semaphore
     limiter: Limiter | None
     window: int | None = None
@@ -317,15 +279,7 @@ _FAST, _AHEAD = 0.001, 31
 
 @define(eq=False)
 class _Turns:
-    """
-    The turns of requests to a model that takes a few calls at a time.
-
-    Args:
-        model: Counts the seconds of its calls so far, as `busy`.
-        judge: One of those that name it.
-        calls: How many calls there were while others waited.
-        width: How many turns there are.
-    """
+    """The turns, *width* of them, of requests to a model that takes a few calls at a time, and counts its seconds."""
 
     model: Any
     judge: Judge

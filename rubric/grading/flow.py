@@ -182,19 +182,10 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     The shortest goes ahead: if it is too long for its model, so are the others, and none of them is sent.
     """
     sent: set[Any] = set()
-    alone: list[Ask] = []
     beyond: dict[Any, tuple[int, Failure]] = {}
 
     def in_order(batch: Batch) -> Steps[Got]:
-        first: list[int] = []
-        if batch[0].program:
-            pass
-        elif len(batch) <= _FEW:  # whether a later batch needs their prefixes is not known yet
-            alone.extend(batch)
-        else:
-            sent.update(map(_prefix, alone))
-            alone.clear()
-            first = _first_of_each_prefix(batch, sent)
+        first = [] if batch[0].program else _first_of_each_prefix(batch, sent)
         if not first and not beyond:
             got = yield batch
             _note_overflow(batch, got, beyond)
@@ -239,6 +230,9 @@ def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iter
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
+    if len(batch) == 1:
+        sent.add(_prefix(batch[0]))
+        return []
     places: dict[Any, list[int]] = {}
     last: Ask | None = None
     prefix: tuple[object, ...] | None = None

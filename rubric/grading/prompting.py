@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
 
@@ -340,22 +340,9 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
 # -- one ask -----------------------------------------------------------------------------------------------
 
 
-def compose(
-    about: SharedPrompt,
-    rubric: Rubric,
-    judge: Judge,
-    criteria: Sequence[Criterion],
-    *,
-    vote: int = 0,
-    repair: int = 0,
-    complaint: str = "",
-    guidelines: str = "",
-) -> Ask:
-    """Return the ask for *criteria* of *rubric*; *complaint*, for a re-ask, is why the last reply could not be used."""
-    (ask,) = compose_all(
-        about, rubric, judge, [criteria], vote=vote, repair=repair, complaint=complaint, guidelines=guidelines
-    )
-    return ask
+def compose(about: SharedPrompt, rubric: Rubric, judge: Judge, criteria: Sequence[Criterion], **how: Any) -> Ask:
+    """Return the ask for *criteria* of *rubric*; *how* is as for `compose_all`."""
+    return compose_all(about, rubric, judge, [criteria], **how)[0]
 
 
 def compose_all(
@@ -370,7 +357,9 @@ def compose_all(
     guidelines: str = "",
 ) -> tuple[Ask, ...]:
     """
-    Return an ask for each of *groups*, as `compose` does, with the nonce that a sealed verdict must carry.
+    Return an ask for each of *groups*; *complaint*, for a re-ask, is why the last reply could not be used.
+
+    Each has the nonce that a sealed verdict must carry.
 
     The nonce depends on the candidate, the criteria, the judge and the re-ask. A candidate cannot forge a verdict: its
     author would have to know a hash of the text before writing it. Yet the same ask has the same nonce, so its reply
@@ -396,7 +385,7 @@ def compose_all(
         asked = None if complaint else known.get(key)
         if asked is None:
             asked = _criterion_prompt(
-                rubric, judge, group, sealed=sealed, output=output, complaint=complaint, guidelines=guided
+                rubric, judge, group, output=output, guided=guided, complaint=complaint, sealed=sealed
             )
             if not complaint and not [one for one in group if one.anchors]:  # else it is for this candidate
                 if len(known) >= _FEWEST_KEPT + 4 * len(rubric.judged):
@@ -441,13 +430,7 @@ _FEWEST_KEPT = 64  # prompts of criteria, besides four for each criterion of the
 
 @frozen(eq=False)
 class CriterionPrompt:
-    """
-    What differs from ask to ask about one candidate, and is the same for many candidates.
-
-    Args:
-        tail: That part of the prompt, up to the form of the reply.
-        digested: What the nonce of a sealed reply depends on of all this, as bytes.
-    """
+    """What differs from ask to ask, the same for many candidates; a sealed reply's nonce depends on *digested*."""
 
     form: Form
     criteria: tuple[Criterion, ...]
@@ -460,21 +443,14 @@ class CriterionPrompt:
 
 
 def _criterion_prompt(
-    rubric: Rubric,
-    judge: Judge,
-    criteria: Sequence[Criterion],
-    *,
-    sealed: bool,
-    output: str,
-    complaint: str,
-    guidelines: str,
+    rubric: Rubric, judge: Judge, group: Sequence[Criterion], *, output: str, guided: str, complaint: str, sealed: bool
 ) -> CriterionPrompt:
-    """Return the prompt for *criteria*: what helps to judge them, and any *complaint*."""
-    quoted = frozenset([c.id for c in criteria if asks_evidence(rubric, c)])
-    abstainable = frozenset([c.id for c in criteria if rubric.policy(c) != "forbid"])
-    form = Form.of(judge, criteria, sealed=sealed, quoted=bool(quoted), nullable=bool(abstainable))
-    parts = [f"Guidelines for this part:\n{guidelines}"] if guidelines else []
-    for criterion in criteria:
+    """Return the prompt for *group*: what helps to judge them, and any *complaint*."""
+    quoted = frozenset([c.id for c in group if asks_evidence(rubric, c)])
+    abstainable = frozenset([c.id for c in group if rubric.policy(c) != "forbid"])
+    form = Form.of(judge, group, sealed=sealed, quoted=bool(quoted), nullable=bool(abstainable))
+    parts = [f"Guidelines for this part:\n{guided}"] if guided else []
+    for criterion in group:
         id_, text, answer = criterion.id, criterion.text.strip(), criterion.answer
         title = f'Criterion "{id_}":' if form.many else "Criterion:"
         meanings, rules = _advice(answer, criterion.polarity, form, quoted=id_ in quoted, nullable=id_ in abstainable)
@@ -486,8 +462,8 @@ def _criterion_prompt(
         parts.append(render.fill(render.text("repair"), {"complaint": ours}))
     tail = "\n\n".join(parts)
     digested = _frame(f"{tail}\n\n{form.words_around_nonce[0]}") if form.sealed else b""
-    exact, most = form.bounds(criteria, quoted, abstainable)
-    return CriterionPrompt(form, tuple(criteria), tail, digested, exact, most, abstainable, quoted)
+    exact, most = form.bounds(group, quoted, abstainable)
+    return CriterionPrompt(form, tuple(group), tail, digested, exact, most, abstainable, quoted)
 
 
 # -- what is asked about a criterion -------------------------------------------------------------------------

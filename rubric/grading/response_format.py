@@ -118,11 +118,7 @@ class Form:
     def bounds(
         self, criteria: Sequence[Criterion], quoted: Container[str], abstainable: Container[str]
     ) -> tuple[str, int]:
-        """
-        Return the JSON Schema of the reply to *criteria* alone, as text, and how many tokens the reply may have.
-
-        `Ask.exact_schema` fills in the nonce. *quoted* and *abstainable* are the ids of criteria, as in `Ask`.
-        """
+        """Return the JSON Schema of the reply to *criteria* alone, without its nonce, and its most tokens."""
         if self.text:
             return "", MOST_TOKENS
         if not self.many:

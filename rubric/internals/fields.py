@@ -58,8 +58,7 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
-    names = _names_among(kind, tuple(given))
-    return dict(zip(names, map(given.__getitem__, names), strict=True))
+    return {name: given[name] for name in _names_among(kind, tuple(given))}
 
 
 @cache  # for each `__init__`: a candidate for each row is made by one
