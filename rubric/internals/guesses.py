@@ -316,13 +316,6 @@ def _criterion_of_two(call: _Call) -> None:
         raise CallError("description", f"a criterion has one text, which the judge reads; write {both}")
 
 
-def _candidate_of_two(call: _Call) -> None:
-    """Name the call for `Candidate('the answer', 'the question')`, of which either may be the output."""
-    if len(call.args) == 2:  # noqa: PLR2004 - a pair
-        first, second = (source_of("", each) for each in call.args)
-        raise CallError("input", f"only the output comes without a name; write Candidate({first}, input={second})")
-
-
 def _client_with_a_name(call: _Call) -> None:
     """Name the call for `Judge(client, model='m')`."""
     if call.args and not isinstance(call.args[0], str) and isinstance(model := call.named.get("model"), str):
@@ -338,47 +331,14 @@ def _server_without_vendor(call: _Call) -> None:
         raise CallError(address[0], f"a server that speaks OpenAI's API is named so; write {line}")
 
 
-def _choices_by_place(call: _Call) -> None:
-    """Name the call for `chooses('x', 'a', 'b')`."""
-    if len(call.args) > 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - the text, one label
-        scores = {label: round(n / (len(call.args) - 2), 2) for n, label in enumerate(call.args[1:])}
-        line = f"{call.called}({source_of('', call.args[0])}, {scores})"
-        raise CallError("choices", f"each choice has its score; if the last is the best, write {line}")
-
-
-_LOWS, _HIGHS = (("low", "min", "minimum", "start", "lower"), ("high", "max", "maximum", "end", "stop", "upper"))
-
-
-def _range_by_name(call: _Call) -> None:
-    """Name the call for `rates('x', min=1, max=5)`."""
-    low = [name for name in _LOWS if name in call.unknown]
-    high = [name for name in _HIGHS if name in call.unknown]
-    if len(call.args) == 1 and len(low) == 1 and len(high) == 1:
-        ends = call.named[low[0]], call.named[high[0]]
-        raise CallError(low[0], f"a range is two numbers; write {call.called}({source_of('', call.args[0])}, {ends})")
-
-
-def _choices_by_name(call: _Call) -> None:
-    """Name the call for `chooses('x', a=0, b=1)`."""
-    numbers = {n: v for n, v in call.named.items() if n in call.unknown and isinstance(v, int | float)}
-    if len(call.args) == 1 and len(numbers) > 1:
-        line = f"{call.called}({source_of('', call.args[0])}, {numbers!r})"
-        raise CallError("choices", f"the choices are one mapping from labels to scores; write {line}")
-
-
 _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
     "Rubric": (_rubric_of_criteria,),
     "Criterion": (_criterion_of_two,),
-    "rates": (_range_by_name,),
-    "chooses": (_choices_by_name, _choices_by_place),
-    "Candidate": (_candidate_of_two,),
     "Judge": (_client_with_a_name, _server_without_vendor),
 }
 
 
 # -- attributes ------------------------------------------------------------------------------------------
-
-_PREFIXES = ("get_", "is_", "has_", "to_", "as_", "with_", "set_", "add_")
 
 
 def attribute_cure(kind: type, name: str, value: object = None) -> str:
@@ -392,21 +352,15 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         return f"; {meant}"
     if near := misspelt(name, own):
         return f"; did you mean .{near}?"
-    for prefix in _PREFIXES:
-        bare = name.removeprefix(prefix)
-        if bare != name and bare in own:
-            return f"; did you mean .{bare}?"
-        if bare != name and (meant := _expression(kind, bare)):
+    words = name.split("_")
+    for bare in ["_".join(words[n:]) for n in range(1, len(words))]:  # `get_score`, `score_reason`
+        if meant := f"did you mean .{bare}?" if bare in own else _expression(kind, bare):
             return f"; {meant}"
     if below := _below(value, name):
         return f"; write {below}"
     guesses = {word for _, words in _cures("attributes", *_lineage(kind)) for word in words}
     if near := misspelt(name, guesses):
         return f"; {_expression(kind, near)}"
-    for part in name.split("_")[::-1] if "_" in name else ():  # `score_reason`
-        near = misspelt(part, own) if len(part) > len("is_a") else ""
-        if meant := f"did you mean .{near}?" if near else _expression(kind, part):
-            return f"; {meant}"
     names = own[:_MOST_NAMED]
     return f"; it has {', '.join(names)}{'' if len(names) == len(own) else ', ...'}"
 

@@ -108,29 +108,21 @@ def _hooked(function: F) -> F:
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         __tracebackhide__ = True  # of pytest's reports, as in `assert_grade`
-        if not switches.isdisjoint(named):
-            _check_switches(switches, named)
         try:
-            try:
-                return function(*args, **named)
-            except TypeError as error:
-                _again(function, args, named, error)
-                raise
-        except RubricError as error:
-            raise _without_frames(_in_order(function, args, error))  # noqa: B904 - it is the same error
+            if not switches.isdisjoint(named):
+                _check_switches(switches, named)
+            return function(*args, **named)
+        except (TypeError, RubricError) as error:
+            raise _answer(function, args, named, error)  # noqa: B904 - it is the same error
 
     @wraps(function)
     async def acall(*args: Any, **named: Any) -> Any:
-        if not switches.isdisjoint(named):
-            _check_switches(switches, named)
         try:
-            try:
-                return await function(*args, **named)
-            except TypeError as error:
-                _again(function, args, named, error)
-                raise
-        except RubricError as error:
-            raise _without_frames(_in_order(function, args, error))  # noqa: B904 - as above
+            if not switches.isdisjoint(named):
+                _check_switches(switches, named)
+            return await function(*args, **named)
+        except (TypeError, RubricError) as error:
+            raise _answer(function, args, named, error)  # noqa: B904 - as above
 
     return cast("F", acall if iscoroutinefunction(function) else call)
 
@@ -154,6 +146,19 @@ def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Cal
 
     run.__name__, run.__qualname__, run.__doc__ = documented.__name__, documented.__qualname__, documented.__doc__
     return run
+
+
+def _answer(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | RubricError
+) -> RubricError:
+    """Return the error to raise for *error*; raise a `TypeError` that is the function's own."""
+    if not isinstance(error, RubricError):
+        try:
+            _again(function, args, named, error)
+        except RubricError as found:
+            return _without_frames(found)
+        raise error
+    return _without_frames(_in_order(function, args, error))
 
 
 def _in_order(function: Callable[..., Any], args: tuple[Any, ...], error: RubricError) -> RubricError:
