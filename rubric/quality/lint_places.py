@@ -51,22 +51,18 @@ class File:
             return cls(str(path))
         spots: dict[str, list[Spot]] = {}
         for text, spot in page.texts():
-            spots.setdefault(_fold(text), []).append(spot)
+            spots.setdefault(" ".join(text.split()), []).append(spot)
         waivers = {line: (one[1].lower(), one[2]) for line, one in page.comments(_WAIVER)}
         return cls(str(path), {text: sorted(where) for text, where in spots.items()}, waivers)
 
     def find(self, text: str, after: Spot, before: Spot) -> Spot | None:
         """Return where *text* is: between *after* and *before*, else anywhere; of a template, where that is."""
-        said = _fold(text)
+        said = " ".join(text.split())
         where = self.spots.get(said) or sorted(
             place for one, some in self.spots.items() if "{{" in one and _fills(said, one) for place in some
         )
         at = bisect_right(where, after)
         return where[at] if at < len(where) and where[at] < before else next(iter(where), None)
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _fills(text: str, template: str) -> bool:
