@@ -258,7 +258,7 @@ def test_sql_that_nobody_here_can_parse_is_ungraded(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(forms, "find_spec", lambda _: None)
     lacking = rubric_of("is-sql").criteria[0].answer
     assert isinstance(lacking, Unsupported)
-    assert "rubric-grade[sql]" in lacking.type
+    assert "rubric-grade[sql]" in lacking.cure
 
 
 # -- words -----------------------------------------------------------------------------------------------------
