@@ -68,6 +68,8 @@ def _of_file(programs: Path, file: Path, environ: dict[str, str]) -> Iterator[Pa
             ours |= dict.fromkeys(case.columns, verdict_of(graded))
     for row in rows:
         place = (row["testIdx"], row["promptIdx"])
-        if place in ours and ours[place].passed is not None:  # what is ungraded is told, with its reason
+        theirs = promptfoo.their_verdict(row)
+        failed = "API call error" in theirs.why  # it cannot ask another machine
+        if place in ours and ours[place].passed is not None and not failed:  # what is ungraded is told, with its reason
             shown = json.dumps({"assert": row["testCase"].get("assert"), "output": row.get("response")})
-            yield Pair(name, shown, promptfoo.their_verdict(row), ours[place])
+            yield Pair(name, shown, theirs, ours[place])
