@@ -28,7 +28,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import DefinitionError, Grade, Judge, RubricError, Ungraded
-from rubric.embed import Wording, fields, shown
+from rubric.embed import Wording, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
@@ -191,15 +191,11 @@ def _worded(problem: click.UsageError) -> str:
         cure = f"; it comes after a command: {problem.ctx.command_path} {having[0]} ... {wanted}" if having else ""
         return f"no such option {wanted}{cure}"
     cure = word_cure("options", command.name or "", wanted, _options_of(command))
-    return f"no such option {wanted}{cure or _by_its_name(wanted.lstrip('-').replace('-', '_'), problem.ctx)}"
+    return f"no such option {wanted}{cure or _of_judge(wanted.lstrip('-').replace('-', '_'))}"
 
 
-def _by_its_name(name: str, ctx: click.Context) -> str:
-    """Return the end of the message on the option *name*: it is an argument, or a judge's."""
-    arguments = [each for each in ctx.command.params if isinstance(each, click.Argument)]
-    if fields.misspelt(name, [str(each.name) for each in arguments]):
-        places = " ".join(each.make_metavar(ctx) for each in arguments)
-        return f"; it is given without its name: {ctx.command_path} {places}"
+def _of_judge(name: str) -> str:
+    """Return the end of the message on the option *name*, if it is a judge's."""
     line = f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
     return line if name in attrs.fields_dict(Judge) else ""
 

@@ -322,19 +322,10 @@ def _client_with_a_name(call: _Call) -> None:
         raise CallError("model", f"a client is given with its model; write rubric.model(client, {model!r})")
 
 
-def _server_without_vendor(call: _Call) -> None:
-    """Name the call for `Judge('my-model', base_url='http://localhost:8000/v1')`."""
-    name = call.args[0] if call.args else call.named.get("model")
-    address = [each for each in call.unknown if call._word(each) == "api_base"]  # noqa: SLF001 - of this module
-    if isinstance(name, str) and "/" not in name and address:
-        line = f"Judge({f'openai/{name}'!r}, api_base={source_of('', call.named[address[0]])})"
-        raise CallError(address[0], f"a server that speaks OpenAI's API is named so; write {line}")
-
-
 _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
     "Rubric": (_rubric_of_criteria,),
     "Criterion": (_criterion_of_two,),
-    "Judge": (_client_with_a_name, _server_without_vendor),
+    "Judge": (_client_with_a_name,),
 }
 
 

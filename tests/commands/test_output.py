@@ -234,7 +234,6 @@ def test_an_option_before_the_command_is_told_where_it_goes() -> None:
         ("grade r.yaml x.txt --temperature 0", "judge: {model: openai/gpt-5, temperature: ...}"),
         ("agree results.jsonl --labels labels.csv", "write rubric agree results.jsonl labels.csv"),
         ("grade-many r.yaml x.csv --limit 2", "head -n 20"),
-        ("lint --files r.yaml", "it is given without its name"),
     ):
         assert cure in run(*typed.split()).stderr
     assert run("--nonsense").stderr.startswith("no such option --nonsense; see")
