@@ -43,7 +43,7 @@ _Z_80 = NormalDist().inv_cdf(0.8)
 _NOTHING = 1e-12
 
 FEW_GROUPS = 20
-"""With fewer groups than these an interval can be too narrow."""
+"""With so many groups, or fewer, an interval can be too narrow."""
 
 _MANY = 200
 """Degrees of freedom from which the expansion is exact to nine digits."""
@@ -88,8 +88,8 @@ def percent(value: float, interval: Interval | None = None) -> str:
 
 def few_groups(count: int) -> str:
     """Return a remark where groups are so few that intervals can be too narrow; else ''."""
-    said = f"{counted(count, 'group')}: with fewer than {FEW_GROUPS}, intervals can be too narrow"
-    return said if 0 < count < FEW_GROUPS else ""
+    said = f"{counted(count, 'group')}: with {FEW_GROUPS} or fewer, intervals can be too narrow"
+    return said if 0 < count <= FEW_GROUPS else ""
 
 
 def share_interval(successes: float, n: float, q: float = _Z) -> Interval | None:

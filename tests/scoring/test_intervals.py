@@ -98,21 +98,21 @@ def graded(groups: int, size: int = 4) -> list[Grade | Ungraded]:
 
 
 def test_a_summary_is_by_group() -> None:
-    """Eighty answers to twenty prompts, alike within a prompt, are no eighty observations."""
-    grouped, alone = summarise(graded(20)), summarise(graded(20), [None] * 80)
-    assert (grouped.groups, alone.groups) == (20, None)
+    """A hundred answers to 25 prompts, alike within a prompt, are no hundred observations."""
+    grouped, alone = summarise(graded(25)), summarise(graded(25), [None] * 100)
+    assert (grouped.groups, alone.groups) == (25, None)
     for wide, narrow in ((grouped.pass_interval, alone.pass_interval), (grouped.mean_interval, alone.mean_interval)):
         assert wide is not None
         assert narrow is not None
         assert wide[1] - wide[0] > 1.7 * (narrow[1] - narrow[0])
     assert grouped.criteria[0].interval == grouped.pass_interval
-    assert "20, and intervals are by group" in str(grouped)
+    assert "25, and intervals are by group" in str(grouped)
     assert "too narrow" not in str(grouped)
 
 
 def test_few_groups_are_remarked_on() -> None:
-    """The summary warns of narrow intervals below 20 groups."""
-    assert "6 groups: with fewer than 20, intervals can be too narrow" in str(summarise(graded(6)))
+    """The summary warns of narrow intervals at 20 groups and below."""
+    assert "6 groups: with 20 or fewer, intervals can be too narrow" in str(summarise(graded(6)))
 
 
 def test_repeated_keys_are_a_group() -> None:
