@@ -83,7 +83,7 @@ async def agrade_in_batches(
         # Gated, though nothing is sent that way: a process that dies during a look-up leaves nothing in doubt.
         past = None if kept is None else partial(kept.transport, limited=True)
         rounds = _Rounds(BatchList.read(file), past, budget, size, poll)
-        results = await adrive(together(flows), together=rounds.answered)
+        results = await adrive(together(flows), together=rounds.answer_all)
     grades = [evolve(result, index=one.index) for one, result in zip(placed, results, strict=True)]
     return Grades(grades, end=Shard.end_mark(source.given, len(grades), checked, judges))
 
@@ -243,34 +243,34 @@ class _Rounds:
     poll: float
     answers: dict[str, Outcome] = field(factory=dict)
 
-    async def answered(self, _: Transport, batch: Sequence[Ask]) -> Sequence[Outcome]:
+    async def answer_all(self, _: Transport, batch: Sequence[Ask]) -> Sequence[Outcome]:
         """Return the outcomes of the asks of *batch*, one round; to be the `together` of `adrive`."""
         lines = [_line(ask) for ask in batch]
         wanted = {line.key: (line, ask) for line, ask in zip(lines, batch, strict=True) if isinstance(line, Line)}
         await self._pass_store(wanted, {})
         await self._adopt(self._open(wanted))
-        earlier = await self._received(self._open(wanted))
+        earlier = await self._receive(self._open(wanted))
         if self.budget is not None:  # the process that had reserved the money for these is gone
             for key, outcome in earlier.items():
                 await self.budget.charge_for(wanted[key][1], outcome)
         while fresh := self._open(wanted):
             await self._wave(fresh)
-        return self._got(batch, lines)
+        return self._in_order(batch, lines)
 
     def _open(self, wanted: Wanted) -> dict[str, tuple[Line, Ask]]:
         return {key: pair for key, pair in wanted.items() if key not in self.answers}
 
-    def _got(self, batch: Sequence[Ask], lines: Sequence[Line | Failure]) -> Sequence[Outcome]:
+    def _in_order(self, batch: Sequence[Ask], lines: Sequence[Line | Failure]) -> Sequence[Outcome]:
         """Return the answers in the order of the asks; asks that are equal to the byte were paid for once."""
         served: set[str] = set()
-        got: list[Outcome] = []
+        outcomes: list[Outcome] = []
         for ask, line in zip(batch, lines, strict=True):
             answer = line if isinstance(line, Failure) else self.answers[line.key]
             if isinstance(line, Line):
                 answer = evolve(answer, usage=Usage()) if line.key in served else answer
                 served.add(line.key)
-            got.append(evolve(answer, judge=ask.judge.name) if isinstance(answer, Failure) else answer)
-        return got
+            outcomes.append(evolve(answer, judge=ask.judge.name) if isinstance(answer, Failure) else answer)
+        return outcomes
 
     async def _pass_store(self, wanted: Wanted, found: Mapping[str, Outcome]) -> None:
         """Have the store keep the outcomes *found*, and take the replies to others of *wanted* that it has."""
@@ -305,13 +305,13 @@ class _Rounds:
     async def _wave(self, fresh: Wanted) -> None:
         """Send as much of *fresh* as the budget allows at once, and wait for it; refuse the rest if nothing fits."""
         async with AsyncExitStack() as held:
-            commits = await self._admitted(held, fresh)
+            commits = await self._admit(held, fresh)
             wave = {key: fresh[key] for key in commits}
             found: dict[str, Outcome] = {}
             try:
                 for judge, lines in _in_files(wave.values(), self.size):
                     await self._send(judge, lines)
-                found = await self._received(wave)
+                found = await self._receive(wave)
             finally:
                 # Requests that were sent and have no answer yet are not committed, so they are charged in full.
                 sent = {key for one in self.known.sent for key in one.keys}
@@ -324,7 +324,7 @@ class _Rounds:
                 if isinstance(outcome, Failure) and openai.is_queue_full(outcome):
                     del self.answers[key]
 
-    async def _admitted(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Commit | None]:
+    async def _admit(self, held: AsyncExitStack, fresh: Wanted) -> dict[str, Commit | None]:
         """Return the requests that fit, each with its commit; if none does, the refusals are the answers."""
         if self.budget is None:
             return dict.fromkeys(fresh)
@@ -353,23 +353,23 @@ class _Rounds:
             one.id = made
             self.known.write()
 
-    async def _received(self, wanted: Wanted) -> dict[str, Outcome]:
+    async def _receive(self, wanted: Wanted) -> dict[str, Outcome]:
         """Wait for all batches with requests that are *wanted*, and return their outcomes."""
-        found: dict[str, Outcome] = {}
-        for one in [*self.known.sent]:
-            mine = {key: wanted[key] for key in one.keys if key in wanted and key not in self.answers}
-            if not (mine and one.id):
+        received: dict[str, Outcome] = {}
+        for batch in [*self.known.sent]:
+            mine = {key: wanted[key] for key in batch.keys if key in wanted and key not in self.answers}
+            if not (mine and batch.id):
                 continue
             judge = next(iter(mine.values()))[1].judge
-            outcomes = await _outcomes(judge, one.id, {key: line for key, (line, _) in mine.items()}, self.poll)
+            outcomes = await _outcomes(judge, batch.id, {key: line for key, (line, _) in mine.items()}, self.poll)
             if isinstance(outcomes, Failure):  # the vendor gives no answer: another run will ask
                 self.answers |= dict.fromkeys(mine, outcomes)
                 continue
             await self._pass_store(mine, outcomes)  # first: the store keeps them before anything is made of them
             self.answers |= outcomes
             self.known.forget(key for key, outcome in outcomes.items() if isinstance(outcome, Failure))
-            found |= outcomes
-        return found
+            received |= outcomes
+        return received
 
 
 async def _each(several: Iterable[Awaitable[None]]) -> None:

@@ -15,7 +15,7 @@ from attrs import asdict, define, field
 from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, PAYING, Named, calls_of, declared, refuse_given
+from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, PAYING, Named, calls_of, read_environment, refuse_given
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -140,7 +140,7 @@ def convert(
 
     Exit codes: 0 written, 2 the file cannot be read or written.
     """
-    suite = load_suite(file, source, base=base, environ=declared(names))
+    suite = load_suite(file, source, base=base, environ=read_environment(names))
     converted = convert_suite(suite, form)
     if changed := _count_changes(suite, converted):
         said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
@@ -233,7 +233,7 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
             checked.count([rubric])
             nothing = () if rubric.judged else ("criteria", "there is nothing to grade by; write one")
         else:
-            suite = load_suite(file, source, base=base, environ=declared(names))
+            suite = load_suite(file, source, base=base, environ=read_environment(names))
             rubrics = [inner for case in suite for inner in (case.rubric, *_nested_rubrics(case.rubric))]
             criteria = sum(len(rubric.judged) for rubric in rubrics)
             checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))

@@ -24,7 +24,7 @@ from rubric.commands.options import (
     STORE,
     TEXT,
     budget_of,
-    declared,
+    read_environment,
     read_stream,
     refuse_folder,
     refuse_given,
@@ -45,7 +45,7 @@ from rubric.driving import Failure
 from rubric.embed import Options, counted, run, shorten
 from rubric.quality import Generation
 from rubric.quality.drafting import FEWEST, MOST_OF_PAIRS, Material, plan_answers, plan_drafts
-from rubric.quality.generating import collected, generated, generated_for
+from rubric.quality.generating import collect, generate_all, generate_from
 from rubric.quality.material import Gathered, gather
 from rubric.quality.suite_drafts import Sheet, Slot, sheet
 from rubric.suites.suite import fits
@@ -87,7 +87,7 @@ class Generating:
     def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
         """Return what is generated for each case, with a progress bar on a terminal."""
         with progress(len(slots), "drafts", quiet=self.quiet) as advance:
-            return run(generated_for(slots, self.writer or self.judge, self.options, advance))
+            return run(generate_all(slots, self.writer or self.judge, self.options, advance))
 
 
 @click.command(cls=Command)
@@ -167,7 +167,7 @@ def _for_one(out: Path | None, form: str, given: dict[str, Any], generating: Gen
     if generating.print_plan([one.material], name or "rubric", _grading(one, generating)):
         return
     try:
-        made = run(generated(one, generating.judge, generating.writer, generating.options))
+        made = run(generate_from(one, generating.judge, generating.writer, generating.options))
     except ModelError as error:
         raise Refusal(f"nothing was drafted: {error.failure}") from error
     _print_one(made, out, form, quiet=generating.quiet)
@@ -198,7 +198,7 @@ def _print_one(made: Generation, out: Path | None, form: str, *, quiet: bool) ->
 def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], generating: Generating) -> None:
     if out is not None and len(files) > 1:
         raise click.UsageError(f"--out {out} is for one file, and {len(files)} are given; give one, or leave it out")
-    options = {"base": given["base"], "environ": declared(given["names"])}
+    options = {"base": given["base"], "environ": read_environment(given["names"])}
     sheets = [sheet(file, given["source"], **options) for file in files]
     wanted = [_select(one, given["patterns"]) for one in sheets]
     if given["patterns"] and not any(one.slots for one in wanted):
@@ -225,7 +225,7 @@ def _draft_into(one: Sheet, out: Path | None, generating: Generating, options: d
         return True
     if generating.print_plan((slot.material for slot in one.slots), f"{one.path}: {counted(len(one.slots), 'case')}"):
         return True
-    made = collected(generating.generate(one.slots), one.kept, None, one)
+    made = collect(generating.generate(one.slots), one.kept, None, one)
     if made.rubrics:
         made.save(out, **options)
     kept = f", {counted(len(one.kept), 'case')} kept as they are" if one.kept else ""

@@ -92,7 +92,7 @@ class Inputs:
 
     def suite(self, file: str) -> Suite:
         read = partial(load_suite, file, self.source, base=self.base, allow_scripts=self.allow_scripts)
-        suite = read(environ=(environ := options.declared(self.names)))
+        suite = read(environ=(environ := options.read_environment(self.names)))
         own, others = lacking_variables(suite, os.environ) if self.asks_providers else ({}, {})
         if own:
             suite = read(environ={**own, **environ})

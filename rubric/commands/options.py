@@ -299,7 +299,7 @@ GRADING = options(
 )
 
 
-def declared(names: Sequence[str]) -> dict[str, str]:
+def read_environment(names: Sequence[str]) -> dict[str, str]:
     """Return the variables *names* of the environment; refuse one that it does not have."""
     for name in names:
         if name not in os.environ:

@@ -174,12 +174,12 @@ def _in_one_voice(command: click.Command) -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:
-        said = _worded(problem)
+        said = _message_of(problem)
         path = "" if problem.ctx is None else f"; see {problem.ctx.command_path} --help"
         raise Refusal(f"{said}{path}") from problem
 
 
-def _worded(problem: click.UsageError) -> str:
+def _message_of(problem: click.UsageError) -> str:
     """Return what *problem* says; an unknown option comes with the one that was meant."""
     if not isinstance(problem, click.NoSuchOption) or problem.ctx is None:
         return problem.format_message().rstrip(".")

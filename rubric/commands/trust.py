@@ -75,9 +75,9 @@ def agree(
         judges = from_extra("rubric.trust", "Labels").read(results)
     given: Any = others
     if others is not None and others.is_file() and holds_results(others):
-        from rubric.trust.ratings import judged  # noqa: PLC0415 - as above
+        from rubric.trust.ratings import as_judged  # noqa: PLC0415 - as above
 
-        given = judged(others)
+        given = as_judged(others)
     if with_seen:
         if others is None or given is not others:
             raise click.UsageError("--with-seen is for labels; name their file after the results")

@@ -21,7 +21,7 @@ from attrs import define, evolve, field, frozen
 
 from rubric.errors import DefinitionError, LoadError, Problem
 from rubric.formats.document import FOR_SUITES, Document, KeyPath, Node, Unreadable, find, plain, show_path, steps_of
-from rubric.formats.fields import SeveralError, cure, problems_of, wanted, worded
+from rubric.formats.fields import SeveralError, cure, message_of, mismatch, problems_of
 from rubric.formats.files import parse, parse_file, read_text
 from rubric.internals.fields import check_text, misspelt, suggest
 from rubric.internals.guesses import key_cure
@@ -400,7 +400,7 @@ class Cursor:
         """Note that *what* was expected in its place; a slip of one of *names* is told as such."""
         if not isinstance(self.value, Unreadable):  # its flaw is noted already
             near = misspelt(self.value, names)
-            self.error(wanted(what, self.value).message + (f"; did you mean {near!r}?" if near else ""))
+            self.error(mismatch(what, self.value).message + (f"; did you mean {near!r}?" if near else ""))
 
     def needs(self, key: str, why: str = "") -> bool:
         """True if it is a mapping with *key*; else note that the key is missing, and *why* it is wanted."""
@@ -489,7 +489,7 @@ class Cursor:
             return self.value
         found: Any = {True: "yes", False: "no"}[self.value] if isinstance(self.value, bool) else self.value
         if isinstance(found, str | int | float):
-            self.error(f'{wanted(what, self.value).message}; quote it: "{found}"')
+            self.error(f'{mismatch(what, self.value).message}; quote it: "{found}"')
         else:
             self.refuse(what)
         return None
@@ -599,7 +599,7 @@ class Cursor:
                 if isinstance(problem, LackingError):
                     self.error(problem)
                 elif path and path[0] in self:
-                    note(self.below(path), worded(problem))
+                    note(self.below(path), message_of(problem))
                 else:
                     note(self, problem)
             return None

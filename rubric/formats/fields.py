@@ -63,18 +63,18 @@ def cure(found: object, message: str) -> str:
 def as_dict(data: object, what: str) -> dict[Any, Any]:
     """Return *data*, a mapping; refuse anything else with *what* was expected."""
     if not isinstance(data, dict):
-        raise wanted(what, data)
+        raise mismatch(what, data)
     return data
 
 
 def as_list(data: object, what: str) -> list[Any]:
     """Return *data*, a list; refuse anything else with *what* was expected."""
     if not isinstance(data, list):
-        raise wanted(what, data)
+        raise mismatch(what, data)
     return data
 
 
-def wanted(what: str, found: object) -> DefinitionError:
+def mismatch(what: str, found: object) -> DefinitionError:
     """Return (not raise) the error that *what* was expected instead of *found*."""
     shown = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(found)) or shorten(repr(found), 80)
     return DefinitionError("", f"expected {what}, got {shown}")
@@ -88,7 +88,7 @@ class UnknownKeyError(WrongKeyError):
         self.key, self.allowed, self.owner = key, allowed, owner
 
 
-def worded(problem: DefinitionError) -> str:
+def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
         return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
@@ -173,7 +173,7 @@ def reader_of(
                 values[name] = value
                 if read_value is not None:
                     with gathering.at(key):
-                        values[name] = _cured(read_value, value)
+                        values[name] = _read_with_cure(read_value, value)
         if not gathering.problems and len(values) == len(given) and all(key in given for key in needed):
             try:
                 return cls(**values)
@@ -194,7 +194,7 @@ def reader_of(
     return read
 
 
-def _cured(read: Read, data: Any) -> Any:
+def _read_with_cure(read: Read, data: Any) -> Any:
     try:
         return read(data)
     except DefinitionError as problem:
@@ -259,7 +259,7 @@ def read_named(data: Any, names: Mapping[str, Callable[[], T]], other: str) -> T
     """Return the value that the name *data* stands for; *other* is allowed beside *names*."""
     if isinstance(data, str) and data in names:
         return names[data]()
-    raise wanted(f"{', '.join(names)} or {other}", data)
+    raise mismatch(f"{', '.join(names)} or {other}", data)
 
 
 def read_bare(build: Callable[[Any], T], data: Any) -> T:
@@ -325,17 +325,19 @@ def read_as(read: Callable[[Any], T], document: Document) -> T:
     except RecursionError:
         raise load_error(document.source, document.root.place, TOO_DEEP) from None
     if found or value is None:
-        raise LoadError([*_shown(found, document.source)])
+        raise LoadError([*_problems(found, document.source)])
     return value
 
 
-def _shown(found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]], source: str) -> Iterator[Problem]:
+def _problems(
+    found: dict[tuple[int, int, bool], tuple[KeyPath, DefinitionError | str]], source: str
+) -> Iterator[Problem]:
     for position, key in enumerate(sorted(found)):
         (path, what), place = found[key], key[:2]
         if position == MOST:
             yield Problem(source, *place, "", f"and {len(found) - MOST} more problems from here on")
             return
-        message = what if isinstance(what, str) else worded(what)  # here, since only MOST problems are shown
+        message = what if isinstance(what, str) else message_of(what)  # here, since only MOST problems are shown
         yield Problem(source, *place, show_path(path), shorten(message, 400))
 
 

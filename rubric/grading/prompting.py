@@ -130,7 +130,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     parts, hidden, was_asked = list[_Section](), dict[str, str](), False
     media = [("", Media("image", address)) for address in candidate.images] if candidate.images else []
     if (part := candidate.part) is not None:  # most candidates have no run, and this is done for each of them
-        parts, hidden = _run_shown(part, candidate, rubric)
+        parts, hidden = _show_run(part, candidate, rubric)
         texts[STEPS] = _summary(hidden)
         texts |= {title: note + "\n".join([one.text for one in steps]) for title, note, steps in parts}
         was_asked = any(one.index == part.asked for _, _, steps in parts for one in steps)
@@ -147,14 +147,14 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         titles = [title for title in block if texts.get(title) or block is _GRADED]
         for title in titles:
             digest.update(_frame(title))
-            sections[title] = _shown(texts[title], digest, warnings)
+            sections[title] = _escape(texts[title], digest, warnings)
         if titles:
             blocks.append((titles, digest.copy()))
     variables = dict[str, str]()
     digest.update(b"%d,%d;" % (len(sections), len(given)))  # or one could be taken for the other
     if given:
         # Sorted, since equal candidates must get equal prompts: a mapping is the same in any order.
-        variables = {name: _shown(str(value), digest, warnings) for name, value in sorted(given.items())}
+        variables = {name: _escape(str(value), digest, warnings) for name, value in sorted(given.items())}
         for name in variables:
             digest.update(_frame(name))
     blocks[-1] = (blocks[-1][0], digest.copy())
@@ -179,7 +179,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     )
 
 
-def _run_shown(part: RunPart, candidate: Candidate, rubric: Rubric) -> tuple[list[_Section], dict[str, str]]:
+def _show_run(part: RunPart, candidate: Candidate, rubric: Rubric) -> tuple[list[_Section], dict[str, str]]:
     """Return what is shown of the run, and the steps that a judge with tools has to read instead."""
     parts = _run_sections(part)
     is_long = sum(len(one.text) for _, _, steps in parts for one in steps) > LONGEST_INLINED
@@ -298,7 +298,7 @@ _PLAIN = bytes({*range(0x20, 0x7F), *b"\t\n\r"} - {*b"<["})
 """Visible ASCII and white space, without the first characters of chat-template tokens: nothing to escape or warn of."""
 
 
-def _shown(text: str, digest: _Hash, warnings: dict[str, None]) -> str:
+def _escape(text: str, digest: _Hash, warnings: dict[str, None]) -> str:
     """Return *text* with invisible characters escaped; add it to *digest*, and any warnings to *warnings*."""
     encoded = text.encode("utf-8", "surrogatepass")
     if encoded.translate(None, _PLAIN):

@@ -95,7 +95,7 @@ def rubric_reward(
         by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
         _check_groups(prompts, by_prompt)
         stream = agrade_many(made, by_prompt, by, ordered=False, progress=False, **options)
-        results = await _graded(stream, count, deadline)
+        results = await _grade_until(stream, count, deadline)
         lost = sum(not isinstance(one, Grade) for one in results)
         metrics = {"ungraded": lost / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
@@ -116,7 +116,7 @@ def rubric_reward(
     return reward
 
 
-async def _graded(stream: AsyncGrading, count: int, deadline: float | None) -> list[Grade | Ungraded | None]:
+async def _grade_until(stream: AsyncGrading, count: int, deadline: float | None) -> list[Grade | Ungraded | None]:
     """Return the result of each completion in order, None for those that come after *deadline* seconds."""
     results: list[Grade | Ungraded | None] = [None] * count
     with suppress(TimeoutError):

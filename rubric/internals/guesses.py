@@ -52,7 +52,7 @@ _WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
-def understood(
+def answer_call(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> Arguments:
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
@@ -435,7 +435,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     """Return the end of the message on *name*, which *module* does not have; *homes* are the modules of all names."""
     home = homes.get(name, "")
     elsewhere = f"it is in {home}: from {home} import {name}" if home else ""
-    if meant := _named(name, homes, module):
+    if meant := _name_cure(name, homes, module):
         return f"; {meant}" + (f"; or {elsewhere}" if home else "")
     if home:
         return f"; {elsewhere}"
@@ -449,7 +449,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
         if near and homes[near] != "rubric.embed":
             return f"; did you mean {homes[near]}.{near}?"
     kinds = [means for ending, means in _words()["endings"].items() if name.endswith(ending) and name != ending]
-    return f"; {_named(kinds[0], homes)}" if kinds else ""
+    return f"; {_name_cure(kinds[0], homes)}" if kinds else ""
 
 
 def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) -> str:
@@ -463,7 +463,7 @@ def module_cure(module: str, wanted: Collection[str], homes: Mapping[str, str]) 
     return "; names are in rubric itself: from rubric import Rubric, grade; its error for any other name has the module"
 
 
-def _named(name: str, homes: Mapping[str, str], module: str = "") -> str:
+def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
     """Return what the table of names has for *name*: a name of ours, or a line; '' if it has none."""
     for cure, words in _cures("names", module, "every"):
         if name in words:

@@ -99,10 +99,10 @@ def guided(function: Any = None, *, waits_for: Any = None) -> Any:
     """
     if waits_for is not None:
         return partial(_waiting, waits_for)
-    return guided_class(function) if isinstance(function, type) else _hooked(function)
+    return guided_class(function) if isinstance(function, type) else _hook(function)
 
 
-def _hooked(function: F) -> F:
+def _hook(function: F) -> F:
     switches = frozenset(name for name, default in (function.__kwdefaults__ or {}).items() if isinstance(default, bool))
 
     @wraps(function)
@@ -238,9 +238,9 @@ def _again(
     began = error.__traceback__ is None or error.__traceback__.tb_next is not None  # else the arguments did not fit
     if isinstance(error, TypeError) and began:
         raise error
-    from rubric.internals.guesses import understood  # noqa: PLC0415 - needed for errors alone
+    from rubric.internals.guesses import answer_call  # noqa: PLC0415 - needed for errors alone
 
-    return understood(function, args, named, error)
+    return answer_call(function, args, named, error)
 
 
 class Unchanging(tuple[T, ...], Guided):

@@ -38,7 +38,7 @@ from rubric.quality.labelled import Sample, sample_of
 from rubric.quality.rewriting import Rewrite, rewritten, with_anchors
 from rubric.trust.inference import folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import judged, mark_of
+from rubric.trust.ratings import as_judged, mark_of
 from rubric.values import AnyJudge, as_judge
 
 Kind = Literal["threshold", "weights", "anchors", "texts"]
@@ -273,7 +273,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     measure: Literal["verdicts", "scores"] = "verdicts" if start.is_verdict else "scores"
     best = cross_fitting.constant(start.people, start.weights, of_verdicts=start.is_verdict)
     if now is not rubric:  # a later use of these labels is remarked
-        used = [*rubric.provenance.get("labels", ()), mark_of(judged(sample.results), as_labels(labels))]
+        used = [*rubric.provenance.get("labels", ()), mark_of(as_judged(sample.results), as_labels(labels))]
         now = evolve(now, provenance={**rubric.provenance, "labels": used})
     return Alignment(now, tuple(found), len(start), baseline, best, risk, measure, start.ungraded, start.notes)
 

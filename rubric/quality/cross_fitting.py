@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rubric.trust.inference import POWER, Codes, Floats, contrast, folds_of, mean_error, paired
+from rubric.trust.inference import POWER, Codes, Floats, contrast, folds_of, mean_error, paired_contrast
 
 FOLDS = 50
 _ROUNDS = 10
@@ -63,7 +63,7 @@ def p_of_gain(before: Agreements, after: Agreements, groups: Codes, weights: Flo
     if int(groups.max()) + 1 == len(groups) and not is_weighted and np.isin(differences, (-1, 0, 1)).all():
         won, lost = int((differences > 0).sum()), int((differences < 0).sum())
         return float(stats.binom.sf(won - 1, won + lost, 0.5))
-    found = paired(differences, groups)
+    found = paired_contrast(differences, groups)
     if found is None:
         return 1.0
     if not is_weighted:

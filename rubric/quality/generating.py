@@ -74,7 +74,7 @@ async def agenerate(
     options = Options(concurrency, store, budget)
     texts = {"input": input, "references": references, "examples": examples, "name": name}
     given = await asyncio.to_thread(gather, case, sources, preferred, **texts)  # type: ignore[arg-type]
-    return await generated(given, judge, writer, options)
+    return await generate_from(given, judge, writer, options)
 
 
 @guided(waits_for=agenerate)
@@ -120,13 +120,15 @@ def generate(*args: Any, **named: Any) -> Any:
     return agenerate(*args, **named)
 
 
-async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike | None, options: Options) -> Generation:
+async def generate_from(
+    given: Gathered, judge: JudgeLike | None, writer: JudgeLike | None, options: Options
+) -> Generation:
     by = writer_of(judge if writer is None else writer)
     (draft,) = await draft_all({given.name: given.material}, by, options, review)
     if isinstance(draft, Failure):
         raise ModelError(draft)
     if not given.pairs:
-        return _finished(draft, given, by.name, [None] * len(draft.rubric.criteria))
+        return _finish(draft, given, by.name, [None] * len(draft.rubric.criteria))
     places = {answer: place for place, answer in enumerate(given.answers)}
     graded = agrade_many(
         given.answers,
@@ -138,7 +140,7 @@ async def generated(given: Gathered, judge: JudgeLike | None, writer: JudgeLike 
         progress=False,
     )
     results = [*await graded.collect()]
-    return _contrasted(draft, given, by.name, results, [places[side] for side in given.sides])
+    return _contrast(draft, given, by.name, results, [places[side] for side in given.sides])
 
 
 def review(rubric: Rubric, given: Material) -> Iterator[tuple[str, str]]:
@@ -156,7 +158,7 @@ def review(rubric: Rubric, given: Material) -> Iterator[tuple[str, str]]:
 # -- what stays -------------------------------------------------------------------------------------------
 
 
-def _contrasted(
+def _contrast(
     draft: Draft, given: Gathered, writer: str, results: Sequence[Grade | Ungraded], places: Sequence[int]
 ) -> Generation:
     ids = draft.rubric.ids
@@ -173,9 +175,9 @@ def _contrasted(
 
     how = held_out(contributions, given.groups, count_shown(given.groups), scores)
     there = [(right, unit) for right, unit in zip(how, given.groups, strict=True) if not math.isnan(right)]
-    told = _finished(draft, given, writer, screen(contributions, given.groups))
+    told = _finish(draft, given, writer, screen(contributions, given.groups))
     failures = dict.fromkeys(str(failure) for one in results if isinstance(one, Ungraded) for failure in one.failures)
-    rubric = told.rubric and _tested(told.rubric, ids, given.sides, [results[place] for place in places])
+    rubric = told.rubric and _add_tests(told.rubric, ids, given.sides, [results[place] for place in places])
     return evolve(
         told,
         rubric=rubric,
@@ -190,7 +192,7 @@ def _contrasted(
     )
 
 
-def _tested(
+def _add_tests(
     rubric: Rubric, ids: Sequence[str], sides: Sequence[Candidate], results: Sequence[Grade | Ungraded]
 ) -> Rubric:
     """Return *rubric* with a few pairs as tests: the preferred answer passes and the rejected one fails, as judged."""
@@ -229,7 +231,7 @@ def _score(rubric: Rubric, result: Grade | Ungraded, kept: Sequence[int]) -> flo
     return math.nan if score is None else score
 
 
-def _finished(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination | None]) -> Generation:
+def _finish(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimination | None]) -> Generation:
     """Return the criteria that stay as a rubric that `lint` passes."""
     unit = "pair" if len({*given.groups}) == len(given.groups) else "group"
     criteria = {c.id: GeneratedCriterion(c, "refused", why) for c, why in draft.refused}
@@ -328,8 +330,8 @@ def generate_many(
         slots, kept = [*page.slots], page.kept
     else:
         raise fields.refuse("suite", suite, "a Suite, or the path of its file")
-    found = run(generated_for(slots, judge, Options(concurrency, store, budget)))
-    return collected(found, kept, suite if isinstance(suite, Suite) else None, page)
+    found = run(generate_all(slots, judge, Options(concurrency, store, budget)))
+    return collect(found, kept, suite if isinstance(suite, Suite) else None, page)
 
 
 def _slot(case: Case) -> Slot:
@@ -337,7 +339,7 @@ def _slot(case: Case) -> Slot:
     return Slot(case.id, (), given.material, case.tags)
 
 
-async def generated_for(
+async def generate_all(
     slots: Sequence[Slot], judge: JudgeLike | None, options: Options, on_draft: Any = lambda: None
 ) -> dict[str, Generation | Failure]:
     """Return what is generated for each of *slots*, or why nothing is."""
@@ -350,11 +352,11 @@ async def generated_for(
             texts[f"{title} {len(texts) + 1}" if title in texts else title] = digest(text)
         given = Gathered(slot.material, slot.id, texts)
         none = [None] * (0 if isinstance(draft, Failure) else len(draft.rubric.criteria))
-        found[slot.id] = draft if isinstance(draft, Failure) else _finished(draft, given, by.name, none)
+        found[slot.id] = draft if isinstance(draft, Failure) else _finish(draft, given, by.name, none)
     return found
 
 
-def collected(
+def collect(
     found: Mapping[str, Generation | Failure], kept: Sequence[str], suite: Suite | None, page: Sheet | None
 ) -> Generations:
     """Return what was *found* for the cases of a suite or of a file."""

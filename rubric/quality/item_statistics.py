@@ -25,7 +25,7 @@ from rubric.trust.coefficients import coefficient, share
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, judged, matched
+from rubric.trust.ratings import Judged, as_judged, match_labels
 
 RARE = 0.05
 """A criterion is dead where its rarer answers are rarer than this: they set apart fewer than one in twenty."""
@@ -175,7 +175,7 @@ def items(
         if result.rubric.digest != rubric.digest:
             message = f"expected grades of one rubric, got one of {result.rubric.digest} after {rubric.digest}"
             raise DefinitionError(f"grades[{index}]", f"{message}; look at each rubric's grades by themselves")
-    given = judged(graded)
+    given = as_judged(graded)
     groups = given.groups if given.grouped else None
     ids = rubric.ids
     said = {id_: np.array([grade.contributions.get(id_, np.nan) for grade in graded], dtype=float) for id_ in ids}
@@ -200,7 +200,7 @@ def items(
 
 
 def _whole(given: Judged, labels: Labels) -> tuple[Floats, list[str]]:
-    for ratings in matched(given, labels):
+    for ratings in match_labels(given, labels):
         if not ratings.criterion:
             return ratings.target, of_labels(given, labels, [ratings], cure="label one")
     message = "expected labels of the whole, got some of criteria alone; agreement(grades, labels) compares those"

@@ -15,7 +15,7 @@ from rubric.quality.rewriting import Example
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, judged, matched
+from rubric.trust.ratings import Judged, Ratings, as_judged, match_labels
 
 _FEWEST = 20
 
@@ -91,8 +91,8 @@ def sample_of(rubric: Rubric, grades: Sequence[Grade | Ungraded], labels: Any) -
     if not graded.any():
         raise DefinitionError("grades", "expected at least one grade, got none")
     given = as_labels(labels)
-    judge = judged(results)
-    found = matched(judge, given)  # the ungraded ones, too: labels may name candidates by their place
+    judge = as_judged(results)
+    found = match_labels(judge, given)  # the ungraded ones, too: labels may name candidates by their place
     names = dict(zip(given.criteria, found, strict=True))
     if (whole := names.get("")) is None:
         message = "expected verdicts of people on the whole, or scores, got labels of criteria alone"

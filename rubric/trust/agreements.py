@@ -23,7 +23,7 @@ from rubric.trust.calibration import Calibration
 from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, Scale, among, beside, judged, matched
+from rubric.trust.ratings import Judged, Ratings, Scale, among, as_judged, beside, match_labels
 from rubric.view.plots import BAD, GOOD, chart, forest, part, row_of
 
 
@@ -231,7 +231,7 @@ def agreement(
     """
     if isinstance(grades, Labels | Mapping) and others is None:
         return _of_people(as_labels(grades))
-    given = judged(grades)
+    given = as_judged(grades)
     votes = tuple(votes_of(name, given.columns[name][0], table, given) for name, table in given.votes.items())
     if others is None:
         if not votes:
@@ -242,12 +242,12 @@ def agreement(
     other = "people"
     try:
         labels = as_labels(others)
-        ratings = matched(given, labels)
+        ratings = match_labels(given, labels)
         notes = of_labels(given, labels, ratings)
     except DefinitionError as error:
         if error.field != "labels" or not _is_grades(others):
             raise
-        theirs = judged(others, "others")
+        theirs = as_judged(others, "others")
         other = theirs.name if theirs.name != given.name else "the other judge"
         ratings = beside(given, theirs, other)
         notes = [f"{one.name}: {remark}" for one in (given, theirs) for remark in of_grades(one)]

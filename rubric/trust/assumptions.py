@@ -16,9 +16,9 @@ from scipy import stats
 
 from rubric.embed import counted, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import compact, unpaired
+from rubric.trust.inference import compact, unpaired_contrast
 from rubric.trust.labels import Labels
-from rubric.trust.ratings import Judged, Ratings, used_again
+from rubric.trust.ratings import Judged, Ratings, count_reused
 
 _RISK, _FEW, _PER_RUBRIC = 0.01, 20, 5
 _ADVICE = "give weights; if they were chosen by their quality, not by its verdicts, how='rogan-gladen' estimates a rate"
@@ -45,7 +45,7 @@ def of_labels(
     """
     said = [*of_grades(given)]
     for marks, what in ((given.used, _CHOSE), (given.calibrated, _CALIBRATED)):
-        if again := used_again(marks, labels):
+        if again := count_reused(marks, labels):
             which = f"these {again:,}" if again == len(labels) else f"{again:,} of these {len(labels):,}"
             said.append(f"{which} labels {what}")
     labelled = np.any([~np.isnan(one.people).all(axis=1) for one in ratings], axis=0)
@@ -125,7 +125,7 @@ def _sample_remark(one: Ratings, risk: float, cure: str) -> str:
         a, b = (a == first).astype(float), (b == first).astype(float)
     if one.grouped:
         among = (compact(one.groups[where & graded]) for where in (labelled, ~labelled))
-        found = unpaired(a, b, *among)
+        found = unpaired_contrast(a, b, *among)
         p = 1.0 if found is None else found.p
     elif one.scale.kind == "number":
         ranks: Any = stats.mannwhitneyu(a, b) if np.ptp(judge[graded]) > 0 else None

@@ -22,7 +22,7 @@ from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.drift import Baseline, read
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Ratings, Scale, judged, mark_of, matched, said_of, scale_of
+from rubric.trust.ratings import Ratings, Scale, as_judged, mark_of, match_labels, scale_of, value_of
 
 How = Literal["isotonic", "platt", "linear"]
 
@@ -154,7 +154,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         Raises:
             DefinitionError: They are of another rubric, or of another judge.
         """
-        for (digest, name), count in judged(grades).judges.items() if self.judges and not any_judge else ():
+        for (digest, name), count in as_judged(grades).judges.items() if self.judges and not any_judge else ():
             if digest not in self.judges:
                 what = f"{name} with other settings" if name == self.judge else f"{name}, not by {self.judge}"
                 cure = "calibrate anew, or calibration(grades, any_judge=True)"
@@ -168,7 +168,7 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         scales = {criterion.id: scale_of(criterion) for criterion in result.rubric.judged}
         scores: dict[str, Calibrated] = {}
         for curve in self.criteria:
-            score = result.outcome.score if not curve.id else said_of(result[curve.id], scales[curve.id])
+            score = result.outcome.score if not curve.id else value_of(result[curve.id], scales[curve.id])
             if score is not None and not np.isnan(score):
                 scores[curve.id] = evolve(curve(score), labels=self.labels)
         return evolve(result, calibrated=FrozenMap(scores))
@@ -225,11 +225,11 @@ def calibrate(grades: Grades, labels: Labels | Any, how: How = "isotonic", *, co
     """
     fields.check_name("how", how, ("isotonic", "platt", "linear"))
     fields.check_number("covered", covered, 0.01, 0.999)
-    given = judged(grades)
+    given = as_judged(grades)
     if not given.digest:
         raise DefinitionError("grades", "are of several rubrics; calibrate those of one")
     every = as_labels(labels)
-    ratings = matched(given, every)
+    ratings = match_labels(given, every)
     for one in ratings:
         if one.scale.kind == "option":
             raise DefinitionError("labels", f"{one.criterion!r} has options, and options have no mean")

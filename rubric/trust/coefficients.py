@@ -127,7 +127,7 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None, freedom: fl
     return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))
 
 
-def hedged(found: Statistic, other: Interval | None) -> Statistic:
+def widen(found: Statistic, other: Interval | None) -> Statistic:
     """Return *found* with an interval that reaches as far as the *other* one, too."""
     if found.interval is None or other is None:
         return found
@@ -150,7 +150,7 @@ def among_many(name: str, find: Callable[[Floats], Coefficient], ratings: Floats
         return found
     unit = None if groups is None else np.append(groups, groups.max() + 1)
     for more in (np.full(ratings.shape[1], rare), np.array([rare, *[often] * (ratings.shape[1] - 1)])):
-        found = hedged(found, coefficient(name, find(np.vstack([ratings, more])), unit).interval)
+        found = widen(found, coefficient(name, find(np.vstack([ratings, more])), unit).interval)
     return found
 
 
@@ -229,7 +229,7 @@ def spearman(a: Floats, b: Floats) -> Coefficient:
     if found.value is None or found.influence is None:
         return found
     u, v = ((each - each.mean()) / each.std() for each in (x, y))
-    lifted = _lifted(v - found.value * u, a) / (2 * x.std()) + _lifted(u - found.value * v, b) / (2 * y.std())
+    lifted = _rank_sums(v - found.value * u, a) / (2 * x.std()) + _rank_sums(u - found.value * v, b) / (2 * y.std())
     lifted -= lifted.mean()
     of_ranks, n = partial(_left_out, _products(u, v), _of_products), len(a)
 
@@ -239,7 +239,7 @@ def spearman(a: Floats, b: Floats) -> Coefficient:
     return Coefficient(found.value, "", found.influence + lifted, without)
 
 
-def _lifted(values: Floats, by: Floats) -> Floats:
+def _rank_sums(values: Floats, by: Floats) -> Floats:
     """Return for each unit the sum of the *values* of all that lie above it, less that of those below, *by* rank."""
     order = np.argsort(by)
     sums, ordered = np.append(0.0, np.cumsum(values[order])), by[order]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.coefficients import among_many, coefficient, hedged, share
-from rubric.trust.inference import Codes, Floats, compact, paired, unit_interval
+from rubric.trust.coefficients import among_many, coefficient, share, widen
+from rubric.trust.inference import Codes, Floats, compact, paired_contrast, unit_interval
 from rubric.trust.rates import ClassRates, balanced_accuracy, named_rates, rates_of
 from rubric.trust.ratings import Ratings, Scale
 
@@ -199,7 +199,7 @@ def _pair(
         among = None if groups is None else np.append(groups, groups.max() + 1 + unit)
         for name, one in _coefficients(x, y, scale).items():
             other = coefficient(name, one, among, freedom).interval
-            plain[name] = hedged(plain[name], other) if name != "AC1" else plain[name]
+            plain[name] = widen(plain[name], other) if name != "AC1" else plain[name]
     errors = _errors(a, b, scale, groups) if scale.kind == "number" else []
     first = [plain.pop(name) for name in ("pearson", "spearman", "kendall") if errors]
     return [*found, *first, *errors, *plain.values()]
@@ -265,13 +265,13 @@ def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[St
     for name, power, more in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
         shares = (off / largest) ** power
         found = Statistic(name, largest * float(shares.mean()) ** (1 / power), unit_interval(shares, groups))
-        found = hedged(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
+        found = widen(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
         low, high = found.interval or (np.nan, np.nan)
         low, high = (min(most, largest * end ** (1 / power)) for end in (low, high))
         is_told = found.interval is not None and len(a if groups is None else np.unique(groups)) >= co.FEWEST
         out.append(evolve(found, interval=(low, high) if is_told else None))
-    contrasts = [paired(a - b, groups)]
-    contrasts += [paired(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
+    contrasts = [paired_contrast(a - b, groups)]
+    contrasts += [paired_contrast(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
     ends = [one.interval for one in contrasts if one is not None]
     bias = Statistic(
         "bias", float((a - b).mean()), (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
@@ -332,7 +332,7 @@ def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Stati
         rows = np.flatnonzero(there[:, one] & there[:, other])
         among.append((people[rows, one], people[rows, other], rows))
         with_each += [(judge[rows], people[rows, person], rows) for person in (one, other)]
-    ceiling = _averaged(among, ratings)
+    ceiling = _average(among, ratings)
     rated = ~np.isnan(people).all(axis=1)
     people, groups = people[rated], ratings.groups[rated] if ratings.grouped else None
     if scale.kind == "number":
@@ -343,10 +343,10 @@ def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Stati
         found = ("AC1", "gwet"), ("fleiss", "fleiss")
         for name, kind in found if people.shape[1] > 2 else found[:1]:  # of two, see kappa
             ceiling.append(among_many(name, partial(co.many, name=kind), people, groups))
-    return (_averaged(with_each, ratings) if judged else []), ceiling
+    return (_average(with_each, ratings) if judged else []), ceiling
 
 
-def _averaged(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -> list[Statistic]:
+def _average(pairs: Sequence[tuple[Floats, Floats, Codes]], ratings: Ratings) -> list[Statistic]:
     """Return the statistics of pairs of raters, each *(one, other, rows)*, averaged by their candidates."""
     if not pairs:
         return []

@@ -27,7 +27,7 @@ from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced_accuracy, rates_of
-from rubric.trust.ratings import judged, mark_of, matched
+from rubric.trust.ratings import as_judged, mark_of, match_labels
 from rubric.view.plots import chart, part
 
 Aim = Literal["agreement", "balanced", "cost", "TPR", "TNR", "pass rate"]
@@ -197,10 +197,10 @@ def thresholds(
     if isinstance(grades, str | PathLike):
         raise fields.refuse("grades", grades, "results to score anew, such as Grades.read_jsonl(path, rubric)")
     results = [*(grades.grades if isinstance(grades, Report) else grades)]
-    given, rubric = judged(results), _rubric(results)
+    given, rubric = as_judged(results), _rubric(results)
     reach = _reaches(results, rubric)
     every = as_labels(labels)
-    found = next((one for one in matched(given, every) if not one.criterion), None)
+    found = next((one for one in match_labels(given, every) if not one.criterion), None)
     if found is None or found.scale.kind != "verdict":
         cure = 'label whether each should pass: {key: True}, or choose by align(..., edits=["threshold"]) from scores'
         raise DefinitionError("labels", f"expected verdicts on the whole, got labels of criteria, or scores; {cure}")

@@ -20,9 +20,9 @@ from rubric import DefinitionError, Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
-from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired
+from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired_contrast
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, judged, matched
+from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, as_judged, match_labels
 from rubric.view.comparison_page import sentence_of
 from rubric.view.plots import chart, forest, row_of
 
@@ -191,7 +191,7 @@ def compare(
     Raises:
         DefinitionError: No candidate is in both, or labels are not a pair.
     """
-    a, b = judged(new, "new"), judged(old, "old")
+    a, b = as_judged(new, "new"), as_judged(old, "old")
     rows_a, rows_b, only_a, only_b = _pairs(a, b)
     groups = a.groups[rows_a] if a.grouped else None
     targets, remarks = _targets(a, b, labels)
@@ -212,7 +212,7 @@ def compare(
             continue
         ends = _bounds(x, z, UNIT if name in ("pass rate", "score") else a.columns[name][0])
         apart = ~both & ~np.isnan(labelled)
-        rest = paired(labelled[apart], None if groups is None else groups[apart]) if apart.sum() > 1 else None
+        rest = paired_contrast(labelled[apart], None if groups is None else groups[apart]) if apart.sum() > 1 else None
         if rest is not None and ends is not None:
             basis = both & ~np.isnan(labelled) if one.labels else both
             freedom = [
@@ -299,7 +299,7 @@ def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats,
         raise DefinitionError("labels", f"labels are of one output, and a pair has two; {cure}")
     sides, remarks = list[dict[str, Ratings]](), list[str]()
     for which, one, of in (("new", a, as_labels(labels[0])), ("old", b, as_labels(labels[1]))):
-        ratings = matched(one, of)
+        ratings = match_labels(one, of)
         if any(each.is_weighted for each in ratings):
             raise DefinitionError(
                 "labels", f"those of the {which} run have weights, and a corrected difference has none"
@@ -321,7 +321,7 @@ def _difference(
     name: str, new: Floats, old: Floats, groups: Codes | None, labelled: Floats, *, is_verdict: bool
 ) -> CriterionDifference | None:
     moved = new - old
-    found: Contrast | None = None if len(moved) < 2 else paired(moved, groups)
+    found: Contrast | None = None if len(moved) < 2 else paired_contrast(moved, groups)
     if found is None:
         return None
     labels = None

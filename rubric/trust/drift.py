@@ -24,7 +24,7 @@ from rubric.embed import NoTruth, Presented, Table, fields, replacing
 from rubric.formats.yaml import to_yaml
 from rubric.trust.assumptions import beside_holm, sentences
 from rubric.trust.differences import CriterionDifference
-from rubric.trust.inference import Codes, compact, holm, paired, unpaired
+from rubric.trust.inference import Codes, compact, holm, paired_contrast, unpaired_contrast
 from rubric.trust.ratings import Ratings, items_of
 
 _ENOUGH = 10
@@ -162,11 +162,11 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
             both = [name for name in a if name in b]
             if len(both) >= _ENOUGH:
                 x, z = (np.array([side[name] for name in both]) for side in (a, b))
-                one, count = paired(x - z, now.groups_of(both)), len(both)
+                one, count = paired_contrast(x - z, now.groups_of(both)), len(both)
             else:
                 x, z = np.array([*a.values()]), np.array([*b.values()])
                 among = now.groups_of([*a]), before.groups_of([*b])
-                one, count = (unpaired(x, z, *among) if min(len(x), len(z)) > 1 else None), 0
+                one, count = (unpaired_contrast(x, z, *among) if min(len(x), len(z)) > 1 else None), 0
             if one is not None:
                 named = f"{what} on {criterion}" if criterion else what
                 found.append(CriterionDifference.of(named, count, x, z, one))

@@ -25,7 +25,7 @@ from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
 from rubric.trust.inference import UPPER, Codes, Floats, Interval, compact, mean_error, quantile, unit_interval
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, judged, rated
+from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, as_judged, ratings_of
 from rubric.view.plots import chart, forest, row_of
 
 How = Literal["ppi", "rogan-gladen"]
@@ -151,9 +151,9 @@ def estimate(
         DefinitionError: Nothing matches, a label is outside of its scale, or options have no mean.
     """
     fields.check_name("how", how, ("ppi", "rogan-gladen"))
-    given = judged(grades)
+    given = as_judged(grades)
     every = as_labels(labels)
-    ratings = rated(given, every, criterion)
+    ratings = ratings_of(given, every, criterion)
     if ratings.scale.kind == "option":
         raise DefinitionError("criterion", f"{ratings.criterion!r} has options, and options have no mean")
     found = estimate_of(ratings, how)

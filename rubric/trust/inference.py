@@ -92,7 +92,7 @@ class Contrast:
     detectable: float
 
 
-def paired(differences: Floats, groups: Codes | None) -> Contrast | None:
+def paired_contrast(differences: Floats, groups: Codes | None) -> Contrast | None:
     """Return the contrast of paired *differences*; None below two groups."""
     found = paired_mean(differences.tolist(), None if groups is None else groups.tolist())
     if found is None:
@@ -101,7 +101,7 @@ def paired(differences: Floats, groups: Codes | None) -> Contrast | None:
     return Contrast(found.mean, found.interval(), p, found.error, found.detectable())
 
 
-def unpaired(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | None) -> Contrast | None:
+def unpaired_contrast(a: Floats, b: Floats, groups_a: Codes | None, groups_b: Codes | None) -> Contrast | None:
     """Return the contrast of the means of *a* and *b*, from different candidates (Welch); None below two groups."""
     (mean_a, error_a), (mean_b, error_b) = mean_error(a, groups_a), mean_error(b, groups_b)
     if np.isnan(error_a + error_b):

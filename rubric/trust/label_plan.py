@@ -15,7 +15,7 @@ from attrs import frozen
 
 from rubric import Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, fields, guided, share_interval
-from rubric.trust.ratings import judged
+from rubric.trust.ratings import as_judged
 
 _Z = NormalDist().inv_cdf(0.975)
 
@@ -119,7 +119,7 @@ def plan_labels(
         fields.check_number(name, price, 0, 1e9)
     there = 0
     if grades is not None:
-        passed = [one for one in judged(grades).columns[""][1].tolist() if one == one]  # noqa: PLR0124 - not NaN
+        passed = [one for one in as_judged(grades).columns[""][1].tolist() if one == one]  # noqa: PLR0124 - not NaN
         there, share = len(passed), (sum(passed) + 1) / (len(passed) + 2)
     fields.check_number("share", share, 0.001, 0.999)
 

@@ -122,7 +122,7 @@ def scale_of(criterion: Criterion) -> Scale:
             return UNIT
 
 
-def said_of(finding: Finding | None, scale: Scale) -> float:
+def value_of(finding: Finding | None, scale: Scale) -> float:
     """Return what *finding* says on *scale*; NaN if it has no score."""
     if not isinstance(finding, Scored):
         return np.nan
@@ -185,7 +185,7 @@ class Judged:
         return self.keys if any(self.keys) else tuple(map(str, self.places))
 
 
-def judged(grades: object, field: str = "grades") -> Judged:
+def as_judged(grades: object, field: str = "grades") -> Judged:
     """
     Return *grades* as arrays: `Grades`, a list of results, a `Report`, or the path of a file of `Grades.to_jsonl`.
 
@@ -197,14 +197,14 @@ def judged(grades: object, field: str = "grades") -> Judged:
     if isinstance(grades, Judged):
         return grades
     if isinstance(grades, str | Path):
-        return _judged(_records(Path(grades)))
+        return _judged_of(_records(Path(grades)))
     if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
         raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
     if not results or not all(isinstance(each, Grade | Ungraded) for each in results):
         allowed = "many results, such as what grade_many(...).collect() returns; there is none here"
         raise fields.refuse(field, grades, allowed)
-    return _judged(results)
+    return _judged_of(results)
 
 
 def _records(path: Path) -> Sequence[Record]:
@@ -214,7 +214,7 @@ def _records(path: Path) -> Sequence[Record]:
     return lines
 
 
-def _judged(results: Sequence[_Result]) -> Judged:
+def _judged_of(results: Sequence[_Result]) -> Judged:
     said: dict[str, list[Finding | None]] = {}
     scales: dict[str, Scale] = {}
     rubrics = {result.rubric for result in results if not isinstance(result, Record)}
@@ -223,12 +223,14 @@ def _judged(results: Sequence[_Result]) -> Judged:
     for row, result in enumerate(results):
         for finding in result.findings:
             said.setdefault(finding.id, [None] * len(results))[row] = finding
-    columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([*map(_passed, results)], dtype=float))}
+    columns: dict[str, tuple[Scale, Floats]] = {"": (VERDICT, np.array([*map(_verdict, results)], dtype=float))}
     for id_, found in said.items():
         if id_ in scales or not rubrics:
-            scale = scales[id_] if rubrics else _inferred(id_, results, found)
-            columns[id_] = scale, np.array([said_of(each, scale) for each in found], dtype=float)
-    groups, count = _numbered([(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results])
+            scale = scales[id_] if rubrics else _infer_scale(id_, results, found)
+            columns[id_] = scale, np.array([value_of(each, scale) for each in found], dtype=float)
+    groups, count = _number_groups(
+        [(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results]
+    )
     digests, judges = Counter(map(_digest, results)), Counter(map(_judge, results))
     names = sorted({name for _, name in judges})
     return Judged(
@@ -268,7 +270,7 @@ def _score(result: _Result) -> float | None:
     return result.score if isinstance(result, Record) else result.outcome.score
 
 
-def _passed(result: _Result) -> float:
+def _verdict(result: _Result) -> float:
     return np.nan if isinstance(result, Ungraded) or _score(result) is None else float(bool(result.passed))
 
 
@@ -290,13 +292,13 @@ def mark_of(given: Judged, labels: Labels) -> str:
     return ":".join([labels.digest, *sorted({*labels.places} if by_key else ())])
 
 
-def used_again(marks: Iterable[str], labels: Labels) -> int:
+def count_reused(marks: Iterable[str], labels: Labels) -> int:
     """Return how many of *labels* are those of *marks*, known by their candidates' keys."""
     known = {part for mark in marks for part in mark.split(":")}
     return len(labels) if labels.digest in known else sum(place in known for place in labels.places)
 
 
-def _numbered(clusters: Sequence[Any]) -> tuple[Codes, int]:
+def _number_groups(clusters: Sequence[Any]) -> tuple[Codes, int]:
     """Return the number of the group of each; what has no name is a group by itself."""
     known: dict[Any, int] = {}
     for place, cluster in enumerate(clusters):
@@ -312,14 +314,14 @@ def _votes(results: Sequence[_Result], columns: Mapping[str, tuple[Scale, Floats
     tables = {name: np.full((len(results), most), np.nan) for name in columns}
     for row, result in enumerate(results):
         for vote, each in enumerate(result.votes):
-            tables[""][row, vote] = _passed(each)
+            tables[""][row, vote] = _verdict(each)
             for finding in each.findings:
                 if finding.id in tables:
-                    tables[finding.id][row, vote] = said_of(finding, columns[finding.id][0])
+                    tables[finding.id][row, vote] = value_of(finding, columns[finding.id][0])
     return tables
 
 
-def _inferred(id_: str, results: Sequence[Any], findings: Sequence[Finding | None]) -> Scale:
+def _infer_scale(id_: str, results: Sequence[Any], findings: Sequence[Finding | None]) -> Scale:
     """Return the scale of the criterion *id_* of a file, which holds no rubric, by what was said."""
     scored = [(r, each) for r, each in zip(results, findings, strict=True) if isinstance(each, Scored)]
     values = [each.value for _, each in scored]
@@ -397,7 +399,7 @@ def together(people: Floats, scale: Scale) -> Floats:
     return np.where(is_clear, tally.argmax(axis=1).astype(float), np.nan)
 
 
-def matched(given: Judged, labels: Labels) -> list[Ratings]:
+def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
     """
     Return the ratings of each criterion that is labelled, in the order of the labels.
 
@@ -438,7 +440,7 @@ def matched(given: Judged, labels: Labels) -> list[Ratings]:
     return out
 
 
-def rated(given: Judged, labels: Labels, criterion: str | None = None) -> Ratings:
+def ratings_of(given: Judged, labels: Labels, criterion: str | None = None) -> Ratings:
     """
     Return the ratings of one *criterion*, empty for the whole; None: of the only one that is labelled, or the whole.
 
@@ -452,7 +454,7 @@ def rated(given: Judged, labels: Labels, criterion: str | None = None) -> Rating
         named = ", ".join(repr(name) if name else "the whole" for name in labels.criteria) or "none"
         what = repr(criterion) if criterion else "the whole"
         raise DefinitionError("labels", f"there is no label for {what}; there are labels for: {named}")
-    return matched(given, evolve(labels, rows=tuple(wanted)))[0]
+    return match_labels(given, evolve(labels, rows=tuple(wanted)))[0]
 
 
 def _no_match(given: Judged, key: str, by: str) -> str:

@@ -23,8 +23,8 @@ from rubric.trust.inference import Floats
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.pairwise.preference import Preference
 from rubric.trust.pairwise.win_rates import Preferences
-from rubric.trust.ratings import judged as judged_of
-from rubric.trust.ratings import mark_of, rated
+from rubric.trust.ratings import as_judged as judged_of
+from rubric.trust.ratings import mark_of, ratings_of
 
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
@@ -157,7 +157,7 @@ def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0
     if isinstance(grades, Preferences):
         return _of_pairs(grades, every, (error, risk))
     given = judged_of(grades)
-    ratings = rated(given, every, "")
+    ratings = ratings_of(given, every, "")
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
     if ratings.is_weighted:

@@ -19,9 +19,9 @@ from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields, g
 from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_labels, sentences
 from rubric.trust.coefficients import share
-from rubric.trust.inference import Contrast, compact, holm, unpaired
+from rubric.trust.inference import Contrast, compact, holm, unpaired_contrast
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, judged, rated
+from rubric.trust.ratings import Judged, Ratings, as_judged, ratings_of
 
 _ALARM, _FEW = 0.05, 8
 
@@ -128,8 +128,8 @@ def errors_by(
     Raises:
         DefinitionError: There is no such criterion among the labels, nothing to divide by, or labels have weights.
     """
-    given, people = judged(grades), as_labels(labels)
-    ratings = rated(given, people, criterion)
+    given, people = as_judged(grades), as_labels(labels)
+    ratings = ratings_of(given, people, criterion)
     if ratings.is_weighted:
         raise DefinitionError("labels", "have weights, and slices take a random sample; label one")
     both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
@@ -171,7 +171,7 @@ def _slice(
     among = [None if groups is None else compact(groups[rows]) for rows in (one, others)]
     found: Contrast | None = None
     if min(one.sum(), others.sum()) >= _FEW:
-        found = unpaired(errors[one], errors[others], *among)
+        found = unpaired_contrast(errors[one], errors[others], *among)
     difference = Statistic("difference", None, reason="too few labels")
     if found is not None:
         difference = Statistic("difference", found.value, found.interval)

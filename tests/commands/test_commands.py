@@ -66,8 +66,9 @@ def test_json_is_the_result_as_plain_data() -> None:
 def test_the_keys_of_the_json_are_those_that_the_reference_lists() -> None:
     """Nothing is printed that is not documented, and nothing is documented that is not printed."""
     page = (ROOT / "docs" / "reference" / "commands.md").read_text()
-    documented = re.findall(r"^\| `(\w+)` \|", page.partition("\n## JSON\n")[2], re.MULTILINE)
-    assert documented == list(json.loads(run("grade", RUBRIC, REPLY, "-j", "offline", "--format", "json").stdout))
+    rows = re.findall(r"^\| `(\w+)` \| (.*)", page.partition("\n## JSON\n")[2], re.MULTILINE)
+    always = [name for name, said in rows if not said.startswith("where labels chose")]
+    assert always == list(json.loads(run("grade", RUBRIC, REPLY, "-j", "offline", "--format", "json").stdout))
 
 
 def test_an_ungraded_result_is_json_too() -> None:

@@ -559,7 +559,9 @@ def test_without_the_extra_the_case_is_ungraded_and_says_what_to_install(monkeyp
     """The rest of the file loads."""
     monkeypatch.setattr("rubric.formats.promptfoo.assertions.is_installed", lambda: False)
     (case,) = (suite := suite_of({"type": "javascript", "value": "true"}))
-    assert "rubric-grade[javascript]" in case.rubric.criteria[0].text
+    (answer,) = (one.answer for one in case.rubric.criteria)
+    assert isinstance(answer, Unsupported)
+    assert (answer.type, "rubric-grade[javascript]" in answer.cure) == ("javascript", True)
     assert "rubric-grade[javascript]" in str(suite.warnings[0])
 
 

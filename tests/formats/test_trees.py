@@ -90,9 +90,8 @@ def test_a_repository_of_agentv_is_graded_as_it_is(tmp_path: Path) -> None:
     assert (found.files, found.refused) == (5, {})
     assert dict(found.cases) == {"passed": 5, "failed": 2, "ungraded": 3}
     assert dict(found.reasons) == {
-        "Python, which runs only where scripts are allowed": 1,
+        "programs, which run only where scripts are allowed": 2,
         "a type of the project's own, whose function was not given": 1,
-        "tests that a program makes": 1,
     }
 
 

@@ -27,7 +27,7 @@ from rubric.quality.material import _pairs
 from rubric.suites.report import Report
 from rubric.trust.labels import Labels
 from rubric.trust.pairwise.preference import pairs_of
-from rubric.trust.ratings import judged
+from rubric.trust.ratings import as_judged
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def test_a_number_beyond_a_float_is_refused_where_it_is_read(number: str, tmp_pa
     result = grade("Thanks", POLITE, YES)
     line = Grades([result]).to_jsonl().replace('"score": 1.0', f'"score": {number}')
     path.write_text(line)
-    for read in (lambda: Grades.read_jsonl(path, POLITE, Judge(YES)), lambda: judged(path)):
+    for read in (lambda: Grades.read_jsonl(path, POLITE, Judge(YES)), lambda: as_judged(path)):
         with pytest.raises(RubricError, match="too large"):
             read()
     with pytest.raises(RubricError, match="too large"):

@@ -20,7 +20,7 @@ from rubric.results.summary import summarise
 from rubric.scoring.intervals import mean_interval, share_interval
 from rubric.suites.baseline import drop_of
 from rubric.suites.report import Report
-from rubric.trust.inference import paired
+from rubric.trust.inference import paired_contrast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,7 +196,7 @@ def test_two_comparisons_of_the_same_runs_agree() -> None:
     moved = np.array(
         [float(a) - float(b) for x, y in zip(after, before, strict=True) for a, b in zip(x, y, strict=True)]
     )
-    found = paired(moved, np.repeat(np.arange(4), 5))
+    found = paired_contrast(moved, np.repeat(np.arange(4), 5))
     assert found is not None
     assert found.interval == pytest.approx((-drop.interval[1], -drop.interval[0]))
 

@@ -15,7 +15,7 @@ from rubric.trust.calibration import _calibration_of
 from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.differences import _difference
 from rubric.trust.estimates import estimate_of
-from rubric.trust.inference import Floats, holm, paired
+from rubric.trust.inference import Floats, holm, paired_contrast
 from rubric.trust.ratings import Scale
 from tests.simulations.drawing import Chance, Table, covers, grouped, ratings, verdicts
 
@@ -125,7 +125,7 @@ def beside(runs: int) -> Table:
         chance, told = np.random.default_rng(46), np.zeros(3)
         for _ in range(runs):
             moved = chance.choice([-1.0, 0.0, 1.0], (criteria, 100), p=[0.1, 0.8, 0.1])
-            found = [one for row in moved if (one := paired(row, None)) is not None]
+            found = [one for row in moved if (one := paired_contrast(row, None)) is not None]
             adjusted = holm([one.p for one in found])
             rows = [(str(n), one.interval, p) for n, (one, p) in enumerate(zip(found, adjusted, strict=True))]
             told += (

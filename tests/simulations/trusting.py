@@ -13,7 +13,7 @@ from rubric.results.report_rows import Row, Status
 from rubric.suites import Report, pass_rates
 from rubric.trust.assumptions import _sample_remark, _useless
 from rubric.trust.drift import Baseline, drift
-from rubric.trust.inference import Floats, paired
+from rubric.trust.inference import Floats, paired_contrast
 from rubric.trust.selective import _try_thresholds, distance
 from tests.simulations.drawing import SIZES, Chance, Table, covers, ratings
 
@@ -140,7 +140,7 @@ def two_runs(runs: int) -> Table:
                     )
                     gate += report(after.tolist()).compare(report(before.tolist())).exit_code
                     differences = (after.astype(float) - before).ravel()
-                    found = paired(differences, np.repeat(np.arange(cases), size))
+                    found = paired_contrast(differences, np.repeat(np.arange(cases), size))
                     both += found is not None and found.p < 0.05
                 cells += [each / (runs if not drop else runs // 2) for each in (gate, both)]
             yield (f"{cases} × {size}", spread, *(f"{cell:.1%}" for cell in cells)), 1 - max(cells[:2])

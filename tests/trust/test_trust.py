@@ -25,7 +25,7 @@ from rubric.suites.suite import Suite
 from rubric.testing import ScriptedModel
 from rubric.trust import Calibration, Label, Labels, agreement, calibrate, compare, estimate, trusted
 from rubric.trust.estimates import estimate_of
-from rubric.trust.ratings import Scale, judged
+from rubric.trust.ratings import Scale, as_judged
 from tests.examples import examples
 from tests.recorded import grades, jury
 from tests.simulations.drawing import covers, grouped, ratings, verdicts
@@ -769,7 +769,7 @@ def test_drift_is_by_group(tmp_path: Path) -> None:
 def test_a_file_of_results_serves_as_well_as_grades(tmp_path: Path) -> None:
     """The scales are inferred from what was said."""
     GRADES.to_jsonl(tmp_path / "results.jsonl")
-    read, given = judged(tmp_path / "results.jsonl"), judged(GRADES)
+    read, given = as_judged(tmp_path / "results.jsonl"), as_judged(GRADES)
     for name, (scale, values) in given.columns.items():
         assert read.columns[name][0].kind == scale.kind
         np.testing.assert_allclose(read.columns[name][1], values)

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
-from rubric.formats.fields import WRITERS, Data, wanted
+from rubric.formats.fields import WRITERS, Data, mismatch
 from rubric.internals.fields import check_number
 from rubric.values.answers import Answer, Choice, Choices, Levels, ScoreRange, Unit, YesNo
 
@@ -87,7 +87,7 @@ def _read_range(data: Any) -> ScoreRange:
 def _read_ends(data: Any) -> list[Any]:
     ends = fields.as_list(data, "a list of the lowest and the highest score")
     if len(ends) != 2:  # noqa: PLR2004
-        raise wanted("the lowest and the highest score", ends)
+        raise mismatch("the lowest and the highest score", ends)
     return ends
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rubric.errors import DefinitionError, DumpError
 from rubric.formats import fields
-from rubric.formats.fields import WRITERS, wanted
+from rubric.formats.fields import WRITERS, mismatch
 from rubric.values.judges import AnyJudge, Cascade, Judge, Jury, Panel
 
 
@@ -32,7 +32,7 @@ def read_any_judge(data: Any) -> AnyJudge | None:
         case dict():
             return _read_judge(data)
         case _:
-            raise wanted("a model's name, or a mapping with model, jury, panel or cascade", data)
+            raise mismatch("a model's name, or a mapping with model, jury, panel or cascade", data)
 
 
 def _read_members(data: Any) -> list[AnyJudge]:
@@ -43,7 +43,7 @@ def read_member(data: Any) -> AnyJudge:
     """Return a judge as `read_any_judge` does; refuse nothing."""
     member = read_any_judge(data)
     if member is None:
-        raise wanted("a model's name", None)
+        raise mismatch("a model's name", None)
     return member
 
 
@@ -57,7 +57,7 @@ def _only(kinds: tuple[type, ...], what: str) -> fields.Read:
 
     def read(data: Any) -> Any:
         if not isinstance(data, kinds):
-            raise wanted(what, data)
+            raise mismatch(what, data)
         return data
 
     return read

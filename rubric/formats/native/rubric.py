@@ -12,7 +12,7 @@ from attrs import evolve
 from rubric.errors import DefinitionError, DumpError, LoadError
 from rubric.formats import fields
 from rubric.formats.cursor import Loading
-from rubric.formats.fields import WRITERS, Data, Gathering, wanted
+from rubric.formats.fields import WRITERS, Data, Gathering, mismatch
 from rubric.formats.files import read_text as read_text_of
 from rubric.formats.native.answers import ANSWERS, AnswerKey, write_answer
 from rubric.formats.native.checks import read_check
@@ -40,7 +40,7 @@ def read_branch(data: Any) -> DecisionTree | Leaf:
     if isinstance(data, dict):
         return _read_leaf(data) if "score" in data or "reason" in data else read_tree(data)
     if isinstance(data, bool) or not isinstance(data, int | float):
-        raise wanted("a score from 0 to 1, {score, reason}, or a question {ask, yes, no}", data)
+        raise mismatch("a score from 0 to 1, {score, reason}, or a question {ask, yes, no}", data)
     check_number("", data, 0, 1)
     return Leaf(data)
 
@@ -72,7 +72,7 @@ def read_when(data: Any) -> When | None:
         return None
     given = [key for key in fields.as_dict(data, _CONDITION) if key in fields.KEYS[When].values()]
     if len(given) > 1 or not data:
-        raise wanted(_CONDITION, " and ".join(given) or None)
+        raise mismatch(_CONDITION, " and ".join(given) or None)
     return _read_when(data)
 
 

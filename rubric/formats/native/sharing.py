@@ -15,7 +15,7 @@ from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.formats.document import steps_of
-from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, as_list, wanted
+from rubric.formats.fields import KEYS, SeveralError, UnknownKeyError, as_list, mismatch
 from rubric.formats.json_values import each_text
 from rubric.formats.rubric_items import free_name
 from rubric.formats.yaml import to_yaml
@@ -62,7 +62,7 @@ _ROWS = "a list of mappings with fields of a case"
 def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
     """Return *data*, fields of a case at *key*, none of which is *refused*."""
     if not isinstance(data, dict):
-        raise DefinitionError(key, wanted("a mapping with fields of a case", data).message)
+        raise DefinitionError(key, mismatch("a mapping with fields of a case", data).message)
     known = [name for name in KEYS[Case].values() if name not in refused]
     problems = [((*steps_of(key), name), UnknownKeyError(name, known)) for name in data if name not in known]
     if problems:

@@ -37,7 +37,7 @@ from rubric.suites.output_choice import MaxScore, OutputChoice
 from rubric.values import Script, Similar, Unsupported
 
 
-def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
+def read_javascript(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `javascript` (or `not-javascript`: *kind*) at the cursor; None where an error was noted."""
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if at.has("threshold") and bar is None:
@@ -53,7 +53,7 @@ def scripted(at: Cursor, context: Context, kind: str) -> Assertion | None:
     return Assertion(function.__name__, Holds(function), kind=kind)
 
 
-def python_graded(at: Cursor, context: Context, kind: str) -> Assertion | None:
+def read_python(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `python` (or `not-python`: *kind*) at the cursor: a function of the caller's, or a program."""
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if at.has("threshold") and bar is None:
@@ -108,10 +108,10 @@ def transform_of(at: Cursor, context: Context, kind: str) -> Program | PythonTra
         return f"{kind} by a file that is not within reach"
 
 
-def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:
+def _apply_transforms(assertion: Assertion, at: Cursor, context: Context, kind: str) -> Assertion:
     """Return *made* of what the test's transforms, then the assertion's own, make of the output."""
     programs, shared = [*context.transforms], len(context.transforms)
-    asked = isinstance(made.answer, Rubric) and kind.removeprefix("not-").startswith("context-")
+    asked = isinstance(assertion.answer, Rubric) and kind.removeprefix("not-").startswith("context-")
     of_context = at["contextTransform"] if asked and at.has("contextTransform") else None
     found: dict[str, Program | PythonTransform] = {}
     for name, source in (("transform", at.find("transform")), ("contextTransform", of_context)):
@@ -121,11 +121,11 @@ def _transformed(made: Assertion, at: Cursor, context: Context, kind: str) -> As
                 return placeholder(program, "", at)
             found[name] = program
     programs += [found["transform"]] if "transform" in found else []
-    if not (programs or found) or isinstance(made.answer, Unsupported):
-        return made
+    if not (programs or found) or isinstance(assertion.answer, Unsupported):
+        return assertion
     whole = Transform(tuple(programs), context.slots.variables, shared, found.get("contextTransform"))
-    checked = None if _compares(made) else _checked_after(made.answer, whole)
-    return evolve(made, on=whole, plain=False) if checked is None else evolve(made, answer=checked)
+    checked = None if _compares(assertion) else _checked_after(assertion.answer, whole)
+    return evolve(assertion, on=whole, plain=False) if checked is None else evolve(assertion, answer=checked)
 
 
 def _checked_after(answer: Check | Rubric, transform: Transform) -> Check | Rubric | None:
@@ -157,7 +157,7 @@ _WITHOUT_VALUE = "as the rubric prompt says"
 """The text of a rubric that has a prompt of its own, and no other text."""
 
 
-def judged(at: Cursor, context: Context, kind: str) -> Assertion | None:
+def read_llm_rubric(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `llm-rubric` (or `not-llm-rubric`: *kind*) at the cursor; None where an error was noted."""
     provider, prompt = at.find("provider") or context.provider, at.find("rubricPrompt") or context.prompt
     judge = judge_of(provider)
@@ -202,7 +202,7 @@ def looking(at: Cursor, context: Context, kind: str) -> Assertion | None:
     if provider is not None and named in _RUNTIMES:
         provider.warn(f"{named} is not run: the judge reads the files, the diff and the results of the candidate's run")
         at = at.holding({key: value for key, value in at.value.items() if key != "provider"})
-    made = judged(at, context, kind)
+    made = read_llm_rubric(at, context, kind)
     if made is None or not isinstance(made.answer, Rubric):
         return made
     return evolve(made, answer=evolve(made.answer, max_steps=STEPS), plain=False)
@@ -216,7 +216,7 @@ def read_search(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `search-rubric` (or `not-search-rubric`: *kind*) at the cursor, if its own grader searches the web."""
     judge = judge_of(at.find("provider") or context.provider)
     searches = judge is not None and _SEARCHES.match(judge.name)
-    return judged(at, context, kind) if searches else placeholder(kind, "", at)
+    return read_llm_rubric(at, context, kind) if searches else placeholder(kind, "", at)
 
 
 def _rubric(content: Cursor, bar: float | None, template: str | None, *, negate: bool) -> Rubric:
@@ -274,7 +274,7 @@ class Graded:
     judges: dict[str, Judge] = field(factory=dict)
 
 
-def graded(
+def read_assertions(
     asserts: Sequence[Cursor], context: Context, threshold: Cursor | None, place: Cursor, more: Sequence[Assertion] = ()
 ) -> Graded | None:
     """
@@ -282,7 +282,7 @@ def graded(
 
     *more* are features of the test that this library does not have.
     """
-    made = [made for at in asserts if (made := _made(at, context)) is not None]
+    made = [made for at in asserts if (made := _read(at, context)) is not None]
     if len(made) < len(asserts):
         return None
     with place.notes.lacking(whole=True) as lacks:
@@ -348,10 +348,10 @@ def _with_weights(criterion: Criterion, kinds: Mapping[str, str]) -> Criterion:
 # -- one assertion ---------------------------------------------------------------------------------------
 
 
-def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
+def _read(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     made, weight = None, None
     with at.notes.lacking(whole=True) as lacks:
-        resolved = _resolved(at)
+        resolved = _resolve(at)
         if resolved is not None and resolved.mapping("an assertion (a mapping)"):
             if depth > _DEEPEST:
                 resolved.error(f"sets of assertions nest more than {_DEEPEST} deep; make them flatter")
@@ -368,7 +368,7 @@ def _made(at: Cursor, context: Context, depth: int = 0) -> Assertion | None:
     return evolve(made, weight=weight, tags=tags, place=resolved)
 
 
-def _resolved(at: Cursor) -> Cursor | None:
+def _resolve(at: Cursor) -> Cursor | None:
     """Follow a `$ref` within the file; keys beside it win over those that it names."""
     for _ in range(_DEEPEST):
         if not isinstance(at.value, dict) or "$ref" not in at.value:
@@ -419,15 +419,15 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if bare in NEED_VALUE and not at.has("value"):
         return placeholder(f"{kind} without a value", "", at)
     made = read(at, context, kind)
-    return None if made is None else _transformed(made, at, context, kind)
+    return None if made is None else _apply_transforms(made, at, context, kind)
 
 
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
-    "llm-rubric": (judged, BAR),
+    "llm-rubric": (read_llm_rubric, BAR),
     "agent-rubric": (looking, BAR),
     "search-rubric": (read_search, BAR),
-    "javascript": (scripted, BAR | {"config"}),
-    "python": (python_graded, BAR | {"config"}),
+    "javascript": (read_javascript, BAR | {"config"}),
+    "python": (read_python, BAR | {"config"}),
     **GRADERS,
 }
 """
@@ -457,7 +457,7 @@ def _set(at: Cursor, context: Context, depth: int) -> Assertion | None:
     if not children:
         at.error("a set of assertions has at least one; give it an `assert`")
         return None
-    made = [made for child in children if (made := _made(child, context, depth + 1)) is not None]
+    made = [made for child in children if (made := _read(child, context, depth + 1)) is not None]
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if len(made) < len(children) or (at.has("threshold") and bar is None):
         return None

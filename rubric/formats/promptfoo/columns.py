@@ -111,7 +111,7 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
             for item in list_items(at, "prompts")
         ]
         found = [evolve(p, names=_names(item), config=config) for item, config in items for p in _of_item(item)]
-    return [evolve(_known(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
+    return [evolve(_note_lacks(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
 
 
 def _names(item: Cursor) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def _names(item: Cursor) -> tuple[str, ...]:
     return tuple(as_text(found[key]) for key in ("label", "id") if found.get(key))
 
 
-def _known(prompt: Prompt) -> Prompt:
+def _note_lacks(prompt: Prompt) -> Prompt:
     """Return *prompt* with what the load lacks to show it: an environment variable, or a filter that is code."""
     template = _TAG.sub(lambda tag: re.sub(r"\b_conversation\b", CONVERSATION, tag[0]), prompt.template)
     prompt, at = (
@@ -190,11 +190,11 @@ def _of_file(at: Cursor, label: str) -> list[Prompt]:
         return [Prompt(as_text(whole.value), label, whole)]
     if whole.notes is not at.notes:
         rows = list_items(whole, "prompts")
-        return [_of_row(row, _numbered(label, n, len(rows))) for n, row in enumerate(rows, 1)]
+        return [_of_row(row, _label(label, n, len(rows))) for n, row in enumerate(rows, 1)]
     text = whole.value
     pieces = [piece.strip() for piece in _SEPARATOR.split(text)] if name.suffix == ".txt" else [text]
     kept = [piece for piece in pieces if piece]
-    return [Prompt(piece, _numbered(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
+    return [Prompt(piece, _label(label, n, len(kept)), at) for n, piece in enumerate(kept, 1)]
 
 
 _COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
@@ -230,7 +230,7 @@ def _of_code(at: Cursor, name: str, label: str) -> Prompt:
     return Prompt("", label, at, is_continued=shows, program=program)
 
 
-def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str, turns: Sequence[Any] = ()) -> Prompt:
+def run_program(prompt: Prompt, variables: Mapping[str, Any], provider: str, turns: Sequence[Any] = ()) -> Prompt:
     """
     Return *prompt* with the template that its program makes of *variables*, and of the *turns* before where it shows
     them; it is *missing* where it fails.
@@ -252,7 +252,7 @@ def made_for(prompt: Prompt, variables: Mapping[str, Any], provider: str, turns:
         config = said.get("config")
         prompt = evolve(prompt, config={**prompt.config, **(config if isinstance(config, dict) else {})})
         said = said["prompt"]
-    return evolve(_known(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)
+    return evolve(_note_lacks(evolve(prompt, template=as_text(said))), is_continued=prompt.is_continued, program=None)
 
 
 def _of_row(row: Cursor, label: str) -> Prompt:
@@ -261,14 +261,14 @@ def _of_row(row: Cursor, label: str) -> Prompt:
     return Prompt(as_text(row.value), label, row)
 
 
-def _numbered(label: str, number: int, count: int) -> str:
+def _label(label: str, number: int, count: int) -> str:
     return label if count == 1 else f"{label} {number}"
 
 
 def ask(prompt: Prompt, variables: Mapping[str, Any], *around: str, places: Mapping[str, Cursor]) -> Asked:
     """Return the input that `asked` makes of *variables*; a broken template asks nothing."""
     try:
-        return asked(prompt, variables, *around, places=places)
+        return input_of(prompt, variables, *around, places=places)
     except LackingError as lack:
         prompt.at.error(lack)
     except DefinitionError as problem:  # promptfoo finds that out when it asks, and other prompts are asked
@@ -276,7 +276,7 @@ def ask(prompt: Prompt, variables: Mapping[str, Any], *around: str, places: Mapp
     return Asked()
 
 
-def asked(
+def input_of(
     prompt: Prompt,
     variables: Mapping[str, Any],
     prefix: str = "",
@@ -298,7 +298,7 @@ def asked(
     if messages is not None:
         # Each text by itself, so that no value can break the JSON around it.
         return _messages(images, each_text(messages, lambda text: fill_slots(prompt.at, text, variables)))
-    text = _shown(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
+    text = _fill_text(prompt.at, f"{prefix}{prompt.template}{suffix}", variables)
     chat = as_json_list(text)
     return Asked(text) if chat is None else _messages(images, chat, text)
 
@@ -307,7 +307,7 @@ _PARTIAL = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
 _RAW = re.compile(r"\{%\s*(?:end)?raw\s*%\}")
 
 
-def _shown(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
+def _fill_text(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
     """
     Return *text*, a prompt that is no JSON, with *variables* in their places.
 
@@ -382,7 +382,7 @@ def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
     return Asked(messages=messages, images=tuple(images.attached.found), lacks=images.attached.lacks)
 
 
-def continued(
+def input_after(
     prompt: Prompt,
     variables: Mapping[str, Any],
     turns: Iterable[tuple[str, tuple[Message, ...], str]],
@@ -404,13 +404,13 @@ def continued(
         for text, messages, output in turns
     ]
     if prompt.program is not None:
-        made = made_for(prompt, variables, provider, said)
+        made = run_program(prompt, variables, provider, said)
         if made.missing:
             raise DefinitionError("prompts", made.missing)
-        return asked(made, variables, places=around["places"])
+        return input_of(made, variables, places=around["places"])
     escaped = each_text(said, lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
     for shown in (said, escaped):
-        found = asked(prompt, {**variables, CONVERSATION: shown}, **around)
+        found = input_of(prompt, {**variables, CONVERSATION: shown}, **around)
         text = found.input.lstrip()
         if not text.startswith("[") or '"role"' not in text or as_json_list(text) is not None:  # no broken messages
             return found
@@ -502,7 +502,7 @@ def _is_among(names: Iterable[str], wanted: list[str]) -> bool:
     return any(fnmatchcase(name, one) or name.startswith(f"{one}:") for name in names for one in wanted)
 
 
-def _called(cell: Cell, key: str) -> tuple[str, ...]:
+def _names_of(cell: Cell, key: str) -> tuple[str, ...]:
     if key == "providers":
         return (cell.provider,)
     return (cell.prompt.label, *cell.prompt.names) if cell.prompt is not None else ("",)
@@ -514,7 +514,7 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
         at = test.fields.get(key)
         if at is not None and isinstance(at.value, list):
             wanted = [as_text(value) for value in at.value]
-            cells = [cell for cell in cells if _is_among(_called(cell, key), wanted)]
+            cells = [cell for cell in cells if _is_among(_names_of(cell, key), wanted)]
     own = test.fields.get("provider")
     if own is None:
         return cells

@@ -22,7 +22,7 @@ from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.keys import keys_of
-from rubric.formats.promptfoo.assertions import Graded, graded, transform_of
+from rubric.formats.promptfoo.assertions import Graded, read_assertions, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
     SIMULATED,
@@ -33,12 +33,12 @@ from rubric.formats.promptfoo.columns import (
     ask,
     cells_for,
     cells_of,
-    continued,
+    input_after,
     lacks_of,
-    made_for,
     name_of,
     prompts_of,
     providers_of,
+    run_program,
     tools_of,
 )
 from rubric.formats.promptfoo.functions import call_at, filter_at, why_not
@@ -312,7 +312,7 @@ def _read_graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Gr
     more += [
         placeholder(what, "", test.at) for what in (lacks, test.lacks, *transforms) if isinstance(what, str) and what
     ]
-    return graded(test.asserts, context, test.threshold, test.at, more)
+    return read_assertions(test.asserts, context, test.threshold, test.at, more)
 
 
 def _name(test: Test, number: int, variables: Mapping[str, Any], defaults: Test, *, several: bool) -> str:
@@ -349,7 +349,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
     if prompt is not None and not lacks_of(cell):
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
         around = _around(test) if prompt.program is None else ()  # as in promptfoo, a made prompt has nothing around it
-        prompt = made_for(prompt, slots.variables, cell.provider)
+        prompt = run_program(prompt, slots.variables, cell.provider)
         cell = evolve(cell, prompt=prompt)
         with prompt.at.notes.lacking() as lacks:
             asked = ask(prompt, known, *around, places=test.variables)
@@ -408,7 +408,7 @@ class _Continued:
         assert cell.prompt is not None  # noqa: S101 - it shows the turns
         turns = [(one.input, one.messages, one.output or "") for one in earlier]
         around = _around(test)
-        asked = continued(
+        asked = input_after(
             cell.prompt,
             self.slots.variables,
             turns,

@@ -258,7 +258,7 @@ async def aprefer(
     beside = {"input": input, "reference": reference, "context": context}
     pair = Pair(one_candidate(a, "a", **beside), one_candidate(b, "b", **beside))
     options = Options(concurrency, store, budget, limits, keep)
-    return (await _preferred([pair], rubric, judge, options, both_orders=both_orders))[0]
+    return (await _prefer([pair], rubric, judge, options, both_orders=both_orders))[0]
 
 
 @guided(waits_for=aprefer)
@@ -314,7 +314,7 @@ async def aprefer_many(
     """Say which is better of many pairs like `prefer_many`, without holding up the event loop."""
     options = Options(concurrency, store, budget, limits, keep)
     given = await asyncio.to_thread(pairs_of, pairs, columns)
-    return Preferences(await _preferred(given, rubric, judge, options, both_orders=both_orders))
+    return Preferences(await _prefer(given, rubric, judge, options, both_orders=both_orders))
 
 
 @guided(waits_for=aprefer_many)
@@ -458,13 +458,13 @@ def _pair(item: Any, columns: Mapping[str, str]) -> Pair:
     return Pair(a, b, a.key or b.key, a.group or b.group)
 
 
-async def _preferred(
+async def _prefer(
     pairs: Sequence[Pair], given: Rubric | str | Path, by: JudgeLike | None, options: Options, *, both_orders: bool
 ) -> tuple[Preference, ...]:
     """Ask about *pairs*, and return what is preferred in each, in order."""
     judge = judge_or_default(by).without_early_stop()  # an early stop spares votes that the mean needs
     async with session(given, judge, options) as opened:
-        rubric = _checked(opened.rubric)
+        rubric = _check(opened.rubric)
 
         async def work(_: int, pair: Any) -> Preference:
             return await _of_pair(pair, rubric, judge.name, opened.grade, both_orders=both_orders)
@@ -488,7 +488,7 @@ async def _of_pair(
     return Preference(tuple(found), pair.key, pair.group, pair.names, judge, lengths, usage, tuple(results))
 
 
-def _checked(rubric: Rubric) -> Rubric:
+def _check(rubric: Rubric) -> Rubric:
     """Return *rubric*; refuse one that cannot compare two texts."""
     if not rubric.judged:
         raise DefinitionError("criteria", f"{rubric} has nothing to judge by; give it criteria or a text")

@@ -46,7 +46,7 @@ def test_scenarios_are_rows_of_settings_times_rows_of_tests(tmp_path: Path) -> N
     assert [case.id for case in suite] == ids
     first, second, *_ = suite
     assert (first.input, second.input) == ("Translate 'hello' to Spanish.", "Translate 'hello' to French.")
-    assert [str(c.answer) for c in first.rubric.criteria] == ["contains 's'", "equals 'hola'"]
+    assert [str(c.answer) for c in first.rubric.criteria] == ["contains 's' in any case", "equals 'hola'"]
     assert [str(c.answer) for c in second.rubric.criteria] == ["equals 'bonjour'"]
 
 
