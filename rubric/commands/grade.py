@@ -23,7 +23,7 @@ from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.options import refuse_given
-from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result
+from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
 from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
 from rubric.engine.sources import holds_many
@@ -266,9 +266,9 @@ def grade(files: Sequence[str], **given: Any) -> None:
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
     running.write(report)
     code, least = report.exit_code, running.min_pass_rate
-    if least is not None and (code := report.exit_code_at(least)) == FAILED and (counts := report.counts)["failed"]:
-        rate = counts["passed"] / (counts["passed"] + counts["failed"])
-        print_line(f"{rate:.1%} pass, fewer than --min-pass-rate {least:g}", problem=True)
+    if least is not None:
+        code = report.exit_code_at(least)
+        tell_rate(report.counts["passed"], report.counts["failed"], least)
     sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
 
 

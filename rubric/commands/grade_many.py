@@ -21,7 +21,7 @@ from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import refuse_given
-from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result
+from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
 from rubric.engine import Shard, merge_results
@@ -255,11 +255,8 @@ def grade_many(
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.items())
             print_line(f"{summary.ungraded:,} ungraded ({kinds})", problem=True)
         sys.exit(REFUSED)
-    rate = summary.pass_rate or 0.0
-    if min_pass_rate is None or not summary.results or rate >= min_pass_rate:
-        sys.exit(GRADED)
-    print_line(f"{rate:.1%} pass, fewer than --min-pass-rate {min_pass_rate:g}", problem=True)
-    sys.exit(BELOW)
+    is_below = min_pass_rate is not None and tell_rate(summary.passed, summary.failed, min_pass_rate)
+    sys.exit(BELOW if is_below else GRADED)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import DefinitionError, Grade, Judge, RubricError, Ungraded
-from rubric.embed import Wording, shown
+from rubric.embed import TOLERANCE, Wording, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
@@ -106,6 +106,14 @@ def print_markdown(text: str, *, problem: bool = False) -> None:
 def print_line(text: str, *, problem: bool = False) -> None:
     """Print one line; a *problem* goes to standard error."""
     click.echo(shown(text), err=problem)
+
+
+def tell_rate(passed: int, failed: int, least: float) -> bool:
+    """Return whether a smaller share than *least* passes, and say so."""
+    if passed >= least * (passed + failed) - TOLERANCE:
+        return False
+    print_line(f"{passed / (passed + failed):.1%} pass, fewer than --min-pass-rate {least:g}", problem=True)
+    return True
 
 
 def print_text(text: str) -> None:

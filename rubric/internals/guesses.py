@@ -334,7 +334,7 @@ _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
 
 def attribute_cure(kind: type, name: str, value: object = None) -> str:
     """
-    Return the end of the message on *name*, which is no attribute of *kind*: with the expression that works.
+    Return the end of the message that *kind* has no attribute *name*: with the expression that works.
 
     What the *value* holds is looked through as well: `difference.p_value` is `difference['pass rate'].p`.
     """

@@ -247,6 +247,17 @@ def test_a_suite_fails_only_below_its_smallest_pass_rate(suite: str, tmp_path: P
     assert (result.exit_code, out.read_text("utf-8").count("<failure")) == (code, 2)
 
 
+def test_a_pass_rate_that_is_met_is_not_called_missed(tmp_path: Path) -> None:
+    """Deferred cases may fail a suite of which enough passes."""
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "suite: s\nrubric: Hello\ncases: [{id: a, output: Hello}, {id: b, output: Bye}, {id: c, input: Hi}]\n"
+    )
+    for rate, said in (("0.5", False), ("0.8", True)):
+        done = run("grade", str(file), "-j", "offline", "--deferred", "fail", "--min-pass-rate", rate)
+        assert (done.exit_code, f"50.0% pass, fewer than --min-pass-rate {rate}" in done.stderr) == (1, said)
+
+
 def test_a_case_without_a_grade_is_an_error_at_any_pass_rate() -> None:
     """It may be a pass or a fail; deferred cases count as the suite says."""
     rubric = Rubric("r", ["Is it good?"])
