@@ -370,7 +370,8 @@ def test_jobs_side_by_side_are_cancelled_and_waited_for(times: int) -> None:
         assert len(asyncio.all_tasks()) == 1
 
     simulate(main())
-    assert times > 1 or ended == ["a", "b"]  # cancelled again, a job may not clean up
+    # A task group cancels its tasks in no order; cancelled again, a job may not clean up.
+    assert times > 1 or sorted(ended) == ["a", "b"]
 
 
 def test_jobs_side_by_side_return_their_results_in_order() -> None:
