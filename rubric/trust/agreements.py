@@ -8,6 +8,7 @@ says the same: 84 % is good where that one has 50 %, and nothing where it has 95
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -23,7 +24,7 @@ from rubric.trust.calibration import Calibration
 from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import Judged, Ratings, Scale, among, as_judged, beside, match_labels
+from rubric.trust.ratings import Judged, Ratings, among, as_judged, beside, match_labels
 from rubric.view.plots import BAD, GOOD, chart, forest, part, row_of
 
 
@@ -123,10 +124,8 @@ class Agreement(Presented, Listed[CriterionAgreement]):
                 shares = [(r.name, r.people, r.judge, *map(str, figures)) for r, figures in figures_of]
                 out.append((f"{c.title}: each class", top, [*shares]))
             if c.confusion:
-                cells: list[tuple[object, ...]] = [
-                    (name, *row) for name, row in zip(c.categories, c.confusion, strict=True)
-                ]
-                out.append((f"{c.title}: {other} in rows, {one} in columns", ("", *c.categories), cells))
+                cells = [(name, *row) for name, row in zip(c.categories, c.confusion, strict=True)]
+                out.append((f"{c.title}: {other} in rows, {one} in columns", ("", *c.categories), [*cells]))
         if self.votes:
             votes = [(v.id or "the whole", v.n, v.flip_rate, v.icc, v.alpha, v.needed or "–") for v in self.votes]
             head = ("criterion", "n", "flip rate", "ICC(1)", "alpha", "votes for reliability .9")
@@ -148,10 +147,9 @@ class Agreement(Presented, Listed[CriterionAgreement]):
                 ]
                 parts.append(part("confusion", rows=cells, title=one.title))
             elif (ratings := next((r for r in self.ratings if r.criterion == one.id), None)) is not None:
-                both = np.flatnonzero(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))[
-                    :4_000
-                ]  # Altair takes 5,000
-                points = [{"judge": float(ratings.judge[n]), "people": float(ratings.target[n])} for n in both]
+                both = ~np.isnan(ratings.target) & ~np.isnan(ratings.judge)
+                pairs = zip(ratings.judge[both].tolist(), ratings.target[both].tolist(), strict=True)
+                points = [{"judge": a, "people": b} for a, b in islice(pairs, 4_000)]  # Altair takes 5,000
                 ends = {value for point in points for value in point.values()} or {0.0}
                 line = [{"judge": end, "people": end} for end in (min(ends), max(ends))]
                 parts.append(part("against people", rows=points, line=line, title=one.title))
@@ -245,7 +243,7 @@ def agreement(
         ratings = match_labels(given, labels)
         notes = of_labels(given, labels, ratings)
     except DefinitionError as error:
-        if error.field != "labels" or not _is_grades(others):
+        if error.field != "labels" or not isinstance(others, Grades | Judged):
             raise
         theirs = as_judged(others, "others")
         other = theirs.name if theirs.name != given.name else "the other judge"
@@ -262,26 +260,14 @@ def agreement(
     return Agreement(tuple(found), given.name, other, given.digest, *matching, votes, tuple(ratings), tuple(notes))
 
 
-def _is_grades(value: object) -> bool:
-    return isinstance(value, Grades | Judged)
-
-
 def _pool(ratings: Sequence[Ratings]) -> Ratings | None:
     """Return all criteria as one, each candidate a group; None for one criterion, the whole, or different scales."""
-    if len(ratings) < 2 or not ratings[0].criterion or len({_same(each.scale) for each in ratings}) > 1:
+    scales = {evolve(each.scale, is_inverted=False) for each in ratings}
+    if len(ratings) < 2 or not ratings[0].criterion or len(scales) > 1:
         return None
     raters = max(each.people.shape[1] for each in ratings)
     people = [np.pad(r.people, ((0, 0), (0, raters - r.people.shape[1])), constant_values=np.nan) for r in ratings]
-    return evolve(
-        ratings[0],
-        criterion="all criteria",
-        judge=np.concatenate([each.judge for each in ratings]),
-        people=np.concatenate(people),
-        groups=np.concatenate([each.groups for each in ratings]),
-        weights=np.concatenate([each.weights for each in ratings]),
-        grouped=True,
-    )
-
-
-def _same(scale: Scale) -> tuple[object, ...]:
-    return (scale.kind, scale.low, scale.high, scale.options)
+    joined: dict[str, Any] = {
+        n: np.concatenate([getattr(r, n) for r in ratings]) for n in ("judge", "groups", "weights")
+    }
+    return evolve(ratings[0], criterion="all criteria", people=np.concatenate(people), grouped=True, **joined)

@@ -122,11 +122,8 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         lead = self.criteria[0]
         name = lead.id or "the score"
         before = "" if lead.uncalibrated is None else f", uncalibrated by {lead.uncalibrated:.3f}"
-        if lead.adds_nothing:
-            said = f"always saying the mean by {lead.constant:.3f}: the judge adds nothing"
-        else:
-            said = f"always saying the mean by {lead.constant:.3f}"
-        return f"Calibrated, the judge is off by {lead.error:.3f} on {name} (RMSE, out of fold{before}), {said}."
+        mean = f"always saying the mean by {lead.constant:.3f}{': the judge adds nothing' if lead.adds_nothing else ''}"
+        return f"Calibrated, the judge is off by {lead.error:.3f} on {name} (RMSE, out of fold{before}), {mean}."
 
     def remarks(self) -> list[str]:
         """Which criteria the judge adds nothing to, and what is not as assumed."""
@@ -191,20 +188,15 @@ class Calibration(Presented, Listed[CriterionCalibration]):
         Raises:
             DefinitionError: The file holds something else.
         """
-        return from_dict(read(path, "calibration"), str(path))
-
-
-def from_dict(data: dict[str, Any], source: str) -> Calibration:
-    """Return the calibration that `to_dict` turned into *data*."""
-    try:
-        criteria = [
-            CriterionCalibration(**{**c, "points": tuple((float(x), float(y)) for x, y in c["points"])})
-            for c in data["criteria"]
-        ]
-        known = tuple(data.get("judges", ())), data.get("labels", "")
-        return Calibration(tuple(criteria), data["rubric"], data["judge"], Baseline.of(data), *known)
-    except (KeyError, TypeError, ValueError) as problem:
-        raise DefinitionError(source, f"holds no whole calibration: {problem!r}") from None
+        data = read(path, "calibration")
+        try:
+            points = [tuple((float(x), float(y)) for x, y in c["points"]) for c in data["criteria"]]
+            of_each = zip(data["criteria"], points, strict=True)
+            criteria = tuple(CriterionCalibration(**{**c, "points": found}) for c, found in of_each)
+            known = tuple(data.get("judges", ())), data.get("labels", "")
+            return cls(criteria, data["rubric"], data["judge"], Baseline.of(data), *known)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise DefinitionError(str(path), f"holds no whole calibration: {problem!r}") from None
 
 
 @guided
@@ -249,10 +241,7 @@ def _calibration_of(ratings: Ratings, scores: Floats, how: How, covered: float) 
         what = ratings.criterion or "the whole"
         raise DefinitionError("labels", f"{len(x)} graded candidates are labelled for {what}; label {FEWEST} at least")
     scale = ratings.scale if ratings.criterion else Scale("number", 0.0, 1.0)
-    low = float(y.min()) if scale.low is None else scale.low
-    high = float(y.max()) if scale.high is None else scale.high
-    if scale.kind == "verdict":
-        low, high = 0.0, 1.0
+    low, high = (0.0, 1.0) if scale.kind == "verdict" else scale.ends(y)
     groups = compact(ratings.groups[both])
     folds = folds_of(groups, FOLDS)
     predicted, means = np.empty(len(y)), np.empty(len(y))
@@ -286,9 +275,9 @@ def _fit(x: Floats, y: Floats, how: How, low: float, high: float) -> list[tuple[
         means = np.bincount(codes, weights=y) / counts
         ys = optimize.isotonic_regression(means, weights=counts).x
         return list(zip(xs.tolist(), np.asarray(ys).tolist(), strict=True))
-    grid = np.linspace(x.min(), x.max(), 2 if how == "linear" else 65) if np.ptp(x) > 0 else x[:1]
     if np.ptp(x) == 0:
-        return [(float(grid[0]), float(y.mean()))]
+        return [(float(x[0]), float(y.mean()))]
+    grid = np.linspace(x.min(), x.max(), 2 if how == "linear" else 65)
     if how == "linear":
         slope, start = np.polyfit(x, y, 1)
         return list(zip(grid.tolist(), np.clip(start + slope * grid, low, high).tolist(), strict=True))

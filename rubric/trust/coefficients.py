@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 from attrs import evolve, frozen
+from numpy.typing import NDArray
 from scipy import stats
 
 from rubric.embed import Statistic
@@ -95,6 +96,19 @@ def _left_out(sums: Floats, of: Callable[[Floats], Floats], groups: Codes, numbe
         return of(sums.sum(axis=1, keepdims=True) - own)
 
 
+def _jackknife(sums: Floats, of: Callable[[Floats], Floats], counts: NDArray[np.bool_]) -> Coefficient:
+    """Return the coefficient *of* the *sums* of the units that count, with how it moves without each of them."""
+    every = np.zeros((len(sums), len(counts)))
+    every[:, counts] = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, n = float(of(every.sum(axis=1))), len(counts)
+    if not np.isfinite(value):
+        return undefined("raters contradict each other on all units")
+    without = partial(_left_out, every, of)
+    moved = np.nan_to_num((counts.sum() - 1) * (value - without(np.arange(n), n)), posinf=0, neginf=0)
+    return Coefficient(value, "", np.where(counts, moved - moved[counts].mean(), np.nan), without)
+
+
 def undefined(reason: str) -> Coefficient:
     return Coefficient(None, reason)
 
@@ -160,14 +174,6 @@ def categories_of(*ratings: Floats) -> Floats:
     return found[~np.isnan(found)]
 
 
-def weights_of(categories: Floats, weighting: Weighting) -> Floats:
-    """Return how much two categories agree, from 0 to 1."""
-    if not weighting or len(categories) < 2:
-        return np.eye(len(categories))
-    apart = np.abs(categories[:, None] - categories[None, :]) / (categories[-1] - categories[0])
-    return np.asarray(1 - (apart if weighting == "linear" else apart**2))
-
-
 def counts_of(ratings: Floats, categories: Floats) -> Floats:
     """Return how often each unit was given each category."""
     return np.stack([(ratings == category).sum(axis=1) for category in categories], axis=1).astype(float)
@@ -181,7 +187,10 @@ def cohen(a: Floats, b: Floats, categories: Floats | None = None, weighting: Wei
     found = categories_of(a, b) if categories is None else categories
     if len(found) > MOST_CATEGORIES:
         return undefined(f"{len(found)} different ratings are numbers, no categories")
-    w = weights_of(found, weighting)
+    w = np.eye(len(found))
+    if weighting and len(found) > 1:
+        apart = np.abs(found[:, None] - found) / np.ptp(found)
+        w = 1 - (apart if weighting == "linear" else apart**2)
     one, two = np.searchsorted(found, a), np.searchsorted(found, b)
     pa, pb = (np.bincount(each, minlength=len(found)) / len(a) for each in (one, two))
     expected = float(pa @ w @ pb)
@@ -250,19 +259,18 @@ def _rank_sums(values: Floats, by: Floats) -> Floats:
 def kendall(a: Floats, b: Floats) -> Coefficient:
     """Return Kendall's tau-b, with the influence of the jackknife: how it moves if a unit is left out."""
     cells, codes, counts = np.unique(np.stack([a, b]), axis=1, return_inverse=True, return_counts=True)
-    (x, y), n = cells, len(a)
-    some = np.arange(len(x))
+    n, some = len(a), np.arange(len(counts))
     if len(some) > _MOST_CELLS:  # their pairs with some of them tell as much
         some = np.random.default_rng(0).choice(len(some), _MOST_CELLS, replace=False)
-    weights = counts[some] * (n / counts[some].sum())
-    sums = np.zeros((3, len(x)))
-    for place, weight in zip(some, weights, strict=True):
-        s, t = np.sign(x - x[place]), np.sign(y - y[place])
-        sums += weight * np.stack([s * t, s * s, t * t])
+    sums = np.zeros((3, len(counts)))
+    for place in some:
+        s, t = np.sign(cells - cells[:, [place]])
+        sums += counts[place] * np.stack([s * t, s * s, t * t])
+    sums *= n / counts[some].sum()
     whole = sums @ counts
     if min(whole[1:]) == 0:
         return undefined("one of them gives everything the same rating")
-    n, left = len(a), whole[:, None] - 2 * sums
+    left = whole[:, None] - 2 * sums
     with np.errstate(invalid="ignore", divide="ignore"):
         alone = np.where(left[1:].min(axis=0) > 0, left[0] / np.sqrt(left[1] * left[2]), 0.0)
     moved = (n - 1) * (np.average(alone, weights=counts) - alone)[codes.ravel()]
@@ -327,7 +335,8 @@ def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
 
     The distances of ordinal ratings are those of their middle ranks, so they need no table of pairs.
     """
-    rows = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
+    counts = (~np.isnan(ratings)).sum(axis=1)
+    rows = ratings[counts > 1]
     if not len(rows):
         return undefined("no unit has two ratings")
     found = categories_of(rows)
@@ -335,55 +344,27 @@ def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:
         return undefined("all ratings are the same")
     if level == "nominal" and len(found) > MOST_CATEGORIES:
         return undefined(f"{len(found):,} different ratings are numbers, no categories")
+    values, m = rows, counts[counts > 1]
     if level == "nominal":
-        return _alpha_nominal(rows, found, ratings)
-    values = rows
-    if level == "ordinal":
-        values = np.full(rows.shape, np.nan)
-        values[~np.isnan(rows)] = stats.rankdata(rows[~np.isnan(rows)])
-    m = (~np.isnan(values)).sum(axis=1)
-    n = m.sum()
-    centred = values - np.nanmean(values)
-    squares, sums = np.nansum(centred**2, axis=1), np.nansum(centred, axis=1)
-    disagreement = 2 * (m * squares - sums**2) / (m - 1)
-    observed = disagreement.sum() / n
-    expected = 2 * squares.sum() * n / (n * (n - 1))
-    value = float(1 - observed / expected)
-    own = disagreement - observed * m - (1 - value) * (2 * squares - (expected * (n - 1) / n) * m)
-    influence = _spread(-own * len(rows) / (n * expected), ratings)
-    added = np.zeros((4, len(ratings)))
-    added[:, ~np.isnan(influence)] = np.stack([m, disagreement, squares, sums])
-    return Coefficient(value, "", influence, partial(_left_out, added, _of_squares))
+        parts = counts_of(rows, found).T
+        disagreement = (m * m - (parts**2).sum(axis=0)) / (m - 1)
+    else:
+        if level == "ordinal":
+            values = np.full(rows.shape, np.nan)
+            values[~np.isnan(rows)] = stats.rankdata(rows[~np.isnan(rows)])
+        centred = values - np.nanmean(values)
+        parts = np.stack([np.nansum(centred, axis=1), np.nansum(centred**2, axis=1)])
+        disagreement = 2 * (m * parts[1] - parts[0] ** 2) / (m - 1)
 
+    def of(sums: Floats) -> Floats:
+        n, observed, *totals = sums
+        if level == "nominal":
+            expected = (n * n - sum(total * total for total in totals)) / n
+        else:
+            expected = 2 * (totals[1] - totals[0] ** 2 / n)
+        return np.asarray(1 - observed / n * (n - 1) / expected)
 
-def _of_squares(sums: Floats) -> Floats:
-    n, disagreement, squares, total = sums
-    return np.asarray(1 - (disagreement / n) / (2 * (squares - total * total / n) / (n - 1)))
-
-
-def _spread(moved: Floats, ratings: Floats) -> Floats:
-    """Return influences for all units: a unit with fewer than two ratings does not count."""
-    every = np.full(len(ratings), np.nan)
-    every[(~np.isnan(ratings)).sum(axis=1) > 1] = moved
-    return every
-
-
-def _alpha_nominal(rows: Floats, found: Floats, ratings: Floats) -> Coefficient:
-    """Return alpha with Gwet's linearisation, as in `krippen.alpha.raw` of irrCAC."""
-    table = counts_of(rows, found)
-    rated = table.sum(axis=1)
-    mean = rated.mean()
-    agree = (table * (table - 1)).sum(axis=1) / (mean * (rated - 1))
-    first = float(agree.mean())
-    tiny = 1 / rated.sum()
-    observed = (1 - tiny) * first + tiny
-    used = table.mean(axis=0) / mean
-    expected = float(used @ used)
-    value, rough = (observed - expected) / (1 - expected), (first - expected) / (1 - expected)
-    own = (agree - observed * (rated - mean) / mean - expected) / (1 - expected)
-    pulls = table @ used / mean - expected * (rated - mean) / mean
-    moved = own - 2 * (1 - rough) * (pulls - expected) / (1 - expected)
-    return Coefficient(value, influence=_spread(moved - rough, ratings))
+    return _jackknife(np.stack([m, disagreement, *parts]), of, counts > 1)
 
 
 # -- intraclass correlation --------------------------------------------------------------------------------
@@ -397,14 +378,13 @@ def intraclass(ratings: Floats) -> dict[str, Coefficient]:
     agreement): P. E. Shrout and J. L. Fleiss, Psychological Bulletin 86, 1979. Their intervals take ratings as normal;
     the influence is that of the jackknife, since most ratings of a good judge are exact.
     """
-    complete = ~np.isnan(ratings).any(axis=1)
+    complete = np.asarray(~np.isnan(ratings).any(axis=1))
     x = ratings[complete] - (ratings[complete].mean() if complete.any() else 0.0)
     n, k = x.shape
     if n < 3 or k < 2 or np.ptp(x) == 0:
         return {}
 
-    sums = np.zeros((4 + k, len(ratings)))
-    sums[:, complete] = np.stack([np.ones(n), x.sum(axis=1), (x**2).sum(axis=1), x.sum(axis=1) ** 2, *x.T])
+    sums = np.stack([np.ones(n), x.sum(axis=1), (x**2).sum(axis=1), x.sum(axis=1) ** 2, *x.T])
 
     def of(place: int, sums: Floats) -> Floats:
         n, total, squares, rows, *sides = sums
@@ -416,15 +396,4 @@ def intraclass(ratings: Floats) -> dict[str, Coefficient]:
         two = (between - left) / (between + (k - 1) * left + k * (raters - left) / n)
         return np.asarray([one, two][place])
 
-    found = {}
-    for place, name in enumerate(("ICC1", "ICC2")):
-        without = partial(_left_out, sums, partial(of, place))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = float(of(place, sums.sum(axis=1)))
-        if not np.isfinite(value):
-            found[name] = undefined("raters contradict each other on all units")
-            continue
-        own = np.nan_to_num((n - 1) * (value - without(np.arange(len(ratings)), len(ratings))), posinf=0, neginf=0)
-        influence = np.where(complete, own - own[complete].mean(), np.nan)  # without one of three there may be none
-        found[name] = Coefficient(value, "", influence, without)
-    return found
+    return {name: _jackknife(sums, partial(of, place), complete) for place, name in enumerate(("ICC1", "ICC2"))}

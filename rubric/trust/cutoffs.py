@@ -22,7 +22,7 @@ from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
 from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
-from rubric.trust.coefficients import share
+from rubric.trust.coefficients import share, widen
 from rubric.trust.criterion_agreement import by_weight
 from rubric.trust.inference import Codes, Floats, compact, folds_of
 from rubric.trust.labels import Labels, as_labels
@@ -304,21 +304,15 @@ class _Sample:
         for fold in np.unique(folds):
             said[folds == fold] = passing[best(folds != fold), folds == fold]
         honest, flattering = self._figures(said), self._figures(passing[chosen])
-        statistics = (*map(_both, honest, flattering), Statistic("pass rate", float(rates[chosen])))
+        # The honest figures alone do not know that the choice is by chance.
+        both = (widen(one, other.interval) for one, other in zip(honest, flattering, strict=True))
+        statistics = (*both, Statistic("pass rate", float(rates[chosen])))
         old = self.rubric.threshold or 0.0
         as_it_is = float((self.passing(np.array([old]), self.reach)[0] == self.people).mean())
         cut, borderline = float(cuts[chosen]), self.rubric.borderline
         rubric = evolve(self.rubric, threshold=cut, borderline=None if borderline is None else min(borderline, cut))
         apparent, of = float(right[chosen].mean()), f"{aim} at {at:g}" if at else aim
         return ChosenThreshold(cut, of, statistics, apparent, (old, as_it_is), self.n, rubric)
-
-
-def _both(honest: Statistic, flattering: Statistic) -> Statistic:
-    """Return the *honest* figure with the interval of both: its own one does not know that the choice is by chance."""
-    if honest.interval is None or flattering.interval is None:
-        return honest
-    (low, high), (least, most) = honest.interval, flattering.interval
-    return evolve(honest, interval=(min(low, least), max(high, most)))
 
 
 def _between(low: float, high: float) -> float:

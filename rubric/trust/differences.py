@@ -22,7 +22,7 @@ from rubric.suites.report import Report
 from rubric.trust.assumptions import beside_holm, of_grades, of_labels, of_runs, sentences
 from rubric.trust.inference import Codes, Contrast, Floats, Interval, compact, contrast, holm, paired_contrast
 from rubric.trust.labels import Labels, as_labels
-from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, as_judged, match_labels
+from rubric.trust.ratings import UNIT, Judged, Ratings, Scale, as_judged, match_labels, numbered
 from rubric.view.comparison_page import sentence_of
 from rubric.view.plots import chart, forest, row_of
 
@@ -136,18 +136,12 @@ class Difference(Presented, Listed[CriterionDifference]):
                 shown = ", ".join(map(repr, keys[:3]))
                 more = ", ..." if len(keys) > 3 else ""
                 lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({shown}{more}).")
-        if self.ungraded:
-            lead, said = (
-                self.criteria[0],
-                f"{counted(self.ungraded, 'pair')} left out, since one of the two is ungraded",
-            )
-            if lead.ungraded_labels:
-                said = (
-                    f"{counted(self.ungraded, 'pair')} with an ungraded side count by {lead.ungraded_labels:,} labels"
-                )
-            over = "" if lead.bounds is None else f": over all, it is {lead.bounds[0]:+.3f} to {lead.bounds[1]:+.3f}"
-            lines.append(f"{said}{over}.")
         lead = self.criteria[0]
+        if self.ungraded:
+            by = f"with an ungraded side count by {lead.ungraded_labels:,} labels"
+            said = by if lead.ungraded_labels else "left out, since one of the two is ungraded"
+            over = "" if lead.bounds is None else f": over all, it is {lead.bounds[0]:+.3f} to {lead.bounds[1]:+.3f}"
+            lines.append(f"{counted(self.ungraded, 'pair')} {said}{over}.")
         if lead.detectable > 1:
             lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
         else:
@@ -215,9 +209,7 @@ def compare(
         rest = paired_contrast(labelled[apart], None if groups is None else groups[apart]) if apart.sum() > 1 else None
         if rest is not None and ends is not None:
             basis = both & ~np.isnan(labelled) if one.labels else both
-            freedom = [
-                len(rows) if groups is None else len({*groups[rows]}) for rows in map(np.flatnonzero, (basis, apart))
-            ]
+            freedom = [len(np.unique(np.arange(len(x))[of] if groups is None else groups[of])) for of in (basis, apart)]
             one, ends = _with_ungraded(one, rest, float(1 - both.mean()), int(apart.sum()), freedom), None
         moved = (one.difference - float((x - z)[both].mean())) * float(both.mean())  # by labels
         found.append(evolve(one, bounds=ends and (ends[0] + moved, ends[1] + moved)))
@@ -243,9 +235,8 @@ def _with_ungraded(
     """Return *one* over all pairs, of which a *share* has an ungraded side and counts by the *rest* of the labels."""
     of_share = (one.difference - rest.value) * np.sqrt(share * (1 - share) / sum(units))
     errors = (1 - share) * one.error, share * rest.error
-    freedom = sum(each**2 for each in errors) ** 2 / sum(
-        each**4 / (m - 1) for each, m in zip(errors, units, strict=True)
-    )  # F. E. Satterthwaite, 1946
+    spread = sum(each**4 / (m - 1) for each, m in zip(errors, units, strict=True))
+    freedom = sum(each**2 for each in errors) ** 2 / spread  # F. E. Satterthwaite, 1946
     error = float(np.sqrt(errors[0] ** 2 + errors[1] ** 2 + of_share**2))
     whole = contrast((1 - share) * one.difference + share * rest.value, error, freedom)
     ends = (max(whole.interval[0], -1.0), min(whole.interval[1], 1.0)) if one.is_share else whole.interval
@@ -270,23 +261,15 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
         which = "new" if any(b.keys) else "old"
         raise DefinitionError(which, "has no keys, and the other run has; grade both with Candidate(..., key=...)")
 
-    def number_rows(one: Judged) -> dict[tuple[str, int], int]:
-        seen: dict[str, int] = {}
-        rows = {}
-        for row, name in enumerate(one.keys if by_key else map(str, one.places)):
-            seen[name] = seen.get(name, 0) + 1
-            rows[name, seen[name]] = row
-        return rows
-
-    rows_a, rows_b = number_rows(a), number_rows(b)
+    names = (numbered(one.keys if by_key else map(str, one.places)) for one in (a, b))
+    rows_a, rows_b = ({name: row for row, name in enumerate(some)} for some in names)
     both = [name for name in rows_a if name in rows_b]
     if not both:
         raise DefinitionError(
             "new", f"no candidate is in both runs: {next(iter(rows_a))[0]!r}, ... and {next(iter(rows_b))[0]!r}, ..."
         )
     only_a, only_b = ([name for name, _ in x if (name, _) not in y] for x, y in ((rows_a, rows_b), (rows_b, rows_a)))
-    places = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
-    first, second = places
+    first, second = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
     return first, second, only_a, only_b
 
 
@@ -301,13 +284,10 @@ def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats,
     for which, one, of in (("new", a, as_labels(labels[0])), ("old", b, as_labels(labels[1]))):
         ratings = match_labels(one, of)
         if any(each.is_weighted for each in ratings):
-            raise DefinitionError(
-                "labels", f"those of the {which} run have weights, and a corrected difference has none"
-            )
-        said = [
-            note for note in of_labels(one, of, ratings, ties=False, cure="label one") if note not in of_grades(one)
-        ]
-        remarks += [f"labels of the {which} run: {note}" for note in said]
+            why = f"those of the {which} run have weights, and a corrected difference has none"
+            raise DefinitionError("labels", why)
+        notes, known = of_labels(one, of, ratings, ties=False, cure="label one"), of_grades(one)
+        remarks += [f"labels of the {which} run: {note}" for note in notes if note not in known]
         sides.append({each.criterion: each for each in ratings})
     found = {}
     for name in sides[0].keys() & sides[1].keys():

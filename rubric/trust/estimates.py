@@ -105,23 +105,17 @@ class Estimate(Presented):
 
     def tables(self) -> list[Table]:
         """The estimate beside labels only and the judge only."""
-        own = Statistic("", self.value, self.interval, "" if self.value is not None else self.notes[0])
-        rows: list[tuple[object, ...]] = [
-            ("corrected", self.labels + self.grades, str(own)),
-            ("labels only", self.labels, str(self.labels_only)),
-            ("judge only", self.labels + self.grades, str(self.judge_only)),
-        ]
-        if self.ungraded_labels is not None:
-            rows.append(("labels on ungraded", self.ungraded, str(self.ungraded_labels)))
+        own = Statistic("corrected", self.value, self.interval, "" if self.value is not None else self.notes[0])
+        of_each = [(own, self.labels + self.grades), (self.labels_only, self.labels)]
+        of_each += [(self.judge_only, self.labels + self.grades)]
+        of_each += [] if self.ungraded_labels is None else [(self.ungraded_labels, self.ungraded)]
+        rows: list[tuple[object, ...]] = [(one.name, n, str(one)) for one, n in of_each]
         return [("", (self.measure, "candidates", "estimate"), rows)]
 
     def plot(self) -> Any:
         """Return the estimate beside labels only and the judge only, as an Altair chart."""
-        rows = [
-            row_of("corrected", self.value, self.interval),
-            row_of("labels only", self.labels_only.value, self.labels_only.interval),
-            row_of("judge only", self.judge_only.value, self.judge_only.interval),
-        ]
+        shown = Statistic("corrected", self.value, self.interval), self.labels_only, self.judge_only
+        rows = [row_of(one.name, one.value, one.interval) for one in shown]
         return chart(forest(rows, self.measure), title=self.sentence)
 
 
@@ -175,10 +169,10 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     if len(y) < 2:
         raise DefinitionError("labels", f"{len(y)} labelled candidates are graded, and an estimate needs two at least")
     groups = ratings.groups if ratings.grouped else None
-    low, high = (0.0, 1.0) if is_rate else _ends(scale.low, scale.high, y, judge[graded])
+    low, high = (0.0, 1.0) if is_rate else scale.ends(np.append(y, judge[graded]))
     span = (high - low) or 1.0
     among = None if groups is None else groups[both]
-    own = unit_interval((y - low) / span, among) if not is_weighted else _interval((y - low) / span, among, weights)
+    own = _interval((y - low) / span, among, weights if is_weighted else np.ones(len(y)))
     labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretch(own, low, span))
     judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretch(judged_all, low, span))
@@ -225,17 +219,14 @@ def _measure_of(ratings: Ratings) -> str:
     return "pass rate" if ratings.scale == VERDICT else "score" if ratings.scale == UNIT else "mean"
 
 
-def _ends(low: float | None, high: float | None, y: Floats, f: Floats) -> Interval:
-    least, most = float(min(y.min(), f.min())), float(max(y.max(), f.max()))
-    return least if low is None else low, most if high is None else high
-
-
 def _stretch(interval: Interval | None, low: float, span: float) -> Interval | None:
     return None if interval is None else (low + interval[0] * span, low + interval[1] * span)
 
 
 def _interval(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
     """Return the interval of a weighted mean of *values* in 0..1."""
+    if not np.ptp(weights):
+        return unit_interval(values, groups)
     mean, error = mean_error(values, groups, weights)
     half = quantile(groups, len(values)) * error
     return None if np.isnan(half) else (float(max(0.0, mean - half)), float(min(1.0, mean + half)))
@@ -260,9 +251,8 @@ def _apart(ratings: Ratings, target: Floats, where: NDArray[np.bool_], low: floa
         return None
     values, w = (target[where] - low) / span, ratings.weights[where]
     among = ratings.groups[where] if ratings.grouped else None
-    ends = _interval(values, among, w) if np.ptp(w) > 0 else unit_interval(values, among)
     mean = low + span * float(np.average(values, weights=w))
-    return Statistic("labels on ungraded", mean, _stretch(ends, low, span))
+    return Statistic("labels on ungraded", mean, _stretch(_interval(values, among, w), low, span))
 
 
 def _stratify(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
@@ -287,13 +277,8 @@ class _Sample:
     """
     What an estimate rests on, all in 0..1.
 
-    Args:
-        y: What people said.
-        f: What the judge said of the same candidates.
-        more: What the judge said of the others.
-        w: The weights of the labelled candidates, 1 on average.
-        groups: The groups of the labelled and of the others; None where there are none.
-        is_rate: True of verdicts.
+    *y* is what people said, *f* what the judge said of the same candidates, and *more* of the others; *w* are the
+    weights of the labelled candidates, 1 on average; *groups* those of the labelled and of the others.
     """
 
     y: Floats

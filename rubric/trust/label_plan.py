@@ -9,6 +9,7 @@ A share of `n` labels has the interval of a summary. A corrected rate has the va
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from statistics import NormalDist
 
 from attrs import frozen
@@ -18,6 +19,8 @@ from rubric.embed import Listed, NoTruth, Presented, Table, fields, guided, shar
 from rubric.trust.ratings import as_judged
 
 _Z = NormalDist().inv_cdf(0.975)
+_MOST = 10**7
+"""More labels than the narrowest interval takes."""
 
 
 @frozen
@@ -141,19 +144,13 @@ def plan_labels(
 
 
 def _least(share: float, width: float) -> int:
-    """Return the least number whose interval of *share* is no wider than *width*, by doubling and halves."""
+    """Return the least number whose interval of *share* is no wider than *width*."""
 
     def fits(n: int) -> bool:
         low, high = share_interval(round(share * n), n) or (0.0, 1.0)
         return high - low <= width
 
-    low, high = 1, 2
-    while not fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return bisect_left(range(_MOST), True, key=fits)  # noqa: FBT003
 
 
 def _count_labels(

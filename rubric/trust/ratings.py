@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,6 +57,12 @@ class Scale:
         """The names of categories; empty for numbers."""
         return ("no", "yes") if self.kind == "verdict" else self.options
 
+    def ends(self, values: Floats) -> tuple[float, float]:
+        """Return the lowest and the highest number; where they are not known, those of *values*."""
+        return float(values.min()) if self.low is None else self.low, float(
+            values.max()
+        ) if self.high is None else self.high
+
     def read(self, value: Value, place: str) -> float:
         """
         Return *value*, as a person gave it, on this scale.
@@ -64,17 +70,19 @@ class Scale:
         Raises:
             DefinitionError: It is outside of the scale.
         """
-        found = None
+        number = _number(value)
         if self.kind == "verdict":
             found = self.verdict(value)
         elif self.kind == "option":
-            folded = [name.casefold() for name in self.options]
-            said = str(value).strip().casefold()
-            found = float(folded.index(said)) if said in folded else None
+            places = {name.casefold(): float(code) for code, name in reversed([*enumerate(self.options)])}
+            found = places.get(str(value).strip().casefold())
         else:
-            found = self._number(value)
+            low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+            found = number if number is not None and low <= number <= high else None
         if found is None:
-            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}{self._cure(value)}")
+            is_percent = self.kind == "number" and self.high == 1 and number is not None and 1 < number <= 100
+            cure = f"; {number:g} of 100 is {(number or 0) / 100:g}" if is_percent else ""
+            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}{cure}")
         return found
 
     def verdict(self, value: Value) -> float | None:
@@ -84,26 +92,18 @@ class Scale:
             return None
         return float((said in _YES) != (self.is_inverted and said in _OUTCOMES))
 
-    def _cure(self, value: Value) -> str:
-        try:
-            number = float(value)
-        except ValueError:
-            return ""
-        is_percent = self.kind == "number" and self.high == 1 and 1 < number <= 100
-        return f"; {number:g} of 100 is {number / 100:g}" if is_percent else ""
-
-    def _number(self, value: Value) -> float | None:
-        try:
-            number = float(value)
-        except ValueError:
-            return None
-        is_inside = (self.low is None or number >= self.low) and (self.high is None or number <= self.high)
-        return number if is_inside and np.isfinite(number) else None
-
     def __str__(self) -> str:
         if self.kind == "number":
             return "a number" if self.low is None or self.high is None else f"a number in {self.low:g}..{self.high:g}"
         return "yes or no" if self.kind == "verdict" else f"one of {', '.join(self.options)}"
+
+
+def _number(value: Value) -> float | None:
+    """Return *value* as a finite number; None for anything else."""
+    try:
+        return number if math.isfinite(number := float(value)) else None
+    except ValueError:
+        return None
 
 
 VERDICT, UNIT = Scale("verdict"), Scale("number", 0.0, 1.0)
@@ -197,7 +197,11 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
     if isinstance(grades, Judged):
         return grades
     if isinstance(grades, str | Path):
-        return _judged_of(_records(Path(grades)))
+        path = Path(grades)
+        records = [Record.from_dict(one, f"{path.name}[{n}]") for n, one in enumerate(Record.data_in("grades", path))]
+        if not records:
+            raise DefinitionError(path.name, "there is no result in it")
+        return _judged_of(records)
     if isinstance(grades, Grade | Ungraded | str) or not isinstance(grades, Iterable):
         raise fields.refuse(field, grades, "many results, such as what grade_many(...).collect() returns")
     results = tuple(grades)
@@ -205,13 +209,6 @@ def as_judged(grades: object, field: str = "grades") -> Judged:
         allowed = "many results, such as what grade_many(...).collect() returns; there is none here"
         raise fields.refuse(field, grades, allowed)
     return _judged_of(results)
-
-
-def _records(path: Path) -> Sequence[Record]:
-    lines = [Record.from_dict(data, f"{path.name}[{n}]") for n, data in enumerate(Record.data_in("grades", path))]
-    if not lines:
-        raise DefinitionError(path.name, "there is no result in it")
-    return lines
 
 
 def _judged_of(results: Sequence[_Result]) -> Judged:
@@ -228,21 +225,21 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
         if id_ in scales or not rubrics:
             scale = scales[id_] if rubrics else _infer_scale(id_, results, found)
             columns[id_] = scale, np.array([value_of(each, scale) for each in found], dtype=float)
-    groups, count = _number_groups(
-        [(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results]
-    )
+    clusters = [(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results]
+    named = [place if cluster is None else cluster for place, cluster in enumerate(clusters)]  # else a group by itself
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(named))}
     digests, judges = Counter(map(_digest, results)), Counter(map(_judge, results))
     names = sorted({name for _, name in judges})
     return Judged(
         tuple(result.key for result in results),
         tuple(n if result.index is None else result.index for n, result in enumerate(results)),
-        groups,
+        np.array([numbers[name] for name in named], dtype=np.intp),
         columns,
         np.array([np.nan if (score := _score(result)) is None else score for result in results], dtype=float),
         _votes(results, columns),
         ", ".join(names) if len(names) <= 3 else f"{len(names)} judges",
         next(iter(digests)) if len(digests) == 1 else "",
-        count < len(results),
+        len(numbers) < len(results),
         digests,
         judges,
         frozenset(mark for each in results for mark in each.chosen_by),
@@ -296,14 +293,6 @@ def count_reused(marks: Iterable[str], labels: Labels) -> int:
     """Return how many of *labels* are those of *marks*, known by their candidates' keys."""
     known = {part for mark in marks for part in mark.split(":")}
     return len(labels) if labels.digest in known else sum(place in known for place in labels.places)
-
-
-def _number_groups(clusters: Sequence[Any]) -> tuple[Codes, int]:
-    """Return the number of the group of each; what has no name is a group by itself."""
-    known: dict[Any, int] = {}
-    for place, cluster in enumerate(clusters):
-        known.setdefault(place if cluster is None else cluster, len(known))
-    return np.array([known[place if c is None else c] for place, c in enumerate(clusters)], dtype=np.intp), len(known)
 
 
 def _votes(results: Sequence[_Result], columns: Mapping[str, tuple[Scale, Floats]]) -> dict[str, Floats]:
@@ -484,35 +473,37 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
 
 def items_of(ratings: Ratings) -> list[tuple[str, list[float | None], int]]:
     """Return name, what judge and people said, and group of each labelled candidate; repeated names are numbered."""
-    target, seen = ratings.target, dict[str, int]()
-    items = list[tuple[str, list[float | None], int]]()
-    for row in np.flatnonzero(~np.isnan(target)):
-        name, said = ratings.names[row], ratings.judge[row]
-        seen[name] = seen.get(name, 0) + 1
-        numbered = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        both = [None if np.isnan(said) else float(said), float(target[row])]
-        items.append((numbered, both, int(ratings.groups[row])))
-    return items
+    target = ratings.target
+    rows = np.flatnonzero(~np.isnan(target))
+    said = ((None if np.isnan(ratings.judge[row]) else float(ratings.judge[row]), float(target[row])) for row in rows)
+    names = (name if time == 1 else f"{name} ({time})" for name, time in numbered(ratings.names[row] for row in rows))
+    return [(name, [*both], int(ratings.groups[row])) for name, both, row in zip(names, said, rows, strict=True)]
+
+
+def numbered(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield each of *names* with how often it has come so far."""
+    seen = Counter[str]()
+    for name in names:
+        seen[name] += 1
+        yield name, seen[name]
 
 
 def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
     """Return the ratings of two judges on the same candidates, the *other* in the place of people."""
     by_key = any(given.keys) and any(other.keys)
-    names = (lambda one: one.keys) if by_key else (lambda one: tuple(map(str, one.places)))
-    rows: dict[str, int] = {name: row for row, name in enumerate(names(other))}
-    order = [rows.get(name) for name in names(given)]
-    if all(row is None for row in order):
-        raise DefinitionError("others", _no_match(given, names(other)[0], "key" if by_key else "index"))
-    known = set(names(given))
-    unmatched = tuple(name for name in names(other) if name not in known)
+    mine, theirs = (one.keys if by_key else tuple(map(str, one.places)) for one in (given, other))
+    rows = {name: row for row, name in enumerate(theirs)}
+    order = np.array([rows.get(name, -1) for name in mine])
+    if (order < 0).all():
+        raise DefinitionError("others", _no_match(given, theirs[0], "key" if by_key else "index"))
+    known = {*mine}
+    unmatched = tuple(name for name in theirs if name not in known)
     out: list[Ratings] = []
     for name, (scale, values) in given.columns.items():
-        if name not in other.columns:
-            continue
-        theirs = other.columns[name][1]
-        people = np.array([np.nan if row is None else theirs[row] for row in order])[:, None]
-        among, ones = (given.groups, given.grouped, (rater,)), np.ones(len(given))
-        out.append(Ratings(name, scale, values, people, *among, ones, unmatched, names(given)))
+        if name in other.columns:
+            people = np.where(order < 0, np.nan, other.columns[name][1][order])[:, None]
+            among, ones = (given.groups, given.grouped, (rater,)), np.ones(len(given))
+            out.append(Ratings(name, scale, values, people, *among, ones, unmatched, mine))
     return out
 
 
@@ -536,13 +527,6 @@ def among(labels: Labels) -> list[Ratings]:
 def _scale_of_values(values: Sequence[Value]) -> Scale:
     if all(VERDICT.verdict(value) is not None for value in values):
         return VERDICT
-    if all(isinstance(value, int | float) or _is_number(value) for value in values):
+    if all(_number(value) is not None for value in values):
         return Scale("number")
     return Scale("option", options=tuple(sorted({str(value).strip() for value in values})))
-
-
-def _is_number(value: str) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
