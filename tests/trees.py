@@ -44,6 +44,7 @@ class Counted:
     refused: dict[str, str] = field(factory=dict)
     cases: Counter[str] = field(factory=Counter)
     reasons: Counter[str] = field(factory=Counter)
+    there_too: int = 0
 
     def table(self) -> str:
         """Return the counts as Markdown."""
@@ -58,6 +59,7 @@ class Counted:
         for what, of in (
             ("that assert anything", asserting),
             ("without red teams, moderation and programs", asserting - apart),
+            ("of these that promptfoo itself can grade", asserting - apart - self.there_too),
         ):
             lines.append(f"graded, of the cases {what}: {graded:,} of {of:,}, {graded / max(1, of):.1%}")
         return "\n".join(lines)
@@ -127,7 +129,10 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
             for row in suite.run(JUDGE, target=MODEL, runs=1, concurrency=16):
                 found.cases[row.status] += 1
                 if row.status in ("ungraded", "deferred"):
-                    found.reasons[_reason(row, lacking.get(row.id, ()))] += 1
+                    kind = _reason(row, lacking.get(row.id, ()))
+                    found.reasons[kind] += 1
+                    said = f"{lacking.get(row.id, ())} {row.reason}"
+                    found.there_too += kind not in (_NOTHING, _PROGRAMS, _MODERATION) and bool(_THERE.search(said))
     return found
 
 
@@ -153,10 +158,20 @@ and nothing else. promptfoo's page on `guardrails` says that it reads the "provi
 content filters of Azure and Bedrock's guardrails: whether the provider flagged the text.
 """
 
+_THERE = re.compile(
+    r"promptfoo has no such type|after a transform raised|transform that failed|which is not installed: npm install"
+    r"|\bnot within reach|: similar without a value"
+)
+"""
+What is said of a case that promptfoo cannot grade either, with the same files and the same answers: the type is not
+promptfoo's, the transform of the answer raises an error, a file of the test is missing, a package is not installed.
+"""
+
 
 def _reason(row: Row, lacking: Sequence[str]) -> str:
     """Return the kind of reason for which *row* is ungraded."""
     said = ", ".join(lacking) or row.reason
+    said = row.reason if said == "vars" else said  # the name of a variable's program alone
     return next((kind for pattern, kind in _KINDS.items() if re.search(pattern, said)), "other")
 
 

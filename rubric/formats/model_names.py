@@ -25,6 +25,11 @@ LITELLM = {*VENDORS.values(), *_TABLE["litellm"].split()}
 SETTINGS = ("temperature", "max_tokens", "seed")
 """The settings of a model that promptfoo's and AgentV's files may give: none that says where it is, or logs in."""
 
+_GATEWAY = "adaline:"
+"""A gateway that promptfoo names before the vendor."""
+
+_EMBEDS = frozenset({"embedding", "embeddings", "feature-extraction", "sentence-similarity"})
+
 
 def litellm_name(provider: str) -> str:
     """
@@ -32,7 +37,7 @@ def litellm_name(provider: str) -> str:
 
     LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
     """
-    name = provider.strip()
+    name = provider.strip().removeprefix(_GATEWAY)
     if name == "offline":
         return name
     if not name or len(name) > 500 or re.search(r"\s", name) or not name.isprintable():  # noqa: PLR2004
@@ -51,11 +56,13 @@ def litellm_name(provider: str) -> str:
 
 def embedding_name(provider: str) -> str | None:
     """Return LiteLLM's name of the embedding model that another system calls *provider*; None if it is none."""
-    vendor, _, rest = provider.strip().partition(":")
+    vendor, _, rest = provider.strip().removeprefix(_GATEWAY).partition(":")
     kind, colon, model = rest.partition(":")
-    if kind in ("embedding", "embeddings") and colon:
+    if vendor == "voyage":  # it has no other models
+        return f"{vendor}/{rest}"
+    if kind in _EMBEDS and colon:
         return litellm_name(f"{vendor}:{model}")
-    return litellm_name(provider) if "embed" in rest or vendor == "voyage" else None
+    return litellm_name(provider) if "embed" in rest else None
 
 
 def _refusal(provider: str, why: str) -> DefinitionError:

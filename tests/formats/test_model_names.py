@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.errors import DefinitionError
-from rubric.formats.model_names import LITELLM, VENDORS, litellm_name, provider_id
+from rubric.formats.model_names import LITELLM, VENDORS, embedding_name, litellm_name, provider_id
 from rubric.models.litellm_library import library
 from tests.places import SHARED
 
@@ -105,6 +105,23 @@ def test_wrong_names(provider: str) -> None:
         litellm_name(provider)
     assert caught.value.field == "provider"
     assert WRONG[provider] in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai:embedding:text-embedding-3-large", "openai/text-embedding-3-large"),
+        ("bedrock:embeddings:amazon.titan-embed-text-v2:0", "bedrock/amazon.titan-embed-text-v2:0"),
+        ("voyage:voyage-3", "voyage/voyage-3"),
+        ("huggingface:sentence-similarity:x/y", "huggingface/x/y"),
+        ("huggingface:feature-extraction:x/y", "huggingface/x/y"),
+        ("adaline:openai:embedding:text-embedding-3-large", "openai/text-embedding-3-large"),
+        ("openai:gpt-5", None),
+    ],
+)
+def test_models_of_embeddings(provider: str, model: str | None) -> None:
+    """promptfoo says the kind of a model after its vendor, and may say a gateway before it."""
+    assert embedding_name(provider) == model
 
 
 @pytest.mark.parametrize("vendor", sorted(LITELLM))

@@ -133,6 +133,22 @@ def test_the_variables_of_a_case_are_written_once() -> None:
     assert loads_suite(text).cases == suite.cases
 
 
+def test_tests_of_one_name_are_numbered_before_their_columns() -> None:
+    """So that scenarios, whose tests stand under each configuration again, are written as a matrix."""
+    suite = loads_suite("""
+prompts: [one, two]
+providers: [echo, openai:gpt-5]
+scenarios:
+  - config: [{vars: {a: x}}, {vars: {a: y}}]
+    tests: [{description: Same, assert: [{type: contains, value: '{{a}}'}]}]
+""")
+    columns = ("prompt-1 / echo", "prompt-2 / echo", "prompt-1 / openai:gpt-5", "prompt-2 / openai:gpt-5")
+    assert [case.id for case in suite] == [f"{name} / {column}" for name in ("Same", "Same #2") for column in columns]
+    text = dumps_suite(suite)
+    assert text.count("id: ") == text.count("id: contains") + 2
+    assert loads_suite(text).cases == suite.cases
+
+
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real files is not beside the project")
 def test_a_converted_file_is_about_as_long_as_its_source() -> None:
     """Of every eighth real file of at least 15 lines: in the median at most 1.3 times as long."""

@@ -59,7 +59,7 @@ def _of_file(programs: Path, file: Path, environ: dict[str, str]) -> Iterator[Pa
             suite = load_suite(file).answered(results)
             found = {row.id: row for row in suite.run(promptfoo.JUDGE, concurrency=8)}
     except (LoadError, DefinitionError) as problem:
-        yield Pair(name, "all of it", Verdict(True), Verdict(False, -1, f"REFUSES: {problem}"))
+        yield Pair(name, "all of it", Verdict(True), Verdict(False, -1, f"REFUSES: {problem}"), file.read_text("utf-8"))
         return
     ours: dict[tuple[int, int], Verdict] = {}
     for case in suite.cases:

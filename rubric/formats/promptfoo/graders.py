@@ -34,13 +34,13 @@ from rubric.embed import Answer, Cursor, FrozenMap, Kind, LackingError, shorten
 from rubric.formats.assertions import forms
 from rubric.formats.assertions.table import KINDS, find_kind
 from rubric.formats.assertions.text_metrics import SEVERAL, THRESHOLDS
-from rubric.formats.assertions.texts import LISTS, UnsupportedPatternError, as_schema, with_spaces
+from rubric.formats.assertions.texts import KNOWN, LISTS, UnsupportedPatternError, as_schema, with_spaces
 from rubric.formats.assertions.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.formats.includes import follow, is_code, is_reference
 from rubric.formats.javascript import JavaScript, inline
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
-from rubric.formats.promptfoo.parts import Assertion, as_assertion, judge_of, placeholder
+from rubric.formats.promptfoo.parts import Assertion, as_assertion, cure_of, judge_of, placeholder
 from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
 from rubric.programs.javascript import EXTRA as JS_EXTRA
@@ -62,7 +62,8 @@ def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
     bare = kind.removeprefix("not-")
     row = find_kind(bare)
     if row is None or "promptfoo" not in row.systems:
-        return placeholder(kind, texts.as_text(at.value.get("value")), at)
+        known = "" if bare in KNOWN or ":" in bare else "promptfoo has no such type either; "
+        return placeholder(kind, texts.as_text(at.value.get("value")), at, f"{known}{cure_of(kind)}")
     if bare in LIMITS and not at.has("threshold"):
         return placeholder(f"{kind} without a threshold, which records a figure and decides nothing", "", at)
     given: dict[str, Any] = {"any": True} if kind.startswith("not-") else {}

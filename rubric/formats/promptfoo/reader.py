@@ -474,15 +474,15 @@ def _output(test: Test, cell: Cell, asked: Asked) -> str | None:
 
 
 def _unique(cases: Iterator[Case]) -> list[Case]:
-    """Number the cases that share an id, from the second on."""
+    """Number the tests that share an id in a column, from the second on."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     found: list[Case] = []
     for case in cases:
-        id_ = case.id
+        id_, column = case.id, "".join(f" / {clean(name)}" for name in case.cell.values())
         while id_ in taken:
             numbers[case.id] = numbers.get(case.id, 1) + 1
-            id_ = f"{case.id} #{numbers[case.id]}"
+            id_ = f"{case.id.removesuffix(column)} #{numbers[case.id]}{column}"
         taken.add(id_)
         found.append(case if id_ == case.id else evolve(case, id=id_))
     return found

@@ -241,6 +241,8 @@ _RE2 = re.compile(r"\A\(\?[a-zA-Z-]+\)|\(\?P<|\\[AzQC]|\[\[:|\\x\{")
 """Parts of a pattern that RE2 has, and JavaScript has not."""
 
 _DEFAULT = Similar("x")
+_KINDS = {"huggingface": "feature-extraction:", "voyage": ""}
+"""What promptfoo puts before models of embeddings, where it is not `embedding:`."""
 
 
 def _similar(check: Similar) -> dict[str, Any] | None:
@@ -253,7 +255,7 @@ def _similar(check: Similar) -> dict[str, Any] | None:
     if check.model == _DEFAULT.model:
         return made
     vendor, _, model = check.model.partition("/")
-    id_ = f"{vendor}:embedding:{model}"
+    id_ = f"{vendor}:{_KINDS.get(vendor, 'embedding:')}{model}"
     try:
         return {**made, "provider": id_} if embedding_name(id_) == check.model else None
     except DefinitionError:
