@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rubric import Candidate, DefinitionError, Grade, Rubric, Ungraded, agrade_many
+from rubric import Candidate, DefinitionError, Grade, Rubric, RubricError, Ungraded, agrade_many
 from rubric.embed import JudgeLike, candidate_of, fields, shorten
 from rubric.engine import AsyncGrading
 from rubric.integrations.mapping import beside, checked_options, rubric_of
@@ -73,6 +73,7 @@ def rubric_reward(
         raise DefinitionError("rubric", f"{rubric!r} may be a column; {cure}")
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
     fields.check_number("dropout", dropout, 0, 1)
+    fields.check_number("deadline", 1 if deadline is None else deadline, 0, above=True)
     called = name or (given.name if given is not None else "") or "rubric"
     calls = itertools.count()
     checked_options(options)
@@ -90,7 +91,7 @@ def rubric_reward(
         count, call = len(completions), next(calls)
         references = [None] * count if reference is None else _column(columns, "reference", reference)
         made = [candidate(*each) for each in zip(prompts, completions, references, strict=True)]
-        own = [given] * count if given is not None else map(rubric_of_row, _column(columns, "rubrics", rubrics or ""))
+        own = [given] * count if given is not None else _rubrics(prompts, _column(columns, "rubrics", rubrics or ""))
         step = getattr(columns.get("trainer_state"), "global_step", call)
         by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
         _check_groups(prompts, by_prompt)
@@ -124,6 +125,17 @@ async def _grade_until(stream: AsyncGrading, count: int, deadline: float | None)
             async for each in stream:
                 results[each.index or 0] = each
     return results
+
+
+def _rubrics(prompts: Sequence[Any], cells: Sequence[Any]) -> list[Rubric]:
+    """Return the rubric of each cell; the error of one names its row and its prompt."""
+    rubrics: list[Rubric] = []
+    for row, (prompt, cell) in enumerate(zip(prompts, cells, strict=True)):
+        try:
+            rubrics.append(rubric_of_row(cell))
+        except RubricError as problem:
+            raise DefinitionError(f"row {row}, {shorten(repr(prompt), 60)}", str(problem)) from None
+    return rubrics
 
 
 def _check_groups(prompts: Sequence[Any], rubrics: Sequence[Rubric]) -> None:

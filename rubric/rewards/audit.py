@@ -10,6 +10,7 @@ alarm with at most the risk that was asked for.
 from __future__ import annotations
 
 import json
+import math
 import random
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from typing import Any
 from attrs import asdict, define, field, frozen
 
 from rubric import DefinitionError, Grade, Ungraded, agrade_many
-from rubric.embed import JudgeLike, NoTruth, Presented, Table, fields, percent, run
+from rubric.embed import JudgeLike, NoTruth, Presented, Table, as_rubric, fields, percent, run
 from rubric.rewards.betting import EProcess, usual
 from rubric.view.plots import chart, part
 
@@ -30,11 +31,12 @@ Gaps = Mapping[str, float]
 """How much more the reward gives than the second opinion: '' is the whole, the others are criteria by id; in -1..1."""
 
 _ON_BASELINE, _MOST_CRITERIA, _RECENT = 0.2, 50, 20
+_WHOLE, _FIRST, _LATER = 0.5, 0.4, 0.1  # shares of the risk: the whole, the criteria of the first audits, those after
 
 
 @frozen
 class Alarm(NoTruth):
-    """A gap that has grown: at which step, on which criterion ('': the whole), of late, and what was allowed."""
+    """A gap that has grown: at which step, on which criterion ('': the whole), to what mean, and what was allowed."""
 
     _truth = ".step"
 
@@ -80,15 +82,22 @@ class Audit(Presented):
     alarms: tuple[Alarm, ...] = field(default=(), init=False)
     lost: int = field(default=0, init=False)
     _seen: dict[str, list[list[float]]] = field(factory=dict, init=False)
+    _first: int = field(default=0, init=False)  # how many criteria the first audits had
     _bets: dict[str, EProcess] = field(factory=dict, init=False)
     _rows: list[dict[str, Any]] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.allowed is not None:
-            fields.check_number("allowed", self.allowed, -1, 1)
+            fields.check_number("allowed", self.allowed, -1, 1, above=True)
+        if self.options and self.judge is None:
+            raise DefinitionError("options", "they are of the second judge, and there is none; give one: Audit(judge)")
+        if not self.options.get("ordered", True):
+            raise DefinitionError("options.ordered", "False would pair a reward with another's opinion; leave it out")
+        if self.options:
+            agrade_many((), as_rubric("Is read by nobody"), self.judge, **self.options)  # refuses what it does not take
         if self.path is not None:
-            for gaps in _open_steps(Path(self.path), self._settings()):
-                self._count(gaps)
+            for audits in _open_steps(Path(self.path), self._settings()):
+                self._count(audits)
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("allowed", "baseline", "tolerance", "risk")}
@@ -103,11 +112,15 @@ class Audit(Presented):
             pairs: The reward and the second opinion of each audited completion: results of one rubric, or numbers in
                 0..1. They must be a random draw, and of different prompts: two of one prompt share its luck.
         """
-        gaps = [found for pair in pairs if (found := self._gap(*pair)) is not None]
+        audits = [_gap(index, pair) for index, pair in enumerate(pairs)]
         if self.path is not None:
-            with closing(sqlite3.connect(self.path)) as file, file:
-                file.execute("INSERT INTO audits VALUES (?, ?)", (self.step + 1, json.dumps(gaps)))
-        return self._count(gaps)
+            try:
+                with closing(sqlite3.connect(self.path)) as file, file:
+                    file.execute("INSERT INTO audits VALUES (?, ?)", (self.step + 1, json.dumps(audits)))
+            except sqlite3.IntegrityError:
+                why = f"another process has written step {self.step + 1:,} to {Path(self.path).name}"
+                raise DefinitionError("path", f"{why}; give each process that audits a path of its own") from None
+        return self._count(audits)
 
     def review(self, results: Sequence[Result]) -> tuple[Alarm, ...]:
         """Grade some of the *results* of a step by the second judge, count the step, and return its alarms."""
@@ -119,37 +132,32 @@ class Audit(Presented):
             raise DefinitionError("judge", "there is no second judge; give one, Audit(judge), or opinions: add(pairs)")
         drawn = self.draw(results)
         candidates, rubrics = [each.candidate for each in drawn], [each.rubric for each in drawn]
-        again = agrade_many(candidates, rubrics, self.judge, progress=False, **self.options)
+        again = agrade_many(candidates, rubrics, self.judge, **{"progress": False, **self.options})
         return self.add(zip(drawn, [each async for each in again], strict=True))
 
     def draw(self, results: Sequence[Result]) -> list[Result]:
-        """Return those of *results* that are audited at this step: at most one for each prompt, by the seed."""
+        """
+        Return those of *results* that are audited at this step: at most one for each prompt, by the seed.
+
+        What has no score is not drawn; a candidate without an input and a conversation is a prompt of its own.
+        """
         chance = random.Random(f"{self.seed}/{self.step}")  # noqa: S311 - a draw that can be repeated
-        by_prompt: dict[str, Result] = {}
-        for result in chance.sample([*results], len(results)):
+        by_prompt: dict[object, Result] = {}
+        for place, result in enumerate(chance.sample([*results], len(results))):
             if (candidate := result.candidate) is None:
                 raise DefinitionError("results", "one does not hold its candidate; give results as they are graded")
-            by_prompt.setdefault(repr((candidate.input, candidate.before)), result)
+            if result.score is not None:
+                prompt = repr((candidate.input, candidate.before)) if candidate.input or candidate.before else place
+                by_prompt.setdefault(prompt, result)
         return [*by_prompt.values()][: self.per_step]
-
-    def _gap(self, reward: Result | float, second: Result | float) -> Gaps | None:
-        mine, theirs = (each.score if isinstance(each, Grade | Ungraded) else each for each in (reward, second))
-        if mine is None or theirs is None:
-            self.lost += 1
-            return None
-        gaps = {"": fields.check_number("pairs", mine, 0, 1) - fields.check_number("pairs", theirs, 0, 1)}
-        if isinstance(reward, Grade | Ungraded) and isinstance(second, Grade | Ungraded):
-            both = reward.contributions.keys() & second.contributions.keys()
-            gaps |= {id_: reward.contributions[id_] - second.contributions[id_] for id_ in sorted(both)}
-        return gaps
 
     # -- evidence --------------------------------------------------------------------------------------------
 
-    def _count(self, gaps: Sequence[Gaps]) -> tuple[Alarm, ...]:
+    def _count(self, audits: Sequence[Gaps | None]) -> tuple[Alarm, ...]:
         self.step += 1
-        if not self._seen:  # the criteria of the first audits are followed by themselves, unless each has its own
-            ids = dict.fromkeys(id_ for one in gaps for id_ in one)
-            self._seen = {id_: [] for id_ in ids if not id_ or len(ids) <= _MOST_CRITERIA}
+        gaps = [audit for audit in audits if audit is not None]
+        self.lost += len(audits) - len(gaps)
+        self._follow(dict.fromkeys(id_ for one in gaps for id_ in one))
         raised = []
         for id_, seen in self._seen.items():
             some = [one[id_] for one in gaps if id_ in one]
@@ -157,27 +165,46 @@ class Audit(Presented):
             if bet is not None:
                 bet = self._bets[id_] = bet.after(some)
                 if self.evidence(id_) >= 1 and id_ not in {alarm.criterion for alarm in self.alarms}:
-                    raised.append(Alarm(self.step, id_, _mean([*seen, some][-_RECENT:]), bet.allowed))
+                    raised.append(Alarm(self.step, id_, _mean_since_onset([*seen, some], bet.allowed), bet.allowed))
             seen.append(some)
             row = {"step": self.step, "criterion": id_, "gap": fmean(some) if some else None, "audits": len(some)}
             self._rows.append({**row, "evidence": self.evidence(id_)})
         self.alarms += tuple(raised)
         return tuple(raised)
 
+    def _follow(self, ids: Iterable[str]) -> None:
+        """Begin to follow criteria by themselves: those of the first audits, unless each prompt has its own, and more.
+
+        Later ones are those that a dropout left out at first; they have shares of the risk that were kept for them.
+        """
+        new = [id_ for id_ in ids if id_ not in self._seen]
+        if not self._seen:
+            new = new if len(new) <= _MOST_CRITERIA else [""]
+            self._first = len(new) - 1 if new else 0
+        elif self._first:
+            new = new[: max(0, _MOST_CRITERIA - len(self._seen))]
+        else:
+            new = []
+        self._seen |= {id_: [] for id_ in new}
+
     def _new_process(self, id_: str) -> EProcess | None:
         """Return the process of a criterion from its first step on; None while its usual gap is being learned."""
         if self.allowed is not None:
             return EProcess(self.allowed)
-        before = [gap for step in self._seen[id_] for gap in step]
-        if self.step <= self.baseline or not before:
+        steps = [step for step in self._seen[id_] if step]
+        if len(steps) < self.baseline:
             return None
+        before = [gap for step in steps for gap in step]
         limit, span = usual(before, self.risk * self._share(id_) * _ON_BASELINE)
         return EProcess(min(0.99 * span, limit + self.tolerance), span)
 
     def _share(self, id_: str) -> float:
-        """Return the share of the risk that a criterion has; the whole has half of it."""
-        criteria = len(self._seen) - 1
-        return 1.0 if not criteria else 0.5 if not id_ else 0.5 / criteria
+        """Return the share of the risk that a criterion has; all that can ever come sum to 1."""
+        if not id_:
+            return _WHOLE if self._first else 1.0
+        place = [*self._seen].index(id_) if id_ in self._seen else 1
+        later = place - self._first
+        return _FIRST / self._first if later < 1 else _LATER / (later * (later + 1))
 
     def evidence(self, criterion: str = "") -> float:
         """Return the evidence of a hack, as a share of what raises the alarm: 1 or more does."""
@@ -190,9 +217,11 @@ class Audit(Presented):
     @property
     def sentence(self) -> str:
         """Whether there was an alarm, and of what."""
+        if not self.step:
+            return "No step is audited yet."
         if not self.alarms:
             learns = f", of which {self.baseline:,} show the usual gap" if self.allowed is None else ""
-            return f"No alarm in {self.step:,} steps{learns}."
+            return f"No alarm in {self.step:,} step{'s' * (self.step != 1)}{learns}."
         first = self.alarms[0]
         name = f"the criterion {first.criterion!r}" if first.criterion else "the reward"
         more = f"gives {first.gap:+.2f} more than the second opinion, {first.allowed:+.2f} were allowed"
@@ -224,11 +253,35 @@ class Audit(Presented):
         return chart(part("evidence", rows=rows), part("gap", rows=rows))
 
 
+def _gap(index: int, pair: Any) -> Gaps | None:
+    """Return the gaps between the two opinions of a *pair*, or None where one of them has no score."""
+    if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004 - a pair
+        raise fields.refuse(f"pairs[{index}]", pair, "the reward and the second opinion: (0.7, 0.5)")
+    mine, theirs = (each.score if isinstance(each, Grade | Ungraded) else each for each in pair)
+    if mine is None or theirs is None:
+        return None
+    gaps = {"": fields.check_number("pairs", mine, 0, 1) - fields.check_number("pairs", theirs, 0, 1)}
+    if isinstance(pair[0], Grade | Ungraded) and isinstance(pair[1], Grade | Ungraded):
+        reward, second = pair[0].contributions, pair[1].contributions
+        gaps |= {id_: reward[id_] - second[id_] for id_ in sorted(reward.keys() & second.keys())}
+    return gaps
+
+
+def _mean_since_onset(steps: Sequence[Sequence[float]], allowed: float) -> float:
+    """Return the mean gap since it began, most likely: the sum over *allowed* is largest from there (Page 1954)."""
+    over, most, onset = 0.0, -math.inf, 0
+    for index in reversed(range(len(steps))):
+        over += sum(gap - allowed for gap in steps[index])
+        if over > most:
+            most, onset = over, index
+    return _mean(steps[onset:])
+
+
 def _mean(steps: Sequence[Sequence[float]]) -> float:
     return fmean(gaps) if (gaps := [gap for step in steps for gap in step]) else 0.0
 
 
-def _open_steps(path: Path, settings: Mapping[str, Any]) -> list[list[Gaps]]:
+def _open_steps(path: Path, settings: Mapping[str, Any]) -> list[list[Gaps | None]]:
     """Return the steps in the file at *path*, which is made where there is none; refuse one with other settings."""
     try:
         with closing(sqlite3.connect(path)) as file, file:

@@ -22,6 +22,7 @@ import random
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import count
 from typing import Any, Literal
 
 from attrs import evolve
@@ -31,6 +32,7 @@ from rubric.embed import as_rubric, fields, shorten
 
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
 _LISTS = ("rubrics", "Rubrics", "rubric")
+_BESIDE = ("id", "index", "idx", "number")  # numbers that are no weight
 _AVOIDS = re.compile(
     r"\s*pitfall criteri(?:a|on):\s*(?:the (?:response|answer|explanation) )?(?:avoid|refrain|never|ensure|prevent"
     r"|(?:do|does|must|should) (?:not|never) (?!(?:mention|state|include|identify|address|note|specify|list|provide"
@@ -38,7 +40,8 @@ _AVOIDS = re.compile(
     re.IGNORECASE,
 )
 """A pitfall of RaR that is worded as what a good answer does."""
-_NUMBERED = re.compile(r"^\s*\d+[.)]\s+(.+?)\s*(?:\[([\w ]+)\])?\s*$", re.MULTILINE)
+_NUMBER = re.compile(r"^\s*\d+[.)]\s+", re.MULTILINE)
+_TAGGED = re.compile(r"(.+?)\s*(?:\[([\w ]+)\])?", re.DOTALL)
 
 
 def rubric_of_row(value: Any, *, pitfalls: Literal["avoided", "present"] | None = None) -> Rubric:
@@ -58,8 +61,15 @@ def rubric_of_row(value: Any, *, pitfalls: Literal["avoided", "present"] | None 
         fields.check_name("pitfalls", pitfalls, ("avoided", "present"))
     if isinstance(value, Rubric):
         return value
-    plain = value if isinstance(value, str) else json.dumps(value, default=lambda one: one.tolist())  # arrays of frames
-    return _read(plain, pitfalls)
+    return _read(value if isinstance(value, str) else json.dumps(value, default=_plain), pitfalls)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array of a frame as a list."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    cure = "; of criteria, make Rubric(criteria=[...])" if isinstance(value, Criterion) else ""
+    raise DefinitionError("rubrics", f"expected texts, numbers, lists and mappings, got {type(value).__name__}{cure}")
 
 
 @lru_cache(maxsize=4096)  # a prompt comes back with each of its completions, and in each epoch
@@ -67,9 +77,7 @@ def _read(text: str, pitfalls: str | None) -> Rubric:
     try:
         value = json.loads(text)
     except ValueError:
-        if numbered := _NUMBERED.findall(text):
-            return Rubric(criteria=[Criterion(said, tags=[tag] if tag else []) for said, tag in numbered])
-        return loads(text) if re.search(r"^criteria:", text, re.MULTILINE) else as_rubric(text)
+        return _read_text(text)
     if isinstance(value, Mapping) and "criteria" in value:
         return loads(text)
     items: Any = value
@@ -80,31 +88,55 @@ def _read(text: str, pitfalls: str | None) -> Rubric:
         raise DefinitionError("rubrics", f"expected {allowed}, got {shorten(text, 80)}")
     criteria: dict[str, Criterion] = {}
     for index, item in enumerate(items):
-        given = item if isinstance(item, Mapping) else {"text": item}
-        said = next((given[key] for key in _TEXTS if key in given), None)
-        weight = next((given[key] for key in _WEIGHTS if key in given), 1)
-        if not isinstance(said, str) or isinstance(weight, bool) or not isinstance(weight, int | float):
-            form = f"one of {', '.join(_TEXTS)}, and a number as {' or '.join(_WEIGHTS)}"
-            raise DefinitionError(f"rubrics[{index}]", f"expected {form}, got {shorten(str(item), 80)}")
-        tags = given.get("tags")
-        if isinstance(tags, Mapping) and tags.get("verifier", "llm") != "llm":
-            why = f"{shorten(said, 60)!r} is decided by the data set's own {tags.get('function')!r}, and by no judge"
-            cure = '[one for one in row["Rubrics"] if one["tags"]["verifier"] == "llm"]'
-            raise DefinitionError(f"rubrics[{index}]", f"{why}; leave it out: {cure}")
-        avoids = weight < 0 and _AVOIDS.match(said) is not None
-        if avoids and pitfalls is None:
-            why = f"{shorten(said, 80)!r} has the weight {weight}, and could be meant in two ways"
-            cure = (
-                "rubric_of_row(row['rubric'], pitfalls='avoided') gives points where it holds, pitfalls='present' takes"
-            )
-            end = "them; map the column: {'rubric': dumps(...)}"
-            raise DefinitionError(f"rubrics[{index}]", f"{why}: {cure} {end}")
-        penalty = weight < 0 and not (avoids and pitfalls == "avoided")
-        made = Criterion(said, weight=abs(weight), polarity="penalty" if penalty else "satisfy")
-        made = made if made.id not in criteria else evolve(made, id=f"{made.id}-{index + 1}")
+        made = _criterion(index, item if isinstance(item, Mapping) else {"text": item}, pitfalls)
+        free = (f"{made.id}-{number}" for number in count(index + 1))
+        made = made if made.id not in criteria else evolve(made, id=next(id_ for id_ in free if id_ not in criteria))
         criteria[made.id] = made
     mixed = len({one.polarity for one in criteria.values()}) > 1
     return Rubric(criteria=[*criteria.values()], aggregation="points" if mixed else "weighted_average")
+
+
+def _read_text(text: str) -> Rubric:
+    if re.search(r"^criteria:", text, re.MULTILINE):
+        return loads(text)
+    if not text.strip():
+        raise DefinitionError("rubrics", "the cell is empty; give each prompt a rubric, or leave the prompt out")
+    before, *items = _NUMBER.split(text)  # an item runs to the next number; a text before the first is not lost
+    return as_rubric(text) if before.strip() or not items else Rubric(criteria=[_numbered(item) for item in items])
+
+
+def _criterion(index: int, given: Mapping[str, Any], pitfalls: str | None) -> Criterion:
+    where, item = (
+        f"rubrics[{index}]",
+        {key: each for key, each in given.items() if each is not None},
+    )  # frames fill keys
+    said = next((item[key] for key in _TEXTS if key in item), None)
+    numbers = [key for key, each in item.items() if type(each) in (int, float) and key not in _BESIDE]
+    key = next((key for key in _WEIGHTS if key in item), None)
+    weight = 1 if key is None else item[key]
+    if not isinstance(said, str) or isinstance(weight, bool) or not isinstance(weight, int | float):
+        form = f"one of {', '.join(_TEXTS)}, and a number as {' or '.join(_WEIGHTS)}"
+        raise DefinitionError(where, f"expected {form}, got {shorten(str(given), 80)}")
+    if key is None and numbers:
+        why = f"{shorten(said, 60)!r} has neither {' nor '.join(_WEIGHTS)}, and the number in {numbers[0]!r} may be one"
+        raise DefinitionError(where, f"{why}; name it {_WEIGHTS[0]!r}, or leave it out")
+    tags = item.get("tags")
+    if isinstance(tags, Mapping) and tags.get("verifier", "llm") != "llm":
+        why = f"{shorten(said, 60)!r} is decided by the data set's own {tags.get('function')!r}, and by no judge"
+        cure = '[one for one in row["Rubrics"] if one["tags"]["verifier"] == "llm"]'
+        raise DefinitionError(where, f"{why}; leave it out: {cure}")
+    avoids = weight < 0 and _AVOIDS.match(said) is not None
+    if avoids and pitfalls is None:
+        why = f"{shorten(said, 80)!r} has the weight {weight}, and could be meant in two ways"
+        cure = "rubric_of_row(row['rubric'], pitfalls='avoided') gives points where it holds, pitfalls='present' takes"
+        raise DefinitionError(where, f"{why}: {cure} them; map the column: {{'rubric': dumps(...)}}")
+    penalty = weight < 0 and not (avoids and pitfalls == "avoided")
+    return Criterion(said, weight=abs(weight), polarity="penalty" if penalty else "satisfy")
+
+
+def _numbered(item: str) -> Criterion:
+    said, tag = _TAGGED.fullmatch(item.strip()).groups()  # type: ignore[union-attr]
+    return Criterion(" ".join(said.split()), tags=[tag] if tag else [])
 
 
 def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
@@ -112,12 +144,14 @@ def dropped(rubric: Rubric, share: float, seed: object) -> Rubric:
     Return *rubric* without some of its criteria, so that a model cannot learn them by heart (arXiv 2608.11669).
 
     Args:
-        rubric: Of criteria; its gates stay, and at least one criterion does.
+        rubric: Of criteria; its gates stay, and at least one criterion that earns points.
         share: The chance of each criterion to be left out, in 0..1.
         seed: The same seed drops the same.
     """
     chance = random.Random(f"{seed}/{rubric.digest}")  # noqa: S311 - a draw that can be repeated
     gates = {one.id for one in rubric.criteria if one.required or one.min_score or one.polarity == "guard"}
     drawn = {one.id: 1.0 if one.id in gates else chance.random() for one in rubric.criteria}
-    kept = [one for one in rubric.criteria if drawn[one.id] >= min(share, max(drawn.values()))]
+    earning = {one.id: drawn[one.id] for one in rubric.criteria if one.weight and one.polarity == "satisfy"}
+    stays = max(earning, key=earning.__getitem__, default="")
+    kept = [one for one in rubric.criteria if drawn[one.id] >= share or one.id == stays]
     return evolve(rubric, criteria=kept, tests=()) if len(kept) < len(drawn) else rubric

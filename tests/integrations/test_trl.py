@@ -109,6 +109,20 @@ def test_each_prompt_has_its_own_rubric() -> None:
     assert logged["r/rubric"][0] == logged["r/rubric"][1] != logged["r/rubric"][2]
 
 
+def test_a_broken_cell_is_told_with_its_row_and_prompt() -> None:
+    """The step fails where the cell stands, and not somewhere in a batch of hundreds."""
+    columns = {"own": ["Is kind and short", ""]}
+    with pytest.raises(DefinitionError, match=r"row 1, 'Why\?': rubrics: the cell is empty"):
+        reward_of(["So.", "Because."], ["How?", "Why?"], judge=by_word, columns=columns, rubrics="own")
+
+
+@pytest.mark.parametrize("seconds", ["60", -1, 0])
+def test_a_deadline_is_a_number_of_seconds(seconds: object) -> None:
+    """What is no time to grade in is refused where the reward is made."""
+    with pytest.raises(DefinitionError, match="deadline: expected a finite number above 0"):
+        rubric_reward("Is kind and short", "offline", deadline=seconds)  # type: ignore[arg-type]
+
+
 def test_two_versions_of_a_rubric_share_no_baseline() -> None:
     """Two rubrics for one prompt in a batch are refused; so is a column together with one rubric."""
     with pytest.raises(DefinitionError, match="has two rubrics in one batch"):

@@ -131,15 +131,52 @@ def test_what_is_ungraded_is_left_out_and_counted() -> None:
     assert (audit.lost, audit.step, audit.alarms) == (6, 1, ())
 
 
+def test_an_ungraded_reward_is_not_drawn() -> None:
+    """The second judge is not paid for an opinion that has nothing beside it."""
+    results = grade_many(TEXTS, RUBRIC, lambda _: "?").collect()
+    assert Audit(word()).draw(results) == []
+
+
+def test_candidates_without_a_prompt_are_no_twins() -> None:
+    """A text alone shares its luck with no other, so as many are drawn as a step may have."""
+    results = grade_many([f"It comes on Friday, {n}." for n in range(20)], RUBRIC, word()).collect()
+    assert len(Audit(word(), per_step=8).draw(results)) == 8
+
+
+def test_a_criterion_that_comes_later_is_followed_too() -> None:
+    """A dropout can leave a criterion out of the first step: its hack is found, and all shares of the risk sum to 1."""
+    audit = Audit(word(), allowed=0.1, per_step=4)
+    audit.review(grade_many(TEXTS, Rubric("reply").expects("Names the day", id="day"), word()).collect())
+    while not audit.alarms and audit.step < 40:
+        audit.review(grade_many(TEXTS, RUBRIC, word(hacked=True)).collect())
+    assert "thanks" in {alarm.criterion for alarm in audit.alarms}
+    many = Audit(allowed=0.1)
+    many._follow(["", "a", "b"])
+    many._follow([f"c{n}" for n in range(100)])
+    assert sum(map(many._share, many._seen)) <= 1
+    assert len(many._seen) == 50
+
+
+def test_the_gap_of_an_alarm_is_that_since_it_began() -> None:
+    """Steps before the hack, and those that showed what is usual, are not in its mean."""
+    audit = Audit(baseline=2)
+    for step in range(30):
+        audit.add([(1.0 if step > 4 else 0.5, 0.5)] * 8)
+    assert audit.alarms[0].gap == 0.5
+
+
 def test_a_file_keeps_the_audits_over_processes(tmp_path: Path) -> None:
     """A second process goes on where the first one was stopped, with the same evidence."""
     path = tmp_path / "audits.sqlite"
     first, whole = Audit(allowed=0.1, path=path), Audit(allowed=0.1)
+    ungraded = grade_many(TEXTS[:1], RUBRIC, lambda _: "?").collect()[0]
+    first.add([(ungraded, 0.5)])
+    whole.add([(ungraded, 0.5)])
     steps = [[(0.6, 0.5), (0.8, 0.5)]] * 3
     for step in steps:
         first.add(step)
     again = Audit(allowed=0.1, path=path)
-    assert again.step == 3
+    assert (again.step, again.lost) == (4, 1)
     for step in steps * 2:
         whole.add(step)
     for step in steps:
@@ -156,14 +193,33 @@ def test_what_cannot_be_audited_is_refused(tmp_path: Path) -> None:
         Audit().review(grade_many(TEXTS, RUBRIC, word()).collect())
     with pytest.raises(DefinitionError, match="pairs"):
         Audit(allowed=0).add([(7, 1)])
+    with pytest.raises(DefinitionError, match=r"pairs\[0\]: expected the reward and the second opinion"):
+        Audit().add([0.3, 0.5])  # type: ignore[list-item]
+    with pytest.raises(DefinitionError, match="allowed: expected a finite number above -1 to 1"):
+        Audit(allowed=-1)
+    with pytest.raises(DefinitionError, match="did you mean 'store'"):
+        Audit(word(), options={"stor": "replies.db"})
+    with pytest.raises(DefinitionError, match="would pair a reward with another's opinion"):
+        Audit(word(), options={"ordered": False})
+    with pytest.raises(DefinitionError, match="options: they are of the second judge"):
+        Audit(options={"store": "replies.db"})
     (tmp_path / "notes.txt").write_text("no database " * 100)
     with pytest.raises(DefinitionError, match="is not a file of audits"):
         Audit(path=tmp_path / "notes.txt")
 
 
+def test_two_processes_on_one_file_are_refused(tmp_path: Path) -> None:
+    """Whoever comes second is told which step is there, and what to do."""
+    first, second = (Audit(path=tmp_path / "audits.sqlite") for _ in range(2))
+    first.add([(0.5, 0.5)])
+    with pytest.raises(DefinitionError, match="another process has written step 1 to audits"):
+        second.add([(0.5, 0.5)])
+
+
 def test_it_is_shown_as_text_as_data_and_as_a_chart() -> None:
     """The steps are in the data and in the chart, the table has a row for each criterion."""
     audit = Audit(word(), allowed=0.1)
+    assert audit.sentence == "No step is audited yet."
     audit.review(grade_many(TEXTS, RUBRIC, word()).collect())
     assert "the whole" in str(audit)
     assert [row["criterion"] for row in audit.to_dict()["steps"]] == ["", "day", "thanks"]

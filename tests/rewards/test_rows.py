@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import DefinitionError, Rubric, dumps
+from rubric import Criterion, DefinitionError, Rubric, dumps, loads
 from rubric.rewards import dropped, rubric_of_row
 
 RAR = [
@@ -96,6 +96,59 @@ def test_numbered_lines_are_read() -> None:
         ("Lists five artifacts.", ("Hard Rule",)),
         ("Communicates clearly.", ("Principle",)),
     ]
+
+
+def test_an_item_of_several_lines_is_whole() -> None:
+    """An item runs to the next number, with its tag; a text before the first number makes all of it one text."""
+    rubric = rubric_of_row("1. Names the capital,\n   which is Paris [Hard Rule]\n2) Is polite")
+    assert [(one.text, one.tags) for one in rubric.criteria] == [
+        ("Names the capital, which is Paris", ("Hard Rule",)),
+        ("Is polite", ()),
+    ]
+    text = "Fail any answer that gives a dose.\n1. Names the risk\n2. Says see a doctor"
+    assert rubric_of_row(text) == Rubric.of(text)
+
+
+def test_numbers_within_a_file_of_ours_are_text() -> None:
+    """The text of a rubric's file is read as such, whatever its criteria hold."""
+    text = "criteria:\n  - id: steps\n    required: true\n    text: |\n      Follows:\n      1. greets\n      2. ends\n"
+    assert rubric_of_row(text) == loads(text)
+
+
+def test_twins_take_no_id_of_another() -> None:
+    """A criterion that is there twice is kept beside one whose id looks like its own."""
+    items = [("Foo", 1), ("Foo 3", 5), ("Foo", 1)]
+    rubric = rubric_of_row([{"criterion": said, "points": points} for said, points in items])
+    assert [(one.text, one.weight) for one in rubric.criteria] == items
+
+
+def test_keys_that_a_frame_filled_with_nulls_are_not_there() -> None:
+    """A mixed data set has each key in each row."""
+    item = {"criterion": None, "description": "Says x", "weight": 2, "points": None}
+    assert [(one.text, one.weight) for one in rubric_of_row([item]).criteria] == [("Says x", 2)]
+
+
+def test_a_number_under_an_unknown_key_is_no_weight_in_silence() -> None:
+    """`pts` may be meant as points: it is refused, with the name that works; a number of the item is none."""
+    with pytest.raises(DefinitionError, match=r"rubrics\[0\]: 'Says x' has neither points nor weight, and .*'pts'"):
+        rubric_of_row([{"criterion": "Says x", "pts": 2}])
+    assert rubric_of_row([{"criterion": "Says x", "id": 7}]).criteria[0].weight == 1
+
+
+@pytest.mark.parametrize("value", ["", [Criterion("x")], b"x", {"x"}])
+def test_a_cell_of_another_kind_is_refused_by_its_name(value: object) -> None:
+    """An empty text, a criterion, bytes or a set is told, with its place."""
+    with pytest.raises(DefinitionError, match=r"^rubrics: (the cell is empty|expected texts.* got)"):
+        rubric_of_row(value)
+
+
+@given(st.integers(0, 50))
+def test_dropout_keeps_a_criterion_that_earns(seed: int) -> None:
+    """Neither a penalty alone nor a gate without weight is left: such a rubric could not be graded by."""
+    points = rubric_of_row([{"criterion": "A thing", "points": 5}, {"criterion": "B thing", "points": -3}])
+    assert "a-thing" in {one.id for one in dropped(points, 0.5, seed).criteria}
+    gate = Rubric("r", [Criterion("G", required=True, weight=0), Criterion("A"), Criterion("B")])
+    assert len(dropped(gate, 0.99, seed).criteria) >= 2
 
 
 def test_our_own_forms_are_read() -> None:
