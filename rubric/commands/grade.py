@@ -22,7 +22,7 @@ from rubric import Candidate, DecisionTree, LoadError, Suite, UngradedError, loa
 from rubric import grade as grade_candidate
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.options import refuse_given
+from rubric.commands.options import check_order, refuse_given
 from rubric.commands.output import Command, print_json, print_line, print_markdown, print_result, tell_rate
 from rubric.commands.running import SUITES_ONLY, RunOptions, pick_cases
 from rubric.embed import JudgeLike, Wording, cell, clean, describe, one_candidate, shorten, table
@@ -74,9 +74,7 @@ class Inputs:
 
         With a target, a rubric alone is a suite of one case.
         """
-        if len(files) == 2 and Path(files[0]).suffix in {".txt", ".md"} and is_rubric(files[1]):  # noqa: PLR2004 - a pair
-            command = click.get_current_context().info_name
-            raise click.UsageError(f"the rubric comes first: rubric {command} {shlex.join(reversed(files))}")
+        check_order(files)
         is_suite = self.source is not None or len(files) > 2 or not is_rubric(files[0])  # noqa: PLR2004
         if is_suite or (len(files) == 1 and self.target is not None):
             refuse_given({"question", "reference"}, "is for one candidate; the cases of a suite have their own")

@@ -20,7 +20,7 @@ from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
 from rubric.commands.kept_runs import Keeper, last_runs
-from rubric.commands.options import refuse_given
+from rubric.commands.options import check_order, refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan
 from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
@@ -244,6 +244,7 @@ def grade_many(
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """
     inputs = Inputs(**given)
+    check_order([rubric, inputs.candidates])
     inputs.check(rubric)
     loaded = load(rubric)
     summary = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
@@ -14,6 +15,7 @@ from click.shell_completion import CompletionItem
 from rubric import Budget, DefinitionError, Judge
 from rubric.commands.output import Refusal, was_given
 from rubric.embed import CONCURRENCY, JudgeLike, fields, rows_in
+from rubric.formats.projects import is_rubric
 from rubric.formats.registry import format_names
 from rubric.suites.report import Deferred
 from rubric.suites.reporters.registry import reporter, reporter_names
@@ -350,3 +352,17 @@ def read_stream(stream: IO[str] | None) -> str:
         return stream.read()
     except UnicodeDecodeError as problem:
         raise Refusal(f"{stream.name}: not UTF-8 text ({problem.reason} at byte {problem.start})") from problem
+
+
+def check_order(files: Sequence[str | Path]) -> None:
+    """Refuse what is graded before its rubric; the line that works has them in their order."""
+    first, second = (files[0], files[-1])
+    if len(files) != 2 or not holds_texts(first) or not is_rubric(second):  # noqa: PLR2004 - a pair
+        return
+    command = click.get_current_context().info_name
+    raise click.UsageError(f"the rubric comes first: rubric {command} {shlex.join([str(second), str(first)])}")
+
+
+def holds_texts(file: str | Path) -> bool:
+    """Return whether *file* is of a kind that holds what is graded, and never a rubric."""
+    return Path(file).suffix.lower() in {".txt", ".md", ".csv", ".tsv", ".jsonl", ".parquet"}

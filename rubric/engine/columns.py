@@ -23,7 +23,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import refuse_twice
 from rubric.values.candidates import Candidate
 
-_FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
+FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
 _NEAR = 0.85
 
 _CALLED = tomllib.loads(files("rubric.engine").joinpath("columns.toml").read_text("utf-8"))
@@ -40,7 +40,7 @@ for _field, _names in _CALLED.items():
     for _name in map(_plain, _names.split()):
         _MEANS[_name] = (*_MEANS.get(_name, ()), _field)
 
-_OWN = {_plain(name): name for name in _FIELDS if name not in ("key", "group")}  # no judge sees these two
+_OWN = {_plain(name): name for name in FIELDS if name not in ("key", "group")}  # no judge sees these two
 
 
 @lru_cache(maxsize=2**18)  # called for each column of each row; bounded, since rows of JSON may have any keys
@@ -62,9 +62,9 @@ def _as_named(value: object) -> FrozenMap:
             continue
         if not isinstance(column, str):
             raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
-        if name not in _FIELDS:
+        if name not in FIELDS:
             swapped = Wording("; it is the other way round: ", columns={column: name})
-            why = swapped if column in _FIELDS else suggest(str(name), _FIELDS)
+            why = swapped if column in FIELDS else suggest(str(name), FIELDS)
             raise DefinitionError(f"columns.{name}", Wording("is no field of a candidate", why))
     return FrozenMap(value)
 
@@ -89,7 +89,7 @@ class Columns:
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
             cure = self._cure(" Name it, ", means[0], name) if known else ""
             raise DefinitionError(name, Wording(f"is no field of a candidate; did you mean {means[0]!r}?", cure))
-        columns = {name: self.named.get(name, name) for name in _FIELDS}
+        columns = {name: self.named.get(name, name) for name in FIELDS}
         return {name: row[column] for name, column in columns.items() if column is not None and column in row}
 
     def check(self, names: Iterable[object], *, one: bool = False) -> None:
@@ -112,7 +112,7 @@ class Columns:
         texts, others = Counter[str](), Counter[str]()
         for row in rows:
             for name, value in row.items() if isinstance(row, Mapping) else ():
-                if isinstance(name, str) and name not in (*_FIELDS, *self.named, *self.named.values()) and value:
+                if isinstance(name, str) and name not in (*FIELDS, *self.named, *self.named.values()) and value:
                     (texts if _is_prose(value) else others)[name] += 1
         if not (found := [name for name in texts if texts[name] > others[name]]):
             return ""
@@ -130,7 +130,7 @@ class Columns:
         single = len(unused) == 1
         said = "looks like a field of a candidate and is" if single else "look like fields of a candidate and are"
         if one:
-            taken = {**{name: name for name in _FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
+            taken = {**{name: name for name in FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
             line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
             return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
         lacking = "" if {"output"} & {*there, *cure} else "; name the column of the output too"
@@ -142,7 +142,7 @@ class Columns:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
         used = {column for column in self.named.values() if column is not None}
         for name in names:
-            is_used = name in _FIELDS or name in used or name in self.named
+            is_used = name in FIELDS or name in used or name in self.named
             if isinstance(name, str) and not is_used and (means := _likely_fields(name)):
                 yield name, means
 
@@ -152,7 +152,7 @@ class Columns:
         for name, means in sorted(unused.items(), key=lambda each: len(each[1])):  # first those that have no choice
             free = [one for one in means if one not in given and one not in there]
             given |= {free[0]: name} if free else {name: None}
-        return {name: given[name] for name in (*_FIELDS, *given) if name in given}
+        return {name: given[name] for name in (*FIELDS, *given) if name in given}
 
 
 def _is_prose(value: object) -> bool:

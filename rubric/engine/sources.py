@@ -32,7 +32,7 @@ from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.columns import OWN_NAMES, Columns
+from rubric.engine.columns import FIELDS, OWN_NAMES, Columns
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
@@ -150,7 +150,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
     if isinstance(candidates, str | Path):
         return _file(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
-        message = f"expected many candidates, got one {type(candidates).__name__}; put it into a list, or use grade()"
+        message = f"expected many candidates, got one {type(candidates).__name__}; {_list_of(candidates)}"
         raise DefinitionError("candidates", message)
     refuse_swapped("candidates", candidates)
     count = partial(len, candidates) if isinstance(candidates, Sized) else None
@@ -167,6 +167,17 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None =
         return Source(_Rows(partial(_check_first_of, candidates, named)), count, columns=named, given=candidates)
     _check_held(candidates, named)
     return Source(candidates, count, is_held=True, columns=named)
+
+
+def _list_of(value: Candidate | Mapping[Any, Any] | bytes) -> str:
+    """Return how *value* becomes many candidates: a mapping may be one, hold one for each key, or hold columns."""
+    if isinstance(value, Mapping) and value and all(isinstance(each, list | tuple) for each in value.values()):
+        rows = "[dict(zip(candidates, row)) for row in zip(*candidates.values())]"
+        return f"columns become rows: write grade_many({rows}, rubric, judge)"
+    if not isinstance(value, Mapping) or not value or value.keys() & {*FIELDS}:
+        return "write grade_many([candidate], rubric, judge), or grade(candidate, rubric, judge)"
+    rows = "[{'key': key, 'output': reply} for key, reply in candidates.items()]"
+    return f"for one at each key, write grade_many({rows}, rubric, judge)"
 
 
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:

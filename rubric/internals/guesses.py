@@ -7,12 +7,14 @@ errors alone.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module, resources
+from itertools import takewhile
 from typing import Any, NoReturn
 
 import attrs
@@ -20,10 +22,11 @@ import attrs
 from rubric.errors import CallError, DefinitionError
 from rubric.internals.fields import FEWEST_PERCENT, as_share, misspelt, suggest
 from rubric.internals.secrets import is_secret, redact
-from rubric.internals.text import shorten
+from rubric.internals.text import counted, shorten
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _SHORT, _MOST_NAMED = 60, 14
+_UNFIT = "these arguments do not fit"
 
 
 @cache
@@ -48,7 +51,12 @@ def _example(owner: str, default: str) -> str:
 
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
-_WITH_ANSWERS = frozenset({"Criterion", "Levels", "Choices"})
+_WITH_FORMS = frozenset({"Criterion", "Levels", "Choices", "Budget"})
+_ALONE: dict[str, tuple[Any, ...]] = {
+    "Judge": ("openai/gpt-5",), "Candidate": ("the reply",), "Rubric": ("reply", ["Is polite"]),
+    "Criterion": ("Is polite",), "Budget": (), "Limits": (),
+}  # fmt: skip
+"""What each class takes beside an option, to try it."""
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -58,10 +66,13 @@ def answer_call(
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args if _is_free(function) else args[1:]
-    make: Callable[..., object] | None = type(args[0]) if function.__name__ == "__init__" else None
+    make: Callable[..., object] | None = None
+    bare: Callable[..., object] | None = None
+    if function.__name__ == "__init__":
+        make, bare = type(args[0]), partial(function, object.__new__(type(args[0])))
     if owner in _words()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
-        make = partial(function, args[0])
-    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make)
+        make = bare = partial(function, args[0])
+    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
     for shape in _SHAPES.get(owner, ()):
         if (meant := shape(call)) is not None:
             return (args[0], *meant[0]), meant[1]
@@ -111,9 +122,11 @@ class _Call:
         args: tuple[Any, ...],
         named: dict[str, Any],
         make: Callable[..., object] | None = None,
+        bare: Callable[..., object] | None = None,  # without the hook, which would try its cures within this one
     ) -> None:
         self.owner = owner
         self.make = make
+        self.bare = bare
         self.alike = str(_words()["alike"].get(owner, owner))
         self.sections = (self.alike, "criterion") if owner in _words()["criteria"]["calls"] else (self.alike,)
         self.called = called
@@ -130,14 +143,20 @@ class _Call:
             for n, p in parameters.items()
             if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         ]
+        self.is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
         self.positional_only = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
+        lacking = [
+            n for n, p in parameters.items() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        self.missing = [name for name in lacking if name not in self.given]
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
         if self.owner == "Jury" and field == "size" and len(self.args) > 1 and isinstance(self.args[1], str):
             return f"; different judges are a panel: Panel({', '.join(source_of('', each) for each in self.args)})"
-        if is_of_form and self.owner in _WITH_ANSWERS and (form := _words()["forms"].get(field.partition("[")[0])):
+        head = re.split(r"[.\[]", field)[0]
+        if is_of_form and self.owner in _WITH_FORMS and (form := _words()["forms"].get(head)):
             return f"; write {form}"
         given = self.given.get(field)
         for meant, words in _cures("values", "every"):
@@ -147,15 +166,15 @@ class _Call:
 
     def refuse(self) -> NoReturn:
         """Raise the error for the first argument that does not fit."""
-        example = _example(self.owner, f"{self.called}({', '.join(self.places or self.names)})")
         if self.unknown and set(self.unknown) <= set(self.positional_only):
             raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
         if not self.unknown or not (self.names or self.positional_only):
-            raise CallError(self.owner, f"these arguments do not fit; write {example}")
+            raise CallError(self.owner, f"{self._misfit()}; write {self._example()}")
         for name, value in ((name, self.named[name]) for name in self.unknown):
             for note, words in _cures("notes", *self.sections):
                 if name in words:
-                    raise CallError(name, note.replace("{value}", source_of(name, value)).replace("{name}", name))
+                    said = note.replace("{value}", source_of(name, value)).replace("{name}", name)
+                    raise CallError(name, self._as_typed(said))
         for name in self.unknown:
             if not self._word(name) and (cure := self._elsewhere(name)):
                 raise CallError(name, cure)
@@ -167,7 +186,7 @@ class _Call:
                 raise CallError(foreign[0], f"Judge() has no such option; if the vendor takes it, {line}")
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
             allowed = f"; allowed: {allowed}" if allowed else ""
-            raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {example}")
+            raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {self._example()}")
         name = self.unknown[0]
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
@@ -179,10 +198,80 @@ class _Call:
         """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
         for section, lines in _words()["elsewhere"].items():
             for kind, line in lines.items() if not {self.owner, *self.sections}.isdisjoint(section.split()) else ():
-                names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
+                of = getattr(import_module("rubric"), kind)
+                names = [*_parameters(of.__init__)]
                 if field := name if name in names else _argument(kind, name, {*names} - _OWN):
-                    return str(line).replace("{name}", field).replace("{value}", source_of(field, self.named[name]))
+                    value = self.named[name]
+                    try:
+                        if kind in _ALONE:
+                            of(*_ALONE[kind], **{field: value})
+                    except DefinitionError as problem:  # the line would be refused, for the same reason
+                        return f"{line.partition(';')[0]}; {problem}"
+                    return self._as_typed(
+                        str(line).replace("{name}", field).replace("{value}", source_of(field, value))
+                    )
         return ""
+
+    def _as_typed(self, line: str) -> str:
+        """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
+        for name, placeholders in _words()["placeholders"].items():
+            typed = self.given.get(name)
+            is_plain = isinstance(typed, str) or (isinstance(typed, list) and all(isinstance(e, str) for e in typed))
+            if is_plain and typed and len(source := source_of(name, typed, "...")) <= _SHORT and source != "...":
+                for placeholder in placeholders:
+                    line = line.replace(placeholder, source)
+        return line
+
+    def _misfit(self) -> str:
+        """Return why the arguments do not fit: there are too many of them, or one is missing."""
+        most = len(self.places)
+        if len(self.args) > most:
+            return f"it takes {counted(most, 'argument')} without a name, got {len(self.args)}"
+        missing = [repr(name) for name in self.missing]
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else _UNFIT
+
+    def _example(self) -> str:
+        """Return a call that works: what was given, and the example of the table for what is missing."""
+        example = _example(self.owner, f"{self.called}({', '.join(self.missing)})")
+        awaited = "await " if example.startswith("await ") else ""
+        call = ast.parse(example.partition(", or ")[0].removeprefix(awaited), mode="eval").body
+        rest = self.args[len(self.places) :]
+        known = {name: value for name, value in self.given.items() if name in self.names or name in self.places}
+        free = [name for name in self.names if name not in self.places and name not in known]
+        more = dict(zip(free, rest, strict=False))
+        if self.bare is not None and self.places and len(rest) <= len(free) and self._works(known | more):
+            known |= more
+        if (
+            not isinstance(call, ast.Call)
+            or ast.unparse(call.func).rpartition(".")[2] != self.owner
+            or self.is_variadic
+        ):
+            return example
+        of_example = dict(zip(self.places, map(ast.unparse, call.args), strict=False))
+        of_example |= {each.arg: ast.unparse(each.value) for each in call.keywords if each.arg}
+        if not self.missing and not self._works(known):
+            known = {}
+        values = {name: source_of("", value, name) for name, value in known.items()}
+        for name, code in of_example.items():
+            if not known or name in self.required or (name in self.places and self.missing):
+                values.setdefault(name, code)
+        values |= {name: name for name in self.missing if name not in values}
+        bare = {*self.places[: max(len(self.args), len(call.args))]} - self.named.keys()
+        in_place = [*takewhile(lambda name: name in values and name in bare, self.places)]
+        shown = [values.pop(name) for name in in_place]
+        return f"{awaited}{self.called}({', '.join([*shown, *(f'{name}={code}' for name, code in values.items())])})"
+
+    def _works(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the call takes *values*; only a value can be made to see it."""
+        if self.bare is None:
+            return True
+        named = {**values}
+        try:
+            in_place = [named.pop(name) for name in self.places if name in values]
+            self.bare(*in_place, **named)
+        except (TypeError, DefinitionError):
+            return False
+        return True
 
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
@@ -256,8 +345,8 @@ def source_of(name: str, value: object, place: str = "") -> str:
         return value.__name__
     if isinstance(value, str | list | tuple | dict | range):
         text = redact(repr(value))
-        if isinstance(value, str):
-            return text if len(text) <= _SHORT else repr(shorten(redact(value), _SHORT))
+        if isinstance(value, str) and len(text) > _SHORT and not place.isidentifier():
+            return repr(shorten(redact(value), _SHORT))
         return text if len(text) <= _SHORT and "<" not in text else place or "..."
     return variable_of(value) if type(value).__module__.startswith("rubric.") else place or "..."
 
@@ -322,10 +411,47 @@ def _client_with_a_name(call: _Call) -> None:
         raise CallError("model", f"a client is given with its model; write rubric.model(client, {model!r})")
 
 
+def _judge_of_two(call: _Call) -> None:
+    """Name the call for `Judge('openai', 'gpt-5')` and `Judge('openai/gpt-5', 'Be strict')`."""
+    if len(call.args) == 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - a pair
+        first, second = call.args
+        if "/" not in first and " " not in second:
+            raise CallError(
+                "model", f"the provider is the first part of the name; write Judge({first + '/' + second!r})"
+            )
+        line = f"Rubric('reply', ['Is polite'], guidelines={source_of('', second)})"
+        raise CallError("model", f"what holds for all criteria is in the rubric; write {line}")
+
+
+def _check_of_several(call: _Call) -> None:
+    """Name the call for `Contains('price', 'date')`."""
+    if len(call.args) > 1 and all(isinstance(each, str) for each in call.args):
+        raise CallError("text", f"a check has one text{_cure_of_value('Contains', 'text', [*call.args])}")
+
+
+def _scores_on_a_scale(call: _Call) -> None:
+    """Name the call for `rubric.scores('Is warm', 1, 5)`."""
+    text, *ends = call.args or ("",)
+    if ends and all(isinstance(each, int | tuple | list | dict) for each in ends):
+        line = ", ".join(source_of("", each) for each in (text, *ends))
+        raise CallError(
+            "text", f"a score is in 0..1; for whole numbers, write {call.called.replace('scores', 'rates')}({line})"
+        )
+
+
+def _range_of_one(call: _Call) -> None:
+    """Name the call for `ScoreRange(5)`."""
+    if len(call.args) == 1 and isinstance(high := call.args[0], int) and high > 1 and not call.named:
+        raise CallError("high", f"a range has two ends; write ScoreRange(1, {high})")
+
+
 _SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
     "Rubric": (_rubric_of_criteria,),
     "Criterion": (_criterion_of_two,),
-    "Judge": (_client_with_a_name,),
+    "Judge": (_client_with_a_name, _judge_of_two),
+    "Contains": (_check_of_several,),
+    "ScoreRange": (_range_of_one,),
+    "scores": (_scores_on_a_scale,),
 }
 
 
@@ -469,6 +595,13 @@ def _name_cure(name: str, homes: Mapping[str, str], module: str = "") -> str:
         if name in words:
             return f"use {homes.get(cure, 'rubric')}.{cure}" if cure.replace(".", "_").isidentifier() else cure
     return ""
+
+
+def refuse_named_check(name: str, text: str) -> None:
+    """Refuse `rubric.checks('regex', '[0-9]+')`, in which the *name* of a check stands for it."""
+    kind = _name_cure(name, {}).removeprefix("use rubric.")
+    if kind in _CHECKS:
+        raise CallError("check", f"a check is a value; write rubric.checks({kind}({source_of('', text, 'text')}))")
 
 
 # -- keys of files, and the command line ------------------------------------------------------------------------

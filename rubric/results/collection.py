@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from attrs import field, frozen
 
-from rubric.errors import DefinitionError, LoadError, Problem
+from rubric.errors import CallError, DefinitionError, LoadError, Problem
 from rubric.internals.fields import as_path, refuse, suggest
 from rubric.internals.guided import Guided, GuidedABC, guided_class
 from rubric.internals.notebooks import as_html, draw, notebook
@@ -93,16 +93,34 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
         if isinstance(at, str):
-            cure = f"write [g.{at} for g in grades]" if hasattr(Grade, at) else "give one: [0]"
-            message = f"results are in the order of their candidates, so {at!r} is no place among {len(self)}; {cure}"
-            raise TypeError(message)
+            message = f"results are in the order of their candidates, so {at!r} is no place among {len(self)}"
+            raise TypeError(f"{message}; {self._text_cure(at)}")
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
+
+    def _text_cure(self, at: str) -> str:
+        """Return the expression for `grades[at]`, a text: of the result with that key, or of a column."""
+        if any(result.key == at for result in self.results):
+            return f"write grades.by('key')[{at!r}][0]"
+        if at in self._ids():
+            return f"each result has its own: [g[{at!r}] for g in grades]"
+        return f"write [g.{at} for g in grades]" if hasattr(Grade, at) else "give one: [0]"
 
     def __len__(self) -> int:
         return len(self.results)
 
     def __iter__(self) -> Iterator[Grade | Ungraded]:
         return iter(self.results)
+
+    def __add__(self, others: Grades) -> Grades:
+        """Return these results and then *others*."""
+        return Grades([*self, *others]) if isinstance(others, Grades) else NotImplemented
+
+    def __call__(self, *_: object) -> NoReturn:
+        raise CallError("grades", "results are a value and not a call; leave the brackets out: grades.failed")
+
+    def count(self, value: object) -> int:
+        """Return how often *value* is among the results."""
+        return sum(result is value or result == value for result in self.results)
 
     def __repr__(self) -> str:
         return f"<Grades: {self.summary().line}>"

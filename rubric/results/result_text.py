@@ -147,6 +147,8 @@ def _failures_of(missing: Sequence[Unjudged]) -> list[str]:
 
 def _failure_line(failure: Failure, text: str, criterion: str) -> str:
     shown = str(evolve(failure, criterion=criterion))
+    if '"nonce"' in shown and text.lstrip().startswith("{") and '"nonce"' not in text:
+        shown += "; a model that never returns it is asked without, less safely, by Judge(..., sealed=False)"
     return f"{shown}; it said: {shorten(text, 120)!r}" if text else shown
 
 

@@ -165,8 +165,10 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
     return tuple(ranges)
 
 
-def _as_bands(value: Any) -> Any:
+def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
     """Return *value* as a mapping from numbers to texts or as ranges, where it is another plain form of levels."""
+    if isinstance(value, str) and (ends := _SCALE.fullmatch(value.strip())):
+        value = ScoreRange(int(ends[1]), int(ends[2]))
     if isinstance(value, ScoreRange):
         return (value,)
     if isinstance(value, range):
@@ -190,6 +192,9 @@ def _as_bands(value: Any) -> Any:
             return (ScoreRange(low, high),)
     return value
 
+
+_SCALE = re.compile(r"(-?\d{1,16})\.\.(-?\d{1,16})", re.ASCII)
+"""How a scale without texts is written in files."""
 
 _KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
 

@@ -252,6 +252,10 @@ class Building:
 
         A short text is a check that it occurs (`Contains`), a function from the `Candidate` one that decides (`Holds`).
         """
+        if text and isinstance(check, str):
+            from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - needed for two texts alone
+
+            refuse_named_check(check, text)
         found = as_check(check)
         return self._adding(locals(), text or str(found), found)
 

@@ -350,3 +350,19 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("command", ["grade", "grade-many", "plan"])
+def test_files_in_the_wrong_order_are_told_in_the_right_one(folder: Path, command: str) -> None:
+    """The line that is printed has the rubric first."""
+    text, rubric = folder / "texts.csv", folder / "polite.yaml"
+    text.write_text("output\nThank you.\n")
+    said = CliRunner().invoke(main, [command, str(text), str(rubric), "--judge", "offline"])
+    assert said.exit_code == 2
+    assert f"the rubric comes first: rubric {command} {rubric} {text}" in said.stderr
+
+
+def test_a_reply_given_as_an_option_is_told_its_place(folder: Path) -> None:
+    """`--output` may mean the reply or the file of results: both lines are named."""
+    said = CliRunner().invoke(main, ["grade", str(folder / "polite.yaml"), "--output", "reply.txt"])
+    assert "write rubric grade rubric.yaml reply.txt; results of a suite go to a file with --out" in said.stderr

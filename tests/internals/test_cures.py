@@ -188,6 +188,7 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
         if line.startswith(("rubric.model(", "print(")):
             continue  # a client of a vendor's is tested with the clients
         rows = {"candidates": [{"output": "We thank you.", "text": "Why?"}]} if "columns=" in line else {}
+        rows |= {"rows": [{"output": "We thank you."}]} if "**row" in line else {}
         result = run_line(line, rows)
         assert result is not None or ".to_csv(" in line
 
@@ -196,7 +197,7 @@ ELSEWHERE = [(owner, kind, line) for owner, lines in TABLE["elsewhere"].items() 
 OPTIONS: dict[str, dict[str, Any]] = {
     "Judge": {"temperature": 0, "max_tokens": 500}, "Budget": {"cost": 5}, "Limits": {"rpm": 60, "concurrency": 4},
     "Rubric": {"threshold": 0.5, "guidelines": "Be strict."}, "Criterion": {"weight": 2, "required": True},
-    "Candidate": {"variables": {"id": 1}}, "Case": {"output": "Thanks."},
+    "Store": {"in_doubt": "hold"}, "Candidate": {"variables": {"id": 1}}, "Case": {"output": "Thanks."},
 }  # fmt: skip
 """Some options of each class, with values that people give."""
 

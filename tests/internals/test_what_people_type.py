@@ -689,7 +689,7 @@ def test_a_shard_that_is_no_text_is_none() -> None:
     [
         (Case, ("a", POLITE), {"response": "x"}, "did you mean 'output'?"),
         (Case, ("a", POLITE), {"expected": "x"}, "did you mean 'reference'?"),
-        (Case, ("a",), {}, "write Case('refund', rubric"),
+        (Case, ("a",), {}, "write Case('a', rubric"),
         (Suite, ("a",), {"case": []}, "did you mean 'cases'?"),
         (Suite, ("a", ["x"]), {}, "cases[0]: expected a Case, such as Case("),
         (Suite("a", []).matrix, (), {"judges": "offline"}, "judges: expected a list of judges"),

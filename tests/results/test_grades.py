@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import time
 from collections.abc import Callable
 from random import Random
@@ -33,9 +34,10 @@ from rubric import (
     diff,
     evaluate,
     grade,
+    grade_many,
 )
 from rubric.driving import Failure
-from rubric.errors import ModelError
+from rubric.errors import CallError, ModelError
 from rubric.results import Scored, Unjudged
 from rubric.results.result import conclude
 from rubric.testing.scripted_model import Line, Says, ScriptedModel
@@ -341,3 +343,18 @@ def test_rescoring_equals_grading_again_or_is_refused(name: str, votes: int) -> 
             result.rescore(changed)
     else:
         assert result.rescore(changed).outcome == again.outcome
+
+
+def test_results_are_added_found_by_key_and_never_called() -> None:
+    """A sum has both parts; a text in brackets, brackets and `count()` are answered with the line that works."""
+    some = grade_many(
+        [{"key": "a", "output": "polite"}, {"key": "b", "output": "No."}], Rubric("r", ["Is polite"]), "offline"
+    ).collect()
+    assert [result.key for result in some + some] == ["a", "b", "a", "b"]
+    with pytest.raises(TypeError, match=re.escape("write grades.by('key')['b'][0]")):
+        some["b"]  # type: ignore[call-overload]
+    assert some.by("key")["b"][0] == some[1]
+    with pytest.raises(CallError, match=r"leave the brackets out: grades\.failed"):
+        some.failed()
+    with pytest.raises(CallError, match=re.escape("write len(grades)")):
+        some.count()  # type: ignore[call-arg]

@@ -51,17 +51,15 @@ def read_named_answer(data: Any) -> Answer:
 
 _NAMED: dict[str, Callable[[], Answer]] = {"yes_no": YesNo, "unit": Unit}
 
-_PLAIN = re.compile(r"(-?\d{1,16})\.\.(-?\d{1,16})", re.ASCII)
-"""How levels without bands are written."""
-
 _DASHED = re.compile(r"(\d{1,16}) ?(?:-|–|to) ?(\d{1,16})", re.ASCII)
 """How other tools write them."""
 
 
 def read_levels(data: Any) -> Levels:
-    """Return levels: a mapping from scores to texts, a list of `{score_range, text}`, or a plain scale, `0..10`."""
-    if isinstance(data, str) and (plain := _PLAIN.fullmatch(data.strip())):
-        return fields.read_bare(lambda ends: Levels(ScoreRange(*ends)), map(int, plain.groups()))
+    """Return levels: scores with texts, a list of `{score_range, text}`, or a scale: `0..10` or `[0, 10]`."""
+    is_scale = isinstance(data, list) and len(data) == 2 and all(type(each) is int for each in data)  # noqa: PLR2004
+    if is_scale or (isinstance(data, str) and ".." in data):
+        return fields.read_bare(Levels, data)
     if isinstance(data, list) and not all(isinstance(each, str) for each in data):
         data = fields.read_all(data, "scorerange", _read_range)
     if isinstance(data, list):
@@ -176,6 +174,7 @@ ANSWERS |= {
         schema_of(
             "A whole number, with texts that say what the numbers mean.",
             schema_of("A scale without texts, such as 1..5.", {"type": "string", "pattern": _SCALE}),
+            schema_of("The same as its ends, such as [1, 5].", _ENDS),
             schema_of(
                 'From scores to texts: a number is an anchor on the scale, "0-3" a band.',
                 {"type": "object", "minProperties": 1, "propertyNames": _BAND, "additionalProperties": TEXT},
