@@ -22,31 +22,16 @@ import click
 
 from rubric.commands.output import Commands
 
-COMMANDS = {
-    "agree": "trust",
-    "align": "quality",
-    "check": "quality",
-    "compare": "trust",
-    "convert": "files",
-    "diff": "files",
-    "estimate": "trust",
-    "explain": "quality",
-    "generate": "generate",
-    "grade": "grade",
-    "grade-many": "grade_many",
-    "init": "setup",
-    "label": "label",
-    "lint": "quality",
-    "merge": "grade_many",
-    "plan": "grade",
-    "prefer": "prefer",
-    "probe": "quality",
-    "schema": "files",
-    "store": "store",
-    "thresholds": "trust",
-    "validate": "files",
-    "view": "view",
+_MODULES = {
+    "files": "convert diff schema validate",
+    "grade": "grade plan",
+    "grade_many": "grade-many merge",
+    "quality": "align check explain lint probe",
+    "setup": "init",
+    "trust": "agree compare estimate thresholds",
+    **{name: name for name in ("generate", "label", "prefer", "store", "view")},
 }
+COMMANDS = {command: module for module, commands in _MODULES.items() for command in commands.split()}
 """The module of each command in `rubric.commands`, imported when it is run or its help is shown."""
 
 

@@ -52,11 +52,6 @@ def _example(owner: str, default: str) -> str:
 _SHARES = frozenset({"threshold", "borderline", "min_score", "consensus", "score", "abstain"})
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
 _WITH_FORMS = frozenset({"Criterion", "Levels", "Choices", "Budget"})
-_ALONE: dict[str, tuple[Any, ...]] = {
-    "Judge": ("openai/gpt-5",), "Candidate": ("the reply",), "Rubric": ("reply", ["Is polite"]),
-    "Criterion": ("Is polite",), "Budget": (), "Limits": (),
-}  # fmt: skip
-"""What each class takes beside an option, to try it."""
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -69,7 +64,8 @@ def answer_call(
     make: Callable[..., object] | None = None
     bare: Callable[..., object] | None = None
     if function.__name__ == "__init__":
-        make, bare = type(args[0]), partial(function, object.__new__(type(args[0])))
+        make = kind = type(args[0])
+        bare = lambda *args, **named: function(object.__new__(kind), *args, **named)  # noqa: E731 - one expression
     if owner in _words()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
         make = bare = partial(function, args[0])
     call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
@@ -203,8 +199,8 @@ class _Call:
                 if field := name if name in names else _argument(kind, name, {*names} - _OWN):
                     value = self.named[name]
                     try:
-                        if kind in _ALONE:
-                            of(*_ALONE[kind], **{field: value})
+                        if kind in _words()["alone"]:
+                            of(*_words()["alone"][kind], **{field: value})
                     except DefinitionError as problem:  # the line would be refused, for the same reason
                         return f"{line.partition(';')[0]}; {problem}"
                     return self._as_typed(
@@ -241,22 +237,22 @@ class _Call:
         more = dict(zip(free, rest, strict=False))
         if self.bare is not None and self.places and len(rest) <= len(free) and self._works(known | more):
             known |= more
-        if (
-            not isinstance(call, ast.Call)
-            or ast.unparse(call.func).rpartition(".")[2] != self.owner
-            or self.is_variadic
-        ):
+        names_it = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == self.owner
+        if self.is_variadic and self.args and not set(known) < set(self.named):
+            shown = [*(source_of("", each) for each in self.args), *(f"{n}={_text_of(n, v)}" for n, v in known.items())]
+            return f"{self.called}({', '.join(shown)})"
+        if not isinstance(call, ast.Call) or not names_it or self.is_variadic:
             return example
         of_example = dict(zip(self.places, map(ast.unparse, call.args), strict=False))
         of_example |= {each.arg: ast.unparse(each.value) for each in call.keywords if each.arg}
         if not self.missing and not self._works(known):
             known = {}
-        values = {name: source_of("", value, name) for name, value in known.items()}
+        values = {name: _text_of(name, value) for name, value in known.items()}
         for name, code in of_example.items():
             if not known or name in self.required or (name in self.places and self.missing):
                 values.setdefault(name, code)
         values |= {name: name for name in self.missing if name not in values}
-        bare = {*self.places[: max(len(self.args), len(call.args))]} - self.named.keys()
+        bare = {*self.places[: max(len(self.args), len(call.args))]} - (self.named.keys() - self.positional_only)
         in_place = [*takewhile(lambda name: name in values and name in bare, self.places)]
         shown = [values.pop(name) for name in in_place]
         return f"{awaited}{self.called}({', '.join([*shown, *(f'{name}={code}' for name, code in values.items())])})"
@@ -275,24 +271,21 @@ class _Call:
 
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
-        named = {meant.get(name) or name: value for name, value in self.named.items()}
-        clash = next((field for field in meant.values() if field in self.given), "")
-        places = [*self.places, *("" for _ in self.args)]
-        shown = [source_of("", value, place) for value, place in zip(self.args, places, strict=False)]
-        if clash:
+        if clash := next((field for field in meant.values() if field in self.given), ""):
             return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
-        placed = [named.pop(name) for name in self.positional_only if name in named]
-        shown += [source_of("", value) for value in placed]
+        self.named = {meant.get(name) or name: value for name, value in self.named.items()}
+        self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
+        self.missing = [name for name in self.missing if name not in self.given]
         if self.make is not None:  # a value is made at once, and its line is printed if it can be
             try:
-                self.make(*self.args, *placed, **named)
+                self.make(*self.args, *(v for n, v in self.named.items() if n in self.positional_only), **{
+                    name: value for name, value in self.named.items() if name not in self.positional_only
+                })  # fmt: skip
             except DefinitionError as problem:  # the line would be refused, so its error says how the value is given
                 return str(problem)
             except TypeError:
                 return f"Write {_example(self.owner, self.called + '(...)')}"
-        named |= {name: object() for name in self.required if name not in self.given and name not in named}
-        shown += [f"{name}={_text_of(name, value)}" for name, value in named.items()]
-        return f"Write {self.called}({', '.join(shown)})"
+        return f"Write {self._example()}"
 
 
 def _argument(owner: str, name: str, allowed: Collection[str]) -> str:
@@ -538,14 +531,9 @@ def _public(kind: type) -> list[str]:
 def change_cure(kind: type, name: str, value: str, of: str) -> str:
     """Return the expression that makes a value of *kind*, with the id *of*, with another *name*: the code *value*."""
     variable = variable_of(kind)
-    if kind.__name__ == "Rubric":
-        special = {
-            "threshold": f"passing_at({value})",
-            "criteria": "adding(Criterion('...'))",
-            "guidelines": f"guided_by({value})",
-        }
-        if name in special:
-            return f"rubric = rubric.{special[name]}"
+    verbs = {"threshold": f"passing_at({value})", "criteria": "adding(Criterion('...'))"}
+    if kind.__name__ == "Rubric" and (verb := (verbs | {"guidelines": f"guided_by({value})"}).get(name)):
+        return f"rubric = rubric.{verb}"
     if kind.__name__ == "Criterion":
         return f"rubric = rubric.revising({of!r}, {name}={value}), or attrs.evolve(criterion, {name}={value})"
     return f"{variable} = attrs.evolve({variable}, {name}={value})"

@@ -351,4 +351,5 @@ def test_a_model_of_no_known_vendor_says_how_names_are_written(name: str, hint: 
     assert isinstance(result, Ungraded)
     assert result.failures[0].kind == "bad_request"
     form = "A model's name is vendor/model, such as 'openai/gpt-5.6'"
-    assert result.failures[0].message == f"no vendor is known by {hint} {form}"
+    own = f"; on a server of yours, it is Judge({name!r}, via='http://localhost:8000/v1')"
+    assert result.failures[0].message == f"no vendor is known by {hint} {form}{own}"

@@ -17,23 +17,15 @@ from rubric.embed import Cursor, shorten
 from rubric.formats.agentv.scope import SLOT, Scope, as_json_list
 from rubric.formats.includes import is_code, is_reference, read_text_at
 
-SLOTS: dict[str, str] = {
-    "input": "input",
-    "question": "input",
-    "output": "output",
-    "answer": "output",
-    "candidate_answer": "output",
-    "expected_output": "reference",
-    "reference_answer": "reference",
-    "criteria": "rubric",
-    "expected_outcome": "rubric",
-    "outcome": "rubric",
-    "rubric": "rubric",
-    "rubrics": "rubric",
-    "rubrics_json": "rubric",
+_WORDS = {
+    "input": "input question",
+    "output": "output answer candidate_answer",
+    "reference": "expected_output reference_answer",
+    "rubric": "criteria expected_outcome outcome rubric rubrics rubrics_json",
     "file_changes": "file_changes",
     "tool_calls": "tool_calls",
 }
+SLOTS: dict[str, str] = {word: slot for slot, words in _WORDS.items() for word in words.split()}
 """AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
 
 REPLY = "\n\n{{ reply }}"
