@@ -177,11 +177,7 @@ MOST_LOOKED_INTO = 8
 
 
 def _include(document: Document, loading: Loading, names: list[str]) -> Iterator[Any]:
-    """
-    Yield the cases in the files called *names*; problems are reported when the format's reader reads them.
-
-    Files are looked for where any format would.
-    """
+    """Yield the cases in the files called *names*, looked for as in any format; its reader reports problems."""
     root = Cursor.of(Notes(document), evolve(loading, library=Library(), climbs=True))
     files = (one for name in names for one in expand_at(root.holding(name)))
     for file in islice(files, MOST_LOOKED_INTO):

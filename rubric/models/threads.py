@@ -70,13 +70,7 @@ class Job:
 
 @define(eq=False)
 class _Pool:
-    """
-    The threads of one function.
-
-    Args:
-        jobs: Calls that wait; None ends the thread that takes it.
-        pending: The number of unfinished calls, waiting ones included.
-    """
+    """The threads of one function: *jobs* wait (None ends a thread), *pending* counts the unfinished calls."""
 
     jobs: SimpleQueue[Job | None] = field(factory=SimpleQueue)
     workers: dict[Thread, Job | None] = field(factory=dict)

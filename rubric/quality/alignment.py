@@ -280,13 +280,7 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
 
 @frozen
 class _Risk:
-    """
-    The levels of tests.
-
-    Args:
-        whole: Of the exact test of free edits of verdicts, since their search loses more to chance than it gains.
-        share: Of any other test: the part of one kind of edit.
-    """
+    """The levels of tests: *whole* of the exact test of free edits, whose search loses most; *share* of any other."""
 
     whole: float
     share: float

@@ -306,11 +306,7 @@ def most_of(given: Material) -> int:
 
 
 def _read_draft(name: str, given: Material, review: Review, found: Mapping[str, Any], repairs: int) -> Draft:
-    """
-    Return the draft that *found* holds; raise `DefinitionError`, which says what is wrong, if it cannot be used.
-
-    Without *repairs* left, a rubric is used without the criteria that are complained of.
-    """
+    """Return the draft that *found* holds; without *repairs* left, drop the criteria that are complained of."""
     items, most = found.get("criteria"), most_of(given)
     if not isinstance(items, list) or not FEWEST <= len(items) <= most:
         got = len(items) if isinstance(items, list) else "none"

@@ -162,22 +162,8 @@ class Record(NoTruth, Plain):
 
 
 _OF_OUTCOME = ("score", "verdict", "passed", "gates", "vacuous")
-_OF_RESULT = (
-    *(
-        "key",
-        "group",
-        "chosen_by",
-        "models",
-        "bounds",
-        "coverage",
-        "degenerate",
-        "findings",
-        "failures",
-        "warnings",
-        "usage",
-    ),
-    "contributions",
-)
+_OF_ANY = ("key", "group", "chosen_by", "models", "bounds", "coverage", "degenerate", "findings", "failures")
+_OF_RESULT = (*_OF_ANY, "warnings", "usage", "contributions")
 _NAMES = {"index", "key", "group", "chosen_by"}
 
 

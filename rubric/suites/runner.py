@@ -225,11 +225,7 @@ class Run:
         return tuple(row for index in sorted(done) for row in done[index])
 
     async def _compare(self, cells: Sequence[list[Row]], lacking: Sequence[str]) -> None:
-        """
-        Decide the comparing criteria of the cells of a test, repetition by repetition, in their lists of rows.
-
-        An output that is *lacking*, or whose case is deferred, may be the best, so nothing is decided without it.
-        """
+        """Decide comparing criteria by repetition, never without an output that is *lacking*: it may be the best."""
         for number in range(max(map(len, cells), default=0)):
             those = [rows for rows in cells if rows[number : number + 1]]
             known = [(rows, self.halves[rows[number].id]) for rows in those if rows[number].id in self.halves]

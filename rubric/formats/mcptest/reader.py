@@ -262,11 +262,7 @@ def _of_test(test: Cursor) -> dict[str, Any]:
 
 
 def _matchers(test: Cursor) -> Iterator[tuple[Cursor, dict[Any, Any]]]:
-    """
-    Yield each matcher of *test*, in the order of the file, and what the mappings around it keep.
-
-    A matcher that is misspelt is noted, or it would be lost.
-    """
+    """Yield each matcher of *test* in file order, with what the mappings around it keep; note misspelt ones."""
     stack: list[tuple[Cursor, dict[Any, Any]]] = [(test, {})]
     while stack:
         at, kept = stack.pop()

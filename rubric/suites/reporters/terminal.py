@@ -176,11 +176,7 @@ def _why(row: Row) -> Iterator[str]:
 
 
 def _entry(row: Row, entry: Entry, depth: int = 2, *, verbose: bool = False) -> Iterator[tuple[int, Text]]:
-    """
-    Yield a line for a criterion, and below it the reason; for a nested rubric, its criteria.
-
-    In a case that did not pass, the criteria that are met are left out, unless *verbose*.
-    """
+    """Yield a criterion's line, its reason and nested criteria; of a failed case, met ones only if *verbose*."""
     kept = row.status == "passed" or entry.status in ("abstained", "unjudged") or row.falls_short(entry)
     if (entry.status == "not_applicable" or not kept) and not verbose:
         return

@@ -180,11 +180,7 @@ def _group() -> Iterator[tuple[str, ...]]:
 
 
 async def _leave(leaving: AsyncExitStack) -> Exception | None:
-    """
-    Leave a session and return the error that it ended with, or None.
-
-    The SDK ends the server's process in any case, by force if need be.
-    """
+    """Leave a session and return its error, or None; the SDK ends the server's process in any case."""
     try:
         async with asyncio.timeout(_SECONDS_TO_LEAVE):
             await leaving.aclose()

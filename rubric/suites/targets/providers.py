@@ -148,13 +148,7 @@ async def _transform(response: Response, output: Any, transform: Program | Pytho
 
 
 async def _call(provider: Provider, case: Case) -> Response:
-    """
-    Return what the program of *provider* answers: what it prints, or promptfoo's `{output, error, tokenUsage, cost}`.
-
-    Raises:
-        DeferError: The case asks nothing.
-        ModelError: It failed, or says that it did.
-    """
+    """Return what the program of *provider* prints, or promptfoo's `{output, error, tokenUsage, cost}`."""
     assert provider.program is not None  # noqa: S101 - as asked before
     prompt, name = prompt_of(case), shorten(provider.name, 80)
     variables = {**thaw(case.variables), **thaw(provider.variables)}
