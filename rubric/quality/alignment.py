@@ -159,20 +159,13 @@ class Alignment(Presented):
 
     def remarks(self) -> list[str]:
         """What to know before the rubric is changed."""
-        some = [edit for edit in self.edits if not edit.accepted and edit.missing]
-        of_scores = ["Agreement is 1 less the mean distance of scores, in 0..1."] if self.measure == "scores" else []
-        left_out = f"{counted(self.ungraded, 'labelled candidate')} without a grade left out."
-        return [
-            *of_scores,
-            *([left_out] if self.ungraded else []),
-            f"A judge that always says the same agrees with {self.constant:.0%}.",
-            *(
-                f"{e.change or e.kind}: some {counted(e.missing or 0, 'label')} more may show whether it is better."
-                for e in some
-            ),
-            *(f"{e.kind}: {e.why}." for e in self.edits if e.why),
-            *self.notes,
-        ]
+        some = [(e.change or e.kind, counted(e.missing, "label")) for e in self.edits if e.missing]
+        lines = ["Agreement is 1 less the mean distance of scores, in 0..1."] if self.measure == "scores" else []
+        if self.ungraded:
+            lines.append(f"{counted(self.ungraded, 'labelled candidate')} without a grade left out.")
+        lines.append(f"A judge that always says the same agrees with {self.constant:.0%}.")
+        lines += [f"{what}: some {labels} more may show whether it is better." for what, labels in some]
+        return [*lines, *(f"{e.kind}: {e.why}." for e in self.edits if e.why), *self.notes]
 
     def tables(self) -> list[Table]:
         """Each kind of edit in a row."""
@@ -188,21 +181,15 @@ class Alignment(Presented):
         kept: dict[str, Any] = asdict(self, filter=lambda attribute, _: attribute.name not in ("rubric", "proposals"))
         for shown, edit in zip(kept["edits"], self.edits, strict=True):
             shown["calls"], shown["cost"] = edit.calls, edit.usage.cost
+            figures = ((one, {name: getattr(one, name) for name in _SHOWN}) for one in edit.proposals)
             shown["proposals"] = [
-                {
-                    "change": one.change,
-                    "agreement": one.agreement,
-                    "fold": one.fold,
-                    "calls": one.usage.calls,
-                    "cost": one.usage.cost,
-                    "digest": one.rubric.digest,
-                }
-                for one in edit.proposals
+                {**some, "calls": one.usage.calls, "cost": one.usage.cost, "digest": one.rubric.digest}
+                for one, some in figures
             ]
         return {"kind": "alignment", "sentence": self.sentence, **kept, "digest": self.rubric.digest}
 
 
-_FREE = ("threshold", "weights")
+_FREE, _SHOWN = ("threshold", "weights"), ("change", "agreement", "fold")
 _CALLED_FOLDS = 5
 _MOST_THRESHOLDS = 50
 _ALIKE = "people say the same of all candidates, so no gain can be shown"
@@ -325,13 +312,9 @@ def _edit(
     accepted = bool(change and p <= level)
     if accepted and sample.is_verdict and cross_fitting.p_of_constant(sample.people, honest) > risk.share:
         accepted, known["why"] = False, "its verdicts are not shown to go with those of people, as a constant's do not"
-    missing: int | None = 0
-    if not accepted:  # a constant is no better with more labels
-        missing = (
-            None
-            if known.get("why")
-            else cross_fitting.missing_labels(before, honest, level, sample.groups, sample.weights)
-        )
+    missing = None if known.get("why") else 0  # a constant is no better with more labels
+    if not accepted and missing == 0:
+        missing = cross_fitting.missing_labels(before, honest, level, sample.groups, sample.weights)
     means: dict[str, Any] = {"before": sample.mean(before), "honest": sample.mean(honest)}
     return Edit(kind, change, accepted, p=p, missing=missing, **means, **known)
 
@@ -409,12 +392,11 @@ class _Grader:
         return rewritten(rubric, sample.examples(), self.writer, self.options)
 
     def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
-        o = self.options
+        given = {name: getattr(self.options, name) for name in ("concurrency", "store", "budget")}
         candidates = [result.candidate for result in sample.results if result.candidate is not None]
-        stream = grade_many(
-            candidates, rubric, self.judge, concurrency=o.concurrency, store=o.store, budget=o.budget, progress=False
+        return evolve(
+            sample, results=tuple(grade_many(candidates, rubric, self.judge, progress=False, **given).collect())
         )
-        return evolve(sample, results=tuple(stream.collect()))
 
     def check_budget(self, rubric: Rubric, sample: Sample, writes: int) -> None:
         """Raise if the budget cannot hold what the edit takes at least; a store may hold any part of that."""

@@ -193,11 +193,8 @@ def material(outcome: str, task: str, references: Iterable[str], examples: Itera
         fields.refuse_path(field_name, text, f"give Path({text!r}).read_text()")
     given = Material(outcome, task, references, examples, **more)
     if not given.is_enough:
-        message = (
-            "expected a description of a good answer, or an input, references or examples, sources or preferred pairs; "
-            "got none of them"
-        )
-        raise DefinitionError("case", message)
+        allowed = "a description of a good answer, or an input, references or examples, sources or preferred pairs"
+        raise DefinitionError("case", f"expected {allowed}; got none of them")
     return given
 
 
@@ -250,9 +247,8 @@ def plan_answers(answers: Sequence[Candidate], judge: JudgeLike | None) -> Plan:
     long = Levels(dict.fromkeys(range(1, 6), "word " * (_LONGEST // 5)))
     least = plan(answers, Rubric(criteria=[Criterion(f"criterion {n}") for n in range(FEWEST)]), judge)
     texts = (f"{n} {'word ' * (_LONGEST // 5)}" for n in range(MOST_OF_PAIRS))
-    most = plan(
-        answers, Rubric(criteria=[Criterion(text, id=f"c{n}", answer=long) for n, text in enumerate(texts)]), judge
-    )
+    criteria = [Criterion(text, id=f"c{n}", answer=long) for n, text in enumerate(texts)]
+    most = plan(answers, Rubric(criteria=criteria), judge)
     cost = None if least.cost is None or most.cost is None else (least.cost[0], most.cost[1])
     tokens = least.prompt_tokens[0], most.prompt_tokens[1]
     return Plan(least.least, most.most, most.ceiling, tokens, cost)
@@ -375,9 +371,8 @@ def _answer(kind: object, given: Mapping[str, Any]) -> Answer:
 def _tree(questions: Sequence[Mapping[str, Any]], number: int) -> DecisionTree:
     """Return the tree from a question on; each way is a score, or a later question, so that no walk goes in circles."""
     if number > len(questions):
-        raise DefinitionError(
-            "questions", f"there is no question {number}; write a score, or the number of a later one"
-        )
+        why = f"there is no question {number}; write a score, or the number of a later one"
+        raise DefinitionError("questions", why)
     one = questions[number - 1]
 
     def way(said: object) -> DecisionTree | Leaf:

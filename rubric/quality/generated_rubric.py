@@ -15,7 +15,7 @@ from rubric.quality.contrast import KEPT, SHOWN, Discrimination, Status
 from rubric.quality.suite_drafts import Sheet
 from rubric.suites.suite import Suite
 
-_CHANCE = 0.5
+_CHANCE, _YES = 0.5, ("no", "yes")
 
 
 @frozen
@@ -162,36 +162,21 @@ class Generation(Presented, Listed[GeneratedCriterion]):
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
         if not any(one.discrimination is not None for one in self):
-            rows: list[tuple[object, ...]] = [(one.id, _yes(kept=one.kept), one.why) for one in self]
+            rows: list[tuple[object, ...]] = [(one.id, _YES[one.kept], one.why) for one in self]
             return [("", ("criterion", "kept", "why"), rows)]
         none = Discrimination(0, 0, 0, 1.0, "untested")
         told = [(one, none if one.discrimination is None else one.discrimination) for one in self]
-        rows = [(one.id, _yes(kept=one.kept), d.wins, d.losses, d.ties, one.why) for one, d in told]
+        rows = [(one.id, _YES[one.kept], d.wins, d.losses, d.ties, one.why) for one, d in told]
         return [("", ("criterion", "kept", "preferred", "rejected", "alike", "why"), rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         accuracy = None if self.accuracy is None else {"value": self.accuracy.value, "interval": self.accuracy.interval}
-        return {
-            "kind": "generation",
-            "sentence": self.sentence,
-            "ok": self.ok,
-            "rubric": None if self.rubric is None else self.rubric.to_dict(),
-            "criteria": [one.to_dict() for one in self.criteria],
-            "pairs": self.pairs,
-            "held_out": self.held_out,
-            "accuracy": accuracy,
-            "p": self.p,
-            "ties": self.ties,
-            "unjudged": self.unjudged,
-            "calls": self.usage.calls,
-            "cost": self.usage.cost,
-            "failures": [*self.failures],
-        }
-
-
-def _yes(*, kept: bool) -> str:
-    return "yes" if kept else "no"
+        rubric = None if self.rubric is None else self.rubric.to_dict()
+        figures = {name: getattr(self, name) for name in ("pairs", "held_out", "p", "ties", "unjudged")}
+        told: dict[str, Any] = {"kind": "generation", "sentence": self.sentence, "ok": self.ok, "rubric": rubric}
+        told |= {"criteria": [one.to_dict() for one in self.criteria], **figures, "accuracy": accuracy}
+        return told | {"calls": self.usage.calls, "cost": self.usage.cost, "failures": [*self.failures]}
 
 
 @frozen(repr=False)
@@ -265,9 +250,8 @@ class Generations(Presented):
             DefinitionError: A suite was given, and no file; dump its `suite`.
         """
         if self.sheet is None:
-            raise DefinitionError(
-                "path", "no file was given to generate_many; write dump_suite(generations.suite, ...)"
-            )
+            why = "no file was given to generate_many; write dump_suite(generations.suite, ...)"
+            raise DefinitionError("path", why)
         text = self.sheet.fill(self.rubrics)
         # A native case without a rubric is no case: those that failed must not keep the others from being written.
         missing = {slot.id: Rubric(criteria=["unknown"]) for slot in self.sheet.slots}

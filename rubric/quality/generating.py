@@ -130,15 +130,8 @@ async def generate_from(
     if not given.pairs:
         return _finish(draft, given, by.name, [None] * len(draft.rubric.criteria))
     places = {answer: place for place, answer in enumerate(given.answers)}
-    graded = agrade_many(
-        given.answers,
-        draft.rubric,
-        judge_or_default(judge),
-        concurrency=options.concurrency,
-        store=options.store,
-        budget=options.budget,
-        progress=False,
-    )
+    more: dict[str, Any] = {name: getattr(options, name) for name in ("concurrency", "store", "budget")}
+    graded = agrade_many(given.answers, draft.rubric, judge_or_default(judge), progress=False, **more)
     results = [*await graded.collect()]
     return _contrast(draft, given, by.name, results, [places[side] for side in given.sides])
 
@@ -197,17 +190,14 @@ def _add_tests(
 ) -> Rubric:
     """Return *rubric* with a few pairs as tests: the preferred answer passes and the rejected one fails, as judged."""
     kept = [ids.index(id_) for id_ in rubric.ids]
-    told = [
-        None if r.degenerate else Rules(rubric).outcome([r.findings[index] for index in kept]).passed for r in results
-    ]
+    passed = [not r.degenerate and Rules(rubric).outcome([r.findings[k] for k in kept]).passed for r in results]
     pairs = [
         (good, bad)
-        for good, bad, passed in zip(sides[::2], sides[1::2], zip(told[::2], told[1::2], strict=True), strict=True)
-        if passed == (True, False) and is_plain(good.output) and is_plain(bad.output)
+        for good, bad, won, lost in zip(sides[::2], sides[1::2], passed[::2], passed[1::2], strict=True)
+        if won is True and lost is False and is_plain(good.output) and is_plain(bad.output)
     ]
-    for good, bad in sorted(pairs, key=lambda pair: (len(pair[0].output + pair[1].output), pair[0].output))[
-        :_MOST_TESTS
-    ]:
+    pairs.sort(key=lambda pair: (len(pair[0].output + pair[1].output), pair[0].output))
+    for good, bad in pairs[:_MOST_TESTS]:
         if {good, bad}.isdisjoint(test.candidate for test in rubric.tests):
             rubric = rubric.tested_by(good, passes=True).tested_by(bad, passes=False)
     return rubric
@@ -251,8 +241,7 @@ def _finish(draft: Draft, given: Gathered, writer: str, found: Sequence[Discrimi
         "material": digest_of(given.material)[:16],
         "sources": given.sources,
     }
-    if given.pairs:
-        provenance["pairs"] = len(given.pairs)
+    provenance |= {"pairs": len(given.pairs)} if given.pairs else {}
     whole = evolve(rubric, reviewed=False, provenance=provenance) if rubric.criteria else None
     units = len({*given.groups})
     return Generation(whole, tuple(criteria.values()), len(given.pairs), usage=draft.usage, units=units)

@@ -83,19 +83,17 @@ class Influences(Presented, Listed[Influence]):
         """Return the sentence."""
         return self.sentence
 
-    def __str__(self) -> str:
-        lines = [self.sentence, ""]
-        width = max((len(shorten(one.id, 32)) for one in self), default=0)
-        for one in self:
-            bars = f"{_bar(one.share):<20} {one.share:6.1%} of decisions, {one.weight:6.1%} of the weight"
-            lines.append(f"  {shorten(one.id, 32):<{width}}  {bars}{'' if one.decides else '  (cannot matter)'}")
-        return "\n".join(lines)
-
     def tables(self) -> list[Table]:
         """What each criterion can do to the verdict."""
         head = ("criterion", "decides (share)", "weight", "flip", "can matter")
         rows: list[tuple[object, ...]] = [
-            (one.id, f"{one.share:.1%}", f"{one.weight:.1%}", f"{one.flip:.2%}", "yes" if one.decides else "no")
+            (
+                shorten(one.id, 32),
+                f"{one.share:.1%}",
+                f"{one.weight:.1%}",
+                f"{one.flip:.2%}",
+                "yes" if one.decides else "no",
+            )
             for one in self
         ]
         return [("", head, rows)]
@@ -152,21 +150,15 @@ def _explain(found: Influences) -> str:
     rubric, every = found.rubric, list(found)
     turned = " (and the rubric is negated: a pass is then a fail)" if rubric.negate else ""
     if not any(one.share for one in every) and not any(one.decides for one in every):
-        always = (
-            "passes"
-            if Rules(rubric).result([part_at(rubric, c, best=False) for c in rubric.judged]).passed
-            else "fails"
-        )
+        worst = Rules(rubric).result([part_at(rubric, c, best=False) for c in rubric.judged])
+        always = "passes" if worst.passed else "fails"
         return f"No criterion can change the verdict: every candidate {always}{turned}."
     told, vetoing = [], [one for one in every if one.vetoes]
     if len(vetoing) == len(every):
-        told.append(
-            "Passes only if its one criterion is met" if len(every) == 1 else f"Passes only if all {len(every)} hold"
-        )
+        all_hold = "its one criterion is met" if len(every) == 1 else f"all {len(every)} hold"
+        told.append(f"Passes only if {all_hold}")
     else:
-        quorum = _quorum(rubric)
-        if quorum:
-            told.append(f"Passes if any {quorum} of {len(every)} hold")
+        told += [f"Passes if any {quorum} of {len(every)} hold"] if (quorum := _quorum(rubric)) else []
         gates = [c.id for c in rubric.judged if c.required or c.polarity == "guard" or c.min_score is not None]
         told += _clause([one.id for one in vetoing if one.id in gates], "a gate", "gates")
         told += _clause([one.id for one in vetoing if one.id not in gates], "in effect a gate", "in effect gates")
@@ -175,9 +167,8 @@ def _explain(found: Influences) -> str:
     told += [f"{one.id!r} decides only beside graded or absent answers" for one in rare]
     leading = max(every, key=lambda one: one.share)
     if not told or (len(vetoing) < len(every) and leading.share > 1.5 / len(every)):
-        told.append(
-            f"{leading.id!r} decides in {leading.share:.0%} of the cases, with {leading.weight:.0%} of the weight"
-        )
+        of_weight = f"with {leading.weight:.0%} of the weight"
+        told.append(f"{leading.id!r} decides in {leading.share:.0%} of the cases, {of_weight}")
     return "; ".join(told) + f"{turned}."
 
 
@@ -198,7 +189,3 @@ def _quorum(rubric: Rubric) -> int:
     if any(c.required or c.polarity != "satisfy" or c.min_score is not None for c in rubric.judged):
         return 0
     return max(ceil((Fraction(rubric.threshold) - Fraction(TOLERANCE)) * len(rubric.judged)), 0)
-
-
-def _bar(share: float, width: int = 20) -> str:
-    return "█" * round(max(share, 0) * width) or ("▏" if share > 0 else "")

@@ -87,6 +87,8 @@ RULES: dict[str, Rule] = {}
 """The rules by name, in the order in which they are applied."""
 
 _Look = Callable[[Subject], Iterator[Finding]]
+Words = Iterator[tuple[str, ...]]
+"""A message, a cure, and perhaps the text that is wrong, as those of a `Finding`."""
 
 
 OF_CASES = frozenset({"reference-fails", "question-missing", "question-passes"})
@@ -96,6 +98,21 @@ OF_CASES = frozenset({"reference-fails", "question-missing", "question-passes"})
 def _rule(name: str, level: Level) -> Callable[[_Look], _Look]:
     def register(look: _Look) -> _Look:
         RULES[name] = Rule(name, level, look)
+        return look
+
+    return register
+
+
+def _of_each(name: str, level: Level) -> Callable[[Callable[[Subject, Criterion], Words]], object]:
+    """Register a rule that looks at each criterion by itself."""
+
+    def register(look: Callable[[Subject, Criterion], Words]) -> object:
+        @_rule(name, level)
+        def look_at_each(subject: Subject) -> Iterator[Finding]:
+            for index, criterion in _each(subject):
+                for message, cure, *said in look(subject, criterion):
+                    yield Finding(index, message, cure, tuple(said))
+
         return look
 
     return register
@@ -111,16 +128,10 @@ def _each(subject: Subject) -> Iterator[tuple[int, Criterion]]:
 @_rule("never-fails", "error")
 def _never_fails(subject: Subject) -> Iterator[Finding]:
     rubric = subject.rubric
-    if (
-        not subject.nested
-        and Rules(rubric).result([part_at(rubric, c, best=rubric.negate) for c in rubric.judged]).passed
-    ):
-        yield Finding(
-            None,
-            "every candidate passes, even at the worst answer to each criterion",
-            "raise the threshold",
-            ("threshold",),
-        )
+    worst = Rules(rubric).result([part_at(rubric, c, best=rubric.negate) for c in rubric.judged])
+    if not subject.nested and worst.passed:
+        message = "every candidate passes, even at the worst answer to each criterion"
+        yield Finding(None, message, "raise the threshold", ("threshold",))
 
 
 @_rule("never-passes", "error")
@@ -146,21 +157,19 @@ def _no_effect(subject: Subject) -> Iterator[Finding]:
             yield Finding(index, message, cure)
 
 
-@_rule("gate-never-fires", "error")
-def _gate_never_fires(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        gates = criterion.required or criterion.min_score is not None
-        if gates and not part_at(subject.rubric, criterion, best=False).gated:
-            yield Finding(index, "it is a gate that no answer fails", "raise its min_score, or drop required")
+@_of_each("gate-never-fires", "error")
+def _gate_never_fires(subject: Subject, criterion: Criterion) -> Words:
+    gates = criterion.required or criterion.min_score is not None
+    if gates and not part_at(subject.rubric, criterion, best=False).gated:
+        yield "it is a gate that no answer fails", "raise its min_score, or drop required"
 
 
-@_rule("gate-always-fires", "error")
-def _gate_always_fires(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        part = part_at(subject.rubric, criterion, best=True)
-        if part.gated:
-            message = f"it is a gate that every answer fails: the best contributes {part.contribution:.3g}"
-            yield Finding(index, message, "lower its min_score, or give the best answer a higher score")
+@_of_each("gate-always-fires", "error")
+def _gate_always_fires(subject: Subject, criterion: Criterion) -> Words:
+    part = part_at(subject.rubric, criterion, best=True)
+    if part.gated:
+        message = f"it is a gate that every answer fails: the best contributes {part.contribution:.3g}"
+        yield message, "lower its min_score, or give the best answer a higher score"
 
 
 @_rule("vacuous-pass", "error")
@@ -171,31 +180,21 @@ def _vacuous_pass(subject: Subject) -> Iterator[Finding]:
         yield Finding(None, message, "add a criterion that always applies")
 
 
-@_rule("same-leaves", "error")
-def _same_leaves(subject: Subject) -> Iterator[Finding]:
-    for index, tree in _trees(subject):
-        for node in tree.nodes():
-            scores = {leaf.score for leaf in node.leaves()}
-            if len(scores) == 1:
-                message = f"the question {shorten(node.question, 60)!r} scores {scores.pop():g} whatever the answer is"
-                yield Finding(
-                    index, message, "give its branches different scores, or put the leaf in its place", (node.question,)
-                )
-                break
+@_of_each("same-leaves", "error")
+def _same_leaves(_: Subject, criterion: Criterion) -> Words:
+    for node in criterion.answer.nodes() if isinstance(criterion.answer, DecisionTree) else ():
+        scores = {leaf.score for leaf in node.leaves()}
+        if len(scores) == 1:
+            message = f"the question {shorten(node.question, 60)!r} scores {scores.pop():g} whatever the answer is"
+            yield message, "give its branches different scores, or put the leaf in its place", node.question
+            break
 
 
-@_rule("asked-twice", "error")
-def _asked_twice(subject: Subject) -> Iterator[Finding]:
-    for index, tree in _trees(subject):
-        if question := _repeated_question(tree, frozenset()):
-            message = f"a walk down the tree asks {shorten(question, 60)!r} twice, and one branch is never reached"
-            yield Finding(index, message, "keep the question once on each way down", (question,))
-
-
-def _trees(subject: Subject) -> Iterator[tuple[int, DecisionTree]]:
-    for index, criterion in _each(subject):
-        if isinstance(criterion.answer, DecisionTree):
-            yield index, criterion.answer
+@_of_each("asked-twice", "error")
+def _asked_twice(_: Subject, criterion: Criterion) -> Words:
+    if isinstance(criterion.answer, DecisionTree) and (question := _repeated_question(criterion.answer, frozenset())):
+        message = f"a walk down the tree asks {shorten(question, 60)!r} twice, and one branch is never reached"
+        yield message, "keep the question once on each way down", question
 
 
 def _repeated_question(node: DecisionTree | Leaf, above: frozenset[str]) -> str:
@@ -223,19 +222,16 @@ def _checks_exclude(subject: Subject) -> Iterator[Finding]:
         yield Finding(index, message, "drop one of the two, or let one of them be no gate")
 
 
-@_rule("anchor-off-scale", "error")
-def _anchor_off_scale(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        if not isinstance(criterion.answer, YesNo | Levels | Choices):
-            continue
-        allowed = sorted(set(scores_of(criterion)))
-        for anchor in criterion.anchors:
-            if min(abs(anchor.score - score) for score in allowed) > 1e-6:  # noqa: PLR2004 - as decimals were rounded
-                shown = ", ".join(f"{score:.3g}" for score in allowed[:6])
-                message = (
-                    f"its example {shorten(anchor.response, 40)!r} has the score {anchor.score:g}, which no answer has"
-                )
-                yield Finding(index, message, f"give the example one of the scores {shown}", (anchor.response,))
+@_of_each("anchor-off-scale", "error")
+def _anchor_off_scale(_: Subject, criterion: Criterion) -> Words:
+    if not isinstance(criterion.answer, YesNo | Levels | Choices):
+        return
+    allowed = sorted(set(scores_of(criterion)))
+    for anchor in criterion.anchors:
+        if min(abs(anchor.score - score) for score in allowed) > 1e-6:  # noqa: PLR2004 - as decimals were rounded
+            shown, response = ", ".join(f"{score:.3g}" for score in allowed[:6]), shorten(anchor.response, 40)
+            message = f"its example {response!r} has the score {anchor.score:g}, which no answer has"
+            yield message, f"give the example one of the scores {shown}", anchor.response
 
 
 def tests_that_are_anchors(rubric: Rubric) -> Iterator[tuple[int, Criterion]]:
@@ -264,69 +260,60 @@ def _test_is_anchor(subject: Subject) -> Iterator[Finding]:
 # -- warnings: they read the text ------------------------------------------------------------------------
 
 
-@_rule("own-scale", "warning")
-def _own_scale(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        match criterion.answer:
-            case YesNo():
-                scale, what = None, "it is answered with yes or no"
-            case Unit():
-                scale, what = (0.0, 1.0), "its score is a number from 0 to 1"
-            case Levels(low=low, high=high):
-                scale, what = (float(low), float(high)), f"its scale is {low} to {high}"
-            case _:
-                continue
-        found = lint_texts.scale_in(criterion.text)
-        if found is not None and found != scale:
-            shown = f"{found[0]:g} to {found[1]:g}"
-            whole = all(end.is_integer() for end in found)
-            cure = f"rates(text, ScoreRange({found[0]:g}, {found[1]:g}))" if whole else "scores(text)"
-            yield Finding(
-                index, f"the text asks for a score of {shown}, and {what}", f"take the scale out, or use {cure}"
-            )
+@_of_each("own-scale", "warning")
+def _own_scale(_: Subject, criterion: Criterion) -> Words:
+    match criterion.answer:
+        case YesNo():
+            scale, what = None, "it is answered with yes or no"
+        case Unit():
+            scale, what = (0.0, 1.0), "its score is a number from 0 to 1"
+        case Levels(low=low, high=high):
+            scale, what = (float(low), float(high)), f"its scale is {low} to {high}"
+        case _:
+            return
+    found = lint_texts.scale_in(criterion.text)
+    if found is not None and found != scale:
+        first, last = (f"{end:g}" for end in found)
+        cure = f"rates(text, ScoreRange({first}, {last}))" if all(map(float.is_integer, found)) else "scores(text)"
+        yield f"the text asks for a score of {first} to {last}, and {what}", f"take the scale out, or use {cure}"
 
 
-@_rule("scale-upside-down", "warning")
-def _scale_upside_down(subject: Subject) -> Iterator[Finding]:
+@_of_each("scale-upside-down", "warning")
+def _scale_upside_down(subject: Subject, criterion: Criterion) -> Words:
     if subject.turned:  # what is bad may rightly score high
         return
-    for index, criterion in _each(subject):
-        match criterion.answer:
-            case Levels(ranges=ranges) if ranges:
-                texts = [band.text for band in ranges]
-            case Choices(choices=choices) if criterion.weight and not criterion.is_unwanted:
-                texts = [choice.label for choice in sorted(choices, key=lambda choice: choice.score)]
-            case _:
-                continue
-        lowest, highest = texts[0], texts[-1]
-        if criterion.is_unwanted or lint_texts.praises(lowest) is not True or lint_texts.praises(highest) is not False:
-            continue
+    match criterion.answer:
+        case Levels(ranges=ranges) if ranges:
+            texts = [band.text for band in ranges]
+        case Choices(choices=choices) if criterion.weight:
+            texts = [choice.label for choice in sorted(choices, key=lambda choice: choice.score)]
+        case _:
+            return
+    lowest, highest = texts[0], texts[-1]
+    if lint_texts.praises(lowest) is True and lint_texts.praises(highest) is False:
         shown = f"{shorten(lowest, 40)!r} counts least and {shorten(highest, 40)!r} most"
-        yield Finding(index, f"its scale seems to be upside down: {shown}", "give the best one the highest number")
+        yield f"its scale seems to be upside down: {shown}", "give the best one the highest number"
 
 
-@_rule("own-format", "warning")
-def _own_format(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        if isinstance(criterion.answer, YesNo | Unit | Levels | Choices) and (
-            found := lint_texts.format_in(criterion.text)
-        ):
-            said = shorten(found, 40)
-            message = f"the text tells the judge how to reply ({said!r}), and the prompt asks for another form"
-            yield Finding(index, message, "say only what is judged; the form of the reply is added")
+@_of_each("own-format", "warning")
+def _own_format(_: Subject, criterion: Criterion) -> Words:
+    found = lint_texts.format_in(criterion.text)
+    if found and isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
+        message = (
+            f"the text tells the judge how to reply ({shorten(found, 40)!r}), and the prompt asks for another form"
+        )
+        yield message, "say only what is judged; the form of the reply is added"
 
 
-@_rule("guard-prescribes", "warning")
-def _guard_prescribes(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and lint_texts.prescribes(criterion.text):
-            kind = {"guard": "fails the grade", "penalty": "takes points off"}.get(
-                criterion.polarity, "counts against it"
-            )
-            message = f"it {kind} where its text holds, and the text says what should not be: a good candidate meets it"
-            cure = "state the fault itself (forbids('Mentions a price')), or expect it: expects('Mentions no price')"
-            yield Finding(index, message, cure)
+@_of_each("guard-prescribes", "warning")
+def _guard_prescribes(subject: Subject, criterion: Criterion) -> Words:
+    unwanted = criterion.is_unwanted != subject.turned
+    if unwanted and not isinstance(criterion.answer, Check) and lint_texts.prescribes(criterion.text):
+        kinds = {"guard": "fails the grade", "penalty": "takes points off"}
+        kind = kinds.get(criterion.polarity, "counts against it")
+        message = f"it {kind} where its text holds, and the text says what should not be: a good candidate meets it"
+        cure = "state the fault itself (forbids('Mentions a price')), or expect it: expects('Mentions no price')"
+        yield message, cure
 
 
 @_rule("duplicate", "warning")
@@ -375,12 +362,11 @@ def _opposites(subject: Subject) -> Iterator[Finding]:
             yield Finding(index, message, "keep one of the two")
 
 
-@_rule("left-over", "warning")
-def _left_over(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        if not isinstance(criterion.answer, Check) and (found := lint_texts.left_over_in(criterion.text)):
-            message = f"the text has a place that was to be filled in: {shorten(found, 40)!r}"
-            yield Finding(index, message, "write what is judged")
+@_of_each("left-over", "warning")
+def _left_over(_: Subject, criterion: Criterion) -> Words:
+    if not isinstance(criterion.answer, Check) and (found := lint_texts.left_over_in(criterion.text)):
+        message = f"the text has a place that was to be filled in: {shorten(found, 40)!r}"
+        yield message, "write what is judged"
 
 
 @_rule("weight-left-out", "warning")
@@ -389,29 +375,23 @@ def _weight_left_out(subject: Subject) -> Iterator[Finding]:
     shares = [weight for _, weight in given if 0 < weight < 1]
     ones = [index for index, weight in given if weight == 1]
     halves = all(frexp(share)[0] == 0.5 for share in shares)  # noqa: PLR2004 - 1, 1/2 and 1/4 are ratios as they are
-    if (
-        len(ones) == 1
-        and len(shares) + 1 == len(given)
-        and len(shares) > 1
-        and sum(shares) < 1 + TOLERANCE
-        and not halves
-    ):
+    is_one_left = len(ones) == 1 and 1 < len(shares) == len(given) - 1
+    if is_one_left and sum(shares) < 1 + TOLERANCE and not halves:
         left = 1 - sum(shares)
         message = f"the others have shares that sum to {sum(shares):g}, and this one weighs 1, as without a weight"
         yield Finding(ones[0], message, f"weight={left:.3g}" if left > TOLERANCE else "give it a share too")
 
 
-@_rule("reference-fails", "warning")
-def _reference_fails(subject: Subject) -> Iterator[Finding]:
+@_of_each("reference-fails", "warning")
+def _reference_fails(subject: Subject, criterion: Criterion) -> Words:
     reference = subject.case.reference if subject.case is not None else ""
-    for index, criterion in _each(subject) if reference else ():
-        if not is_of_text(criterion.answer) or criterion.when is not None:
-            continue
-        found = finding_of(criterion.answer, reference)
-        if (found.score == 1) == (criterion.is_unwanted != subject.turned):
-            why = found.reason or str(criterion.answer)
-            message = f"the case's own reference answer fails this check: {shorten(why, 80)}"
-            yield Finding(index, message, "mend the check or the reference")
+    if not reference or not is_of_text(criterion.answer) or criterion.when is not None:
+        return
+    found = finding_of(criterion.answer, reference)
+    if (found.score == 1) == (criterion.is_unwanted != subject.turned):
+        why = found.reason or str(criterion.answer)
+        message = f"the case's own reference answer fails this check: {shorten(why, 80)}"
+        yield message, "mend the check or the reference"
 
 
 @_rule("question-missing", "warning")
@@ -440,43 +420,35 @@ def _question_passes(subject: Subject) -> Iterator[Finding]:
             yield Finding(None, "an output that only repeats the question passes", "check for what only an answer has")
 
 
-@_rule("says-nothing", "hint")
-def _says_nothing(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        bare = isinstance(criterion.answer, YesNo | Unit) and not subject.rubric.guidelines and not criterion.anchors
-        if bare and lint_texts.says_nothing(criterion.text):
-            message = "its words fit every task, so the judge must guess what is meant"
-            yield Finding(index, message, "name what a good answer to this task has")
+@_of_each("says-nothing", "hint")
+def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
+    bare = isinstance(criterion.answer, YesNo | Unit) and not subject.rubric.guidelines and not criterion.anchors
+    if bare and lint_texts.says_nothing(criterion.text):
+        message = "its words fit every task, so the judge must guess what is meant"
+        yield message, "name what a good answer to this task has"
 
 
-@_rule("code-decides", "hint")
-def _code_decides(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        if isinstance(criterion.answer, YesNo) and lint_texts.by_code(criterion.text):
-            message = "code decides this without a call and without error; a judge miscounts"
-            yield Finding(
-                index, message, "use checks(Contains(...)), or checks(lambda c: len(c.output.split()) <= 100)"
-            )
+@_of_each("code-decides", "hint")
+def _code_decides(_: Subject, criterion: Criterion) -> Words:
+    if isinstance(criterion.answer, YesNo) and lint_texts.by_code(criterion.text):
+        message = "code decides this without a call and without error; a judge miscounts"
+        yield message, "use checks(Contains(...)), or checks(lambda c: len(c.output.split()) <= 100)"
 
 
-@_rule("ends-unreached", "hint")
-def _ends_unreached(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        if not criterion.weight or not isinstance(criterion.answer, Choices | DecisionTree):
-            continue
-        scores = scores_of(criterion)
-        told = [f"the best answer scores {max(scores):g}"] if max(scores) < 1 else []
-        told += [f"the worst answer scores {min(scores):g}"] if min(scores) > 0 else []
-        if told:
-            yield Finding(
-                index, f"{' and '.join(told)}, so that it never counts in full", "spread the scores from 0 to 1"
-            )
+@_of_each("ends-unreached", "hint")
+def _ends_unreached(_: Subject, criterion: Criterion) -> Words:
+    if not criterion.weight or not isinstance(criterion.answer, Choices | DecisionTree):
+        return
+    scores = scores_of(criterion)
+    told = [f"the best answer scores {max(scores):g}"] if max(scores) < 1 else []
+    told += [f"the worst answer scores {min(scores):g}"] if min(scores) > 0 else []
+    if told:
+        yield f"{' and '.join(told)}, so that it never counts in full", "spread the scores from 0 to 1"
 
 
-@_rule("guard-states-absence", "hint")
-def _guard_states_absence(subject: Subject) -> Iterator[Finding]:
-    for index, criterion in _each(subject):
-        unwanted = criterion.is_unwanted != subject.turned
-        if unwanted and not isinstance(criterion.answer, Check) and lint_texts.states_absence(criterion.text):
-            message = "it counts against the candidate where its text holds, and the text says that something is absent"
-            yield Finding(index, message, "make sure that the absence is the fault; else expects(text)")
+@_of_each("guard-states-absence", "hint")
+def _guard_states_absence(subject: Subject, criterion: Criterion) -> Words:
+    unwanted = criterion.is_unwanted != subject.turned
+    if unwanted and not isinstance(criterion.answer, Check) and lint_texts.states_absence(criterion.text):
+        message = "it counts against the candidate where its text holds, and the text says that something is absent"
+        yield message, "make sure that the absence is the fault; else expects(text)"

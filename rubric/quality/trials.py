@@ -8,8 +8,8 @@ a store that has them serves them without a call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -125,12 +125,9 @@ class Trials(Presented, Sequence[Trial]):
 
     def remarks(self) -> list[str]:
         """What the tests do not show."""
-        if not self.one_sided:
-            return []
-        several = len(self.one_sided) > 1
-        names = ", ".join(map(repr, self.one_sided))
-        verb = "are" if several else "is"
-        return [f"{names} {verb} not both met and unmet in the tests; add a reply for the other side."]
+        names, verb = ", ".join(map(repr, self.one_sided)), "are" if len(self.one_sided) > 1 else "is"
+        said = f"{names} {verb} not both met and unmet in the tests; add a reply for the other side."
+        return [said] if self.one_sided else []
 
     def tables(self) -> list[Table]:
         """Each test in a row; and how often repeats differ."""
@@ -139,14 +136,8 @@ class Trials(Presented, Sequence[Trial]):
         ]
         out: list[Table] = [("", ("test", "reply", "result", "not as expected"), rows)]
         if len(self.flips):
-            lines: list[tuple[object, ...]] = [
-                (
-                    flip.id,
-                    f"{flip.rate:.1%}",
-                    f"{flip.flipped / max(1, flip.cases):.1%} ({flip.flipped} of {flip.cases})",
-                )
-                for flip in self.flips
-            ]
+            shares = ((f, f"{f.flipped / max(1, f.cases):.1%} ({f.flipped} of {f.cases})") for f in self.flips)
+            lines: list[tuple[object, ...]] = [(flip.id, f"{flip.rate:.1%}", share) for flip, share in shares]
             out.append(("How often repeats differ", ("criterion", "flip rate", "tests that differ"), lines))
         return out
 
@@ -201,7 +192,9 @@ def check(
         '2 of 2 tests passed; 0 calls.'
     """
     fields.check_count("repeats", repeats)
-    given = rubric if isinstance(rubric, Rubric) else load(_path(rubric))
+    if not isinstance(rubric, Rubric | str | PathLike):
+        raise fields.refuse("rubric", rubric, "a Rubric, or the path of its file")
+    given = rubric if isinstance(rubric, Rubric) else load(fields.as_path("rubric", rubric))
     if not given.tests:
         raise DefinitionError("tests", "the rubric has none; add one: rubric.tested_by('a good reply', passes=True)")
     for index, test in enumerate(given.tests):
@@ -210,28 +203,15 @@ def check(
         message = f"its reply is an anchor of {criterion.id!r}, which the judge is shown; give the test another reply"
         raise DefinitionError(f"tests[{index}]", message)
     voting = judge if repeats == 1 else Jury(judge_or_default(judge), repeats)
-    graded = grade_many(
-        [test.candidate for test in given.tests],
-        given,
-        voting,
-        concurrency=concurrency,
-        store=store,
-        budget=budget,
-        limits=limits,
-        progress=progress,
-    ).collect()
+    options: dict[str, Any] = {"concurrency": concurrency, "store": store, "budget": budget, "limits": limits}
+    texts = [test.candidate for test in given.tests]
+    graded = grade_many(texts, given, voting, progress=progress, **options).collect()
     repeated = [(one,) if repeats == 1 else one.votes or (one,) for one in graded]
     trials = [_trial(given, at, test, some) for at, (test, some) in enumerate(zip(given.tests, repeated, strict=True))]
     met = [{c.id: _is_met(given, c, result) for c in given.judged} for some in repeated for result in some]
     one_sided = tuple(id_ for id_ in given.ids if {True, False} > {one[id_] for one in met} - {None})
     found = Flips(tuple(_flips(given, repeated))) if repeats > 1 else Flips()
     return Trials(tuple(trials), found, one_sided, Usage.total(one.usage for one in graded))
-
-
-def _path(value: Any) -> Path:
-    if not isinstance(value, str | PathLike):
-        raise fields.refuse("rubric", value, "a Rubric, or the path of its file")
-    return fields.as_path("rubric", value)
 
 
 # -- what a test expects -----------------------------------------------------------------------------------
@@ -264,9 +244,9 @@ def _expectations(rubric: Rubric, test: RubricTest) -> Iterator[tuple[str, _Look
         yield f"the score is not {shown}", lambda result: _within(result, low, high)
     for wanted, ids in ((True, test.met), (False, test.unmet)):
         for id_ in ids:
-            yield f"{id_!r} is not {'met' if wanted else 'unmet'}", _meeting(rubric, rubric[id_], wanted=wanted)
+            yield f"{id_!r} is not {'met' if wanted else 'unmet'}", partial(_meets, rubric, rubric[id_], wanted)
     for id_, value in test.expects.items():
-        yield f"{id_!r} is not {value!r}", _answering(rubric[id_], test)
+        yield f"{id_!r} is not {value!r}", partial(_answers, rubric[id_], test)
 
 
 def _verdict(result: Result, wanted: bool) -> bool | None:  # noqa: FBT001
@@ -279,23 +259,15 @@ def _within(result: Result, low: float, high: float) -> bool | None:
     return None if result.score is None else low - TOLERANCE <= result.score <= high + TOLERANCE
 
 
-def _meeting(rubric: Rubric, criterion: Criterion, *, wanted: bool) -> _Look:
-    def look(result: Result) -> bool | None:
-        if isinstance(result[criterion.id], Unjudged):
-            return None
-        return _is_met(rubric, criterion, result) is wanted
-
-    return look
+def _meets(rubric: Rubric, criterion: Criterion, wanted: bool, result: Result) -> bool | None:  # noqa: FBT001
+    return None if isinstance(result[criterion.id], Unjudged) else _is_met(rubric, criterion, result) is wanted
 
 
-def _answering(criterion: Criterion, test: RubricTest) -> _Look:
-    def look(result: Result) -> bool | None:
-        finding = result[criterion.id]
-        if isinstance(finding, Scored):
-            return test.fits(criterion, finding)
-        return None if isinstance(finding, Unjudged) else False
-
-    return look
+def _answers(criterion: Criterion, test: RubricTest, result: Result) -> bool | None:
+    finding = result[criterion.id]
+    if isinstance(finding, Scored):
+        return test.fits(criterion, finding)
+    return None if isinstance(finding, Unjudged) else False
 
 
 def _is_met(rubric: Rubric, criterion: Criterion, result: Result) -> bool | None:
