@@ -233,9 +233,8 @@ def agreement(
     votes = tuple(votes_of(name, given.columns[name][0], table, given) for name, table in given.votes.items())
     if others is None:
         if not votes:
-            raise DefinitionError(
-                "grades", "one judge has no votes to compare; give labels, or grade with Jury(judge, 5)"
-            )
+            why = "one judge has no votes to compare; give labels, or grade with Jury(judge, 5)"
+            raise DefinitionError("grades", why)
         return Agreement((), given.name, "", given.digest, votes=votes)
     other = "people"
     try:
@@ -267,7 +266,6 @@ def _pool(ratings: Sequence[Ratings]) -> Ratings | None:
         return None
     raters = max(each.people.shape[1] for each in ratings)
     people = [np.pad(r.people, ((0, 0), (0, raters - r.people.shape[1])), constant_values=np.nan) for r in ratings]
-    joined: dict[str, Any] = {
-        n: np.concatenate([getattr(r, n) for r in ratings]) for n in ("judge", "groups", "weights")
-    }
+    columns = ("judge", "groups", "weights")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in ratings]) for name in columns}
     return evolve(ratings[0], criterion="all criteria", people=np.concatenate(people), grouped=True, **joined)

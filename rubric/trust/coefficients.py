@@ -128,11 +128,13 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None, freedom: fl
     if found.value is None:
         return Statistic(name, None, reason=found.reason)
     error = found.fisher_error(groups)
-    n = 0 if found.influence is None else int((~np.isnan(found.influence)).sum())
-    units = n if groups is None else len(np.unique(groups))
-    if error is None or units < FEWEST:
+    counts = np.empty(0, bool) if found.influence is None else ~np.isnan(found.influence)
+    n = int(counts.sum())
+    if error is None or (n if groups is None else len(np.unique(groups))) < FEWEST:
         return Statistic(name, found.value, reason=f"no interval below {FEWEST} candidates, or groups of them")
-    q = student(max(1.0, min(units - 1, freedom)))
+    sizes = np.ones(n) if groups is None else np.bincount(groups[counts])
+    even = float(sizes.sum() ** 2 / (sizes**2).sum())  # groups of one size that are worth as much (L. Kish, 1965)
+    q = student(max(1.0, min(even - 1, freedom)))
     if error < _NO_ERROR:  # all units are alike: as many may differ as a share of none leaves open
         half = 2 * q * q / (n + q * q)
         return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))

@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
@@ -109,9 +108,7 @@ class CriterionAgreement(NoTruth):
         one, among = (None if value is None else shown(value) for value in found)
         if among is None:
             return ""
-        return (
-            f"; with each of them {one}, people with each other {among}" if one else f"; people with each other {among}"
-        )
+        return f"; {f'with each of them {one}, ' if one else ''}people with each other {among}"
 
 
 def _range(statistic: Statistic) -> str:
@@ -123,13 +120,13 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     """Return the agreement on one criterion."""
     scale = ratings.scale
     anyone = ~np.isnan(ratings.people).all(axis=1)
-    one, other = _both(ratings)
+    one, other, _ = _both(ratings)
     n, ties = len(one), int((anyone & np.isnan(ratings.target)).sum())
     judged_too = int((anyone & ~np.isnan(ratings.judge)).sum())
     coverage = judged_too / max(1, int(anyone.sum()))
     counted = by_weight(ratings)
-    a, b = _both(counted)
-    groups = compact(counted.groups[_is_both(counted)]) if counted.grouped else None
+    a, b, codes = _both(counted)
+    groups = codes if counted.grouped else None
     rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
     statistics = tuple(_pair(a, b, scale, groups, rates)) if n > 1 else ()
     rates = tuple(evolve(r, people=int((other == k).sum()), judge=int((one == k).sum())) for k, r in enumerate(rates))
@@ -145,13 +142,11 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made)
 
 
-def _is_both(ratings: Ratings) -> NDArray[np.bool_]:
-    return np.asarray(~np.isnan(ratings.target) & ~np.isnan(ratings.judge))
-
-
-def _both(ratings: Ratings) -> tuple[Floats, Floats]:
-    """Return what judge and people say where both say something."""
-    return ratings.judge[_is_both(ratings)], ratings.target[_is_both(ratings)]
+def _both(ratings: Ratings) -> tuple[Floats, Floats, Codes]:
+    """Return what judge and people say where both say something, and the groups of these candidates."""
+    target = ratings.target
+    both = ~np.isnan(target) & ~np.isnan(ratings.judge)
+    return ratings.judge[both], target[both], compact(ratings.groups[both])
 
 
 def by_weight(ratings: Ratings) -> Ratings:
@@ -273,10 +268,8 @@ def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[St
     contrasts = [paired_contrast(a - b, groups)]
     contrasts += [paired_contrast(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
     ends = [one.interval for one in contrasts if one is not None]
-    bias = Statistic(
-        "bias", float((a - b).mean()), (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-    )
-    return [*out, evolve(bias, interval=bias.interval and (max(-most, bias.interval[0]), min(most, bias.interval[1])))]
+    both = (max(-most, min(low for low, _ in ends)), min(most, max(high for _, high in ends))) if ends else None
+    return [*out, Statistic("bias", float((a - b).mean()), both)]
 
 
 def _confusion(a: Floats, b: Floats, scale: Scale) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
@@ -393,9 +386,8 @@ def _remarks(b: Floats, scale: Scale, coverage: float, groups: Codes | None) -> 
     n = len(b)
     remarks = _few(n, "labelled candidate")
     if coverage < 1:
-        remarks.append(
-            f"the judge gave no verdict on {percent(1 - coverage)} of the labelled candidates; they are left out"
-        )
+        without = f"{percent(1 - coverage)} of the labelled candidates"
+        remarks.append(f"the judge gave no verdict on {without}; they are left out")
     if n and scale.kind != "number" and max(np.unique(b, return_counts=True)[1]) / n > _UNEVEN:
         remarks.append("people say nearly always the same, so agreement by chance is high; see kappa and AC1")
     if groups is not None and (few := few_groups(len(np.unique(groups)))):

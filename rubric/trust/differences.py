@@ -265,9 +265,8 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
     rows_a, rows_b = ({name: row for row, name in enumerate(some)} for some in names)
     both = [name for name in rows_a if name in rows_b]
     if not both:
-        raise DefinitionError(
-            "new", f"no candidate is in both runs: {next(iter(rows_a))[0]!r}, ... and {next(iter(rows_b))[0]!r}, ..."
-        )
+        (one, _), (other, _) = next(iter(rows_a)), next(iter(rows_b))
+        raise DefinitionError("new", f"no candidate is in both runs: {one!r}, ... and {other!r}, ...")
     only_a, only_b = ([name for name, _ in x if (name, _) not in y] for x, y in ((rows_a, rows_b), (rows_b, rows_a)))
     first, second = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
     return first, second, only_a, only_b

@@ -79,9 +79,8 @@ class Baseline(NoTruth):
         """Write it to *path* as YAML, below the *figures* that people read."""
         data = {**figures, "judge": self.judge, "digest": self.digest, "items": self.items, "groups": self.groups}
         with replacing(fspath(path)) as file:
-            file.write(
-                to_yaml(json.loads(json.dumps(data, default=methodcaller("item"))))
-            )  # numpy's numbers as plain ones
+            plain = json.loads(json.dumps(data, default=methodcaller("item")))  # numpy's numbers as plain ones
+            file.write(to_yaml(plain))
 
 
 @frozen(repr=False)
@@ -209,7 +208,6 @@ def read(path: str | PathLike[str], kind: str = "") -> dict[str, Any]:
         raise DefinitionError(str(file), f"expected a saved {wanted}, got no YAML: {str(problem)[:200]}") from None
     found = data.get("kind") if isinstance(data, dict) else None
     if found not in ((kind,) if kind else ("agreement", "calibration")) or not isinstance(data.get("items"), dict):
-        raise DefinitionError(
-            str(file), f"expected a saved {wanted}, got {found or type(data).__name__}; write one with .dump(path)"
-        )
+        what = found or type(data).__name__
+        raise DefinitionError(str(file), f"expected a saved {wanted}, got {what}; write one with .dump(path)")
     return dict(data)

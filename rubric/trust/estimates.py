@@ -414,9 +414,8 @@ def _rogan_gladen(
         return value, (0.0, 1.0), "the judge hardly tells good candidates from bad ones"
     centre = min(max((share_ + b - 1) / inner, 0.0), 1.0)
     if groups is not None:
-        moved = np.where(
-            y == 1, -centre * (f - g) / weights[y == 1].sum(), (1 - centre) * (1 - f - b) / weights[y == 0].sum()
-        )
+        missed, cleared = ((weights[y == side].sum()) for side in (1, 0))
+        moved = np.where(y == 1, -centre * (f - g) / missed, (1 - centre) * (1 - f - b) / cleared)
         design, z = _cluster_effect(np.append(weights * moved, (others - share_) / n), np.concatenate(groups))
     shift = 2 * z * z * (-(1 - centre) * b * (1 - b) / b_ + centre * g * (1 - g) / g_)
     spread = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * b * (1 - b) / b_ + centre**2 * g * (1 - g) / g_

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -297,9 +298,8 @@ def _of_rows(
         if name not in _FIELDS:
             raise DefinitionError(f"columns.{name}", f"is no field of a label{fields.suggest(name, _FIELDS)}")
     if raters and (idle := {"rater", "value"} & columns.keys()):
-        raise DefinitionError(
-            f"columns.{min(idle)}", "is not read where raters name the columns; leave out one of the two"
-        )
+        why = "is not read where raters name the columns; leave out one of the two"
+        raise DefinitionError(f"columns.{min(idle)}", why)
     held = {name: columns.get(name, name) for name in _FIELDS}
     labels: list[Label] = []
     by: Literal["key", "index"] = "key"
@@ -355,18 +355,13 @@ def _plain(value: Any) -> str:
 def _weight(value: Any, place: str) -> float:
     if _is_missing(value):
         return 1.0
-    try:
-        weight = float(value)
-    except (TypeError, ValueError):
-        weight = 0.0
-    if not 0 < weight < float("inf"):
-        raise DefinitionError(f"{place}.weight", f"expected a number above 0, got {shorten(repr(value))}")
-    return weight
+    with suppress(TypeError, ValueError):
+        if 0 < (weight := float(value)) < math.inf:
+            return weight
+    raise DefinitionError(f"{place}.weight", f"expected a number above 0, got {shorten(repr(value))}")
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value)) or _is_na(value)
-
-
-def _is_na(value: Any) -> bool:
-    return type(value).__name__ in ("NAType", "NaTType")
+    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas, whose comparisons have no truth
+        return True
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))

@@ -59,9 +59,8 @@ class Scale:
 
     def ends(self, values: Floats) -> tuple[float, float]:
         """Return the lowest and the highest number; where they are not known, those of *values*."""
-        return float(values.min()) if self.low is None else self.low, float(
-            values.max()
-        ) if self.high is None else self.high
+        low, high = float(values.min()), float(values.max())
+        return low if self.low is None else self.low, high if self.high is None else self.high
 
     def read(self, value: Value, place: str) -> float:
         """
@@ -141,22 +140,17 @@ class Judged:
     What a judge said about many candidates.
 
     Args:
-        keys: Of each candidate; empty where it has none.
-        places: Of each candidate among all, from 0.
-        groups: The number of the group of each.
+        keys: Of each candidate; empty where it has none. So too *places* among all, from 0, and numbers of *groups*.
         columns: Each criterion by its id, with its scale; `""` is the verdict on the whole.
         scores: The score of the whole, in 0..1; NaN if ungraded.
         votes: For each criterion the values of the members of a jury, a column a member.
-        name: The judge's.
-        digest: The rubric's; empty if there are several.
-        grouped: True if candidates have groups or share keys.
-        rubrics: How many results each rubric has, by its digest.
-        judges: How many results each judge has, by its digest and its name.
-        used: The labels by which the rubric or the judge was chosen, as `mark_of` returns them.
-        calibrated: Those by which results are calibrated.
+        name: The judge's; *digest*: the rubric's, empty if there are several.
+        grouped: True if candidates have groups or share keys; *named*: the name of the group of each.
+        rubrics: How many results each rubric has, by its digest; *judges*: each judge, by its digest and its name.
+        used: The labels by which the rubric or the judge was chosen, as `mark_of` returns them; *calibrated*: those by
+            which results are calibrated.
         anchored: Whether each candidate is shown to the judge, as an anchor of a criterion.
         lengths: The characters of each output; NaN where the results do not hold it.
-        named: The name of the group of each; empty without one.
     """
 
     keys: tuple[str, ...]
@@ -457,11 +451,10 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     """Return name, scale and values of *criterion*. Numbers for the whole are its score, or its one criterion's."""
     if criterion:
         if criterion not in given.columns:
+            why = f"there is no criterion {criterion!r} in the grades"
             names = ", ".join(repr(name) for name in given.columns if name)
             cure = "raters are named by Labels.by_rater({key: {rater: value}})"
-            raise DefinitionError(
-                place, f"there is no criterion {criterion!r} in the grades (there are: {names}); {cure}"
-            )
+            raise DefinitionError(place, f"{why} (there are: {names}); {cure}")
         return criterion, *given.columns[criterion]
     if all(VERDICT.verdict(value) is not None for value in values):
         return "", *given.columns[""]

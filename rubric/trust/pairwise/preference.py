@@ -20,7 +20,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from rubric import (
     Budget,
@@ -216,22 +216,15 @@ class Preference(Presented, Listed[CriterionPreference]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        return {
-            "kind": "preference",
-            "sentence": self.sentence,
+        shown: dict[str, Any] = {
             "outcome": self.outcome,
             "margin": self.margin,
             "bounds": [*self.bounds],
             "orders": [*self.orders],
-            "criteria": [asdict(c) for c in self.criteria],
-            "key": self.key,
-            "group": self.group,
-            "names": [*self.names],
-            "judge": self.judge,
-            "lengths": [*self.lengths],
-            "cost": self.usage.cost,
-            "remarks": self.remarks(),
         }
+        shown |= {"names": [*self.names], "lengths": [*self.lengths]}
+        kept = {name: value for name, value in super().to_dict().items() if name != "usage"}
+        return {**kept, **shown, "cost": self.usage.cost}
 
 
 # -- asking --------------------------------------------------------------------------------------------------
@@ -508,13 +501,8 @@ def _is_coded(criterion: Criterion) -> bool:
 
 def _of_two(rubric: Rubric, criteria: Sequence[Criterion]) -> Rubric:
     """Return the rubric whose criteria ask which of two responses is better by *criteria*."""
-    return Rubric(
-        rubric.name,
-        criteria=[_choice(criterion) for criterion in criteria],
-        guidelines=rubric.guidelines,
-        prompt=rubric.prompt,
-        degenerate="judge",
-    )
+    kept: dict[str, Any] = {"guidelines": rubric.guidelines, "prompt": rubric.prompt}
+    return Rubric(rubric.name, criteria=[*map(_choice, criteria)], degenerate="judge", **kept)
 
 
 def _choice(criterion: Criterion) -> Criterion:
@@ -527,13 +515,14 @@ def _choice(criterion: Criterion) -> Criterion:
         lines += [f"- {inner.text}" for inner in criterion.answer.judged]
     if criterion.is_unwanted:
         lines.append("This must NOT hold: the response of which it holds less is the better one.")
-    lines.append(_QUESTION)
-    answer = Choices(
-        Choice("1", 1.0, text="response 1 is better"),
-        Choice("2", 0.0, text="response 2 is better"),
-        Choice("tie", _EVEN, text="neither is better"),
-    )
-    return Criterion("\n".join(lines), id=criterion.id, answer=answer, evidence=False, abstain="forbid")
+    scores = {
+        "1": (1.0, "response 1 is better"),
+        "2": (0.0, "response 2 is better"),
+        "tie": (_EVEN, "neither is better"),
+    }
+    answer = Choices(*(Choice(label, score, text=text) for label, (score, text) in scores.items()))
+    text = "\n".join([*lines, _QUESTION])
+    return Criterion(text, id=criterion.id, answer=answer, evidence=False, abstain="forbid")
 
 
 def text_of_response(candidate: Candidate) -> str:

@@ -301,15 +301,15 @@ class Preferences(Presented, Listed["Preference"]):
             shown.append((f"Win rate of {self.systems[0]} by criterion", head, rows))
         if len(self.systems) > 2 and strengths:
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
-            shown.append(("Strengths", top, [
-                (s.name, s.value, _range(s.interval, "{:+.2f}"), f"{s.wins:g}", s.n, str(self.win_rate(s.name)))
-                for s in strengths
-            ]))  # fmt: skip
+            ranges = ((s, _range(s.interval, "{:+.2f}")) for s in strengths)
+            rows = [(s.name, s.value, ends, f"{s.wins:g}", s.n, str(self.win_rate(s.name))) for s, ends in ranges]
+            shown.append(("Strengths", top, rows))
         return shown
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
         controlled, strengths, _ = self._fit()
+        rates = {name: asdict(getattr(self, name)) for name in ("position", "consistency", "cycles")}
         return {
             "kind": "preferences",
             "sentence": self.sentence,
@@ -317,9 +317,7 @@ class Preferences(Presented, Listed["Preference"]):
             "counts": self.counts,
             "win_rates": [asdict(self.win_rate(name)) for name in self.systems],
             "criteria": [asdict(self.win_rate(criterion=id_)) for id_ in self.criteria],
-            "position": asdict(self.position),
-            "consistency": asdict(self.consistency),
-            "cycles": asdict(self.cycles),
+            **rates,
             "length_controlled": None if controlled is None else asdict(controlled),
             "strengths": [asdict(one) for one in strengths],
             "preferences": [one.to_dict() for one in self.preferences],
@@ -376,9 +374,7 @@ def _sigmoid(x: float) -> float:
 
 def _is_joined(names: Sequence[str], met: Sequence[tuple[str, ...]]) -> bool:
     """True if chains of pairs that *met* join all *names*."""
-    joined, grown = {*names[:1]}, True
-    while grown:
-        more = {name for pair in met if joined & {*pair} for name in pair} - joined
+    joined = {*names[:1]}
+    while more := {name for pair in met if joined & {*pair} for name in pair} - joined:
         joined |= more
-        grown = bool(more)
     return joined == {*names}
