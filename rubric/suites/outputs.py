@@ -17,6 +17,7 @@ error may be in the place of its output.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -157,11 +158,11 @@ def _reply(where: str, row: Any) -> Reply:
     variables = None if own is None else _as_texts(own)
     target = row.get("target") or (None if own is None else row.get("provider"))
     cell = {"target": text_of(_at(target, "name") or target)} if target else {}
-    if own is not None and row.get("prompt"):
-        cell["prompt"] = text_of(row["prompt"])
+    prompt = row.get("prompt") or ""
+    asked = text_of(_at(prompt, "raw") or _at(prompt, "label") or prompt)
+    cell |= {"prompt": asked} if own is not None and asked else {}
     own_row = "entries" in row and "status" in row
-    asked = cell.get("prompt", "")
-    reply = Reply(where, None, "", id_, variables, cell, frozenset(cell.values()), asked=asked, own=own_row)
+    reply = Reply(where, None, "", id_, variables, cell, frozenset({*cell.values(), asked}), asked=asked, own=own_row)
     if said is None or "execution_error" in (row.get("execution_status"), row.get("executionStatus")):
         why = text_of(row["error"]) if row.get("error") else f"no output; expected one of {', '.join(_OUTPUTS)}"
         return evolve(reply, why=why, own=False)
@@ -298,16 +299,23 @@ def _match(
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
-        cure, labels = "give the id of its case", [*dict.fromkeys(cases[n].cell.get("prompt") for n in fitting)]
-        if len(labels) > 1:
-            cure += f', or the prompt that it answers, such as "prompt": {json.dumps(labels[0], ensure_ascii=False)}'
         if reply.candidate is None:
             (lost_of[fitting[0]] if fitting else lost).append(f"{reply.where}: {shorten(reply.why, 160)}")
         if len(fitting) == 1:
             matched[fitting[0]].append(reply)
         elif reply.candidate is not None:
-            lost.append(f"{reply.where}: {_why_not_one(fitting, cases, reply)} for {said}; {cure}")
+            lost.append(f"{reply.where}: {_why_not_one(fitting, cases, reply)} for {said}; {_cure(fitting, cases)}")
     return matched, lost, lost_of
+
+
+def _cure(fitting: Sequence[int], cases: Sequence[Case]) -> str:
+    """Say what a reply needs that belongs to one of the cases *fitting*, or to none."""
+    if not fitting:
+        return "give the id of its case"
+    cure = f'give the id of its case, such as "id": {json.dumps(cases[fitting[0]].id, ensure_ascii=False)}'
+    labels = [*dict.fromkeys(cases[n].cell.get("prompt") for n in fitting)]
+    said = f', or the prompt that it answers, such as "prompt": {json.dumps(labels[0], ensure_ascii=False)}'
+    return cure + said if len(labels) > 1 else cure
 
 
 def _by_column(cases: Sequence[Case], replies: Sequence[Reply]) -> dict[Any, int]:
@@ -375,23 +383,31 @@ def _of_cell(found: list[int], cases: tuple[Case, ...], reply: Reply) -> list[in
     if len(found) < 2:  # noqa: PLR2004
         return found
     in_cell = [n for n in found if cases[n].cell and all(str(v) in reply.names for v in cases[n].cell.values())]
-    found = in_cell or [n for n in found if reply.asked and _asks(cases[n], reply.asked)] or found
+    said = ([n for n in found if text and _asks(cases[n], text)] for text in (reply.asked, *reply.names))
+    found = in_cell or next(filter(None, said), found)
     # A case with more of the variables is the closer one: another may have a part of them.
     most = max(len(cases[n].variables) for n in found)
     return [n for n in found if len(cases[n].variables) == most]
 
 
+_SLOT = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
 def _asks(case: Case, prompt: str) -> bool:
-    """True if *prompt*, a text or a chat as JSON, is what *case* asks."""
+    """True if *prompt*, a text or a chat as JSON, is what *case* asks, or the template of that."""
+
+    def fill(text: str) -> str:
+        return _SLOT.sub(lambda slot: text_of(case.variables.get(slot[1], slot[0])), text).strip()
+
     if not case.messages:
-        return case.input.strip() == prompt.strip()
+        return fill(prompt) == case.input.strip()
     try:
         chat = json.loads(prompt)
     except ValueError:
         return False
-    sent = [(message.role, message.content) for message in case.messages]
+    sent = [(message.role, message.content.strip()) for message in case.messages]
     sent += [("user", case.input)] if case.input and sent[-1:] != [("user", case.input)] else []
-    return is_chat(chat) and [(_at(one, "role"), text_of(_at(one, "content"))) for one in chat] == sent
+    return is_chat(chat) and [(_at(one, "role"), fill(text_of(_at(one, "content")))) for one in chat] == sent
 
 
 def _may_answer(case: Case, reply: Reply) -> bool:

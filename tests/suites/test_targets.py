@@ -345,19 +345,24 @@ tests: [{vars: {q: A}, assert: [{type: contains, value: A}]}]
 """
 
 
-@pytest.mark.parametrize("sent", [False, True])
-def test_a_reply_with_its_provider_and_prompt_belongs_to_that_cell(sent: bool) -> None:
-    """By the label of the prompt, or by the text that was sent; the other cells of the test stay without an output."""
+@pytest.mark.parametrize("key", ["vars", "id"])
+@pytest.mark.parametrize(
+    "prompt", ["prompt-1", "Say A", "Say {{ q }}", {"raw": "Say A", "label": "Say {{ q }}"}, {"label": "Say {{ q }}"}]
+)
+def test_a_reply_with_its_provider_and_prompt_belongs_to_that_cell(key: str, prompt: Any) -> None:
+    """By the label of the prompt, its template, or the text that was sent; the test's other cells have no output."""
     suite = loads_suite(CELLS, "promptfoo")
-    provider, prompt = suite.cases[2].cell["provider"], suite.cases[2].cell["prompt"]
-    reply = {"vars": {"q": "A"}, "provider": provider, "prompt": "Say A" if sent else prompt, "output": "A!"}
-    assert [case.output for case in suite.answered([reply])] == [None, None, "A!", None]
+    reply = {key: {"vars": {"q": "A"}, "id": "A"}[key], "provider": suite.cases[2].cell["provider"], "prompt": prompt}
+    reply |= {"target": reply["provider"]} if key == "id" else {}
+    assert [case.output for case in suite.answered([{**reply, "output": "A!"}])] == [None, None, "A!", None]
 
 
 def test_a_reply_of_several_prompts_is_told_the_key_that_names_one() -> None:
     """The variables alone fit a case of each."""
     suite = loads_suite(CELLS.replace(", openai:two", ""), "promptfoo")
-    with pytest.raises(DefinitionError, match='or the prompt that it answers, such as "prompt": "prompt-1"'):
+    with pytest.raises(
+        DefinitionError, match=r'such as "id": "A / prompt-1", or the prompt .*, such as "prompt": "prompt-1"'
+    ):
         suite.answered([{"vars": {"q": "A"}, "output": "A!"}])
 
 
