@@ -16,9 +16,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from rubric import Candidate, Criterion, Holds
-from rubric.embed import Check, Decided, FrozenMap, decide, shorten, thaw
+from rubric.embed import Check, Cursor, Decided, FrozenMap, decide, shorten, thaw
 from rubric.formats.python import PythonTransform
-from rubric.programs.javascript import UNDEFINED, JavaScriptError, Program, ThrownError
+from rubric.programs.javascript import EXTRA, UNDEFINED, JavaScriptError, Program, ThrownError, is_installed
 from rubric.results import Scored
 from rubric.values import Launcher
 
@@ -64,6 +64,12 @@ def _last_semicolon(line: str) -> int:
         if letter == ";" and not depth:
             last = index
     return last
+
+
+def tell_engine(at: Cursor) -> None:
+    """Say once that JavaScript needs an engine, if there is none; a run that has one can grade what was loaded."""
+    if not is_installed():
+        at.once(f"JavaScript needs an engine, so what it decides is not graded here; {EXTRA}")
 
 
 # -- what a program is given -------------------------------------------------------------------------------

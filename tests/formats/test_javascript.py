@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -555,14 +556,25 @@ def test_a_file_that_cannot_be_run_leaves_its_case_ungraded(name: str, text: str
     assert suite.warnings
 
 
-def test_without_the_extra_the_case_is_ungraded_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the file loads."""
-    monkeypatch.setattr("rubric.formats.promptfoo.assertions.is_installed", lambda: False)
-    (case,) = (suite := suite_of({"type": "javascript", "value": "true"}))
-    (answer,) = (one.answer for one in case.rubric.criteria)
-    assert isinstance(answer, Unsupported)
-    assert (answer.type, "rubric-grade[javascript]" in answer.cure) == ("javascript", True)
-    assert "rubric-grade[javascript]" in str(suite.warnings[0])
+def test_without_the_extra_a_run_is_ungraded_and_what_was_loaded_keeps_its_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The load says once what to install; a file that is converted then is graded where the engine is there."""
+    with monkeypatch.context() as without:
+        without.setattr(
+            "rubric.programs.javascript.find_spec", lambda name: None if name == "quickjs" else find_spec(name)
+        )
+        without.setattr(javascript, "_WORKER", javascript._Worker())
+        asserts = [{"type": "javascript", "value": "true"}, {"type": "regex", "value": "(?=a)"}]
+        suite = suite_of(asserts[0], **{"assert": asserts, "providerOutput": "a"})
+        (row,) = suite.run("offline")
+        converted = str(convert(suite))
+    assert ["rubric-grade[javascript]" in str(warning) for warning in suite.warnings].count(True) == 1
+    assert row.status == "ungraded"
+    assert "pip install 'rubric-grade[javascript]'" in row.reason
+    assert [criterion.id for criterion in suite.cases[0].rubric.criteria] == ["javascript", "regex"]
+    (row,) = loads_suite(converted).run("offline")
+    assert row.status in ("passed", "failed")
 
 
 def test_code_is_converted_to_promptfoo_as_it_is() -> None:

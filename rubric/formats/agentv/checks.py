@@ -18,8 +18,8 @@ from rubric.formats.assertions.field_accuracy import Field
 from rubric.formats.assertions.table import KINDS, find_kind
 from rubric.formats.assertions.texts import DETERMINISTIC, UnsupportedPatternError, with_spaces
 from rubric.formats.assertions.tool_calls import read_tool_trajectory
-from rubric.formats.javascript import RETURNS, JavaScript, inline
-from rubric.programs.javascript import EXTRA, Program, is_installed
+from rubric.formats.javascript import RETURNS, JavaScript, inline, tell_engine
+from rubric.programs.javascript import Program
 from rubric.values import Unsupported, Within
 
 _UNKNOWN = ("max_input", "max_output", "target_exploration_ratio")
@@ -84,8 +84,7 @@ def read_javascript(entry: Entry) -> Check:
     at = entry.at
     if not isinstance(at["value"].value, str) or not at["value"].value.strip():
         raise DefinitionError("value", "expected a line of JavaScript, or a body with `return`")
-    if not is_installed():
-        return not_gradable(entry, f"{entry.kind}, which needs an engine ({EXTRA})")
+    tell_engine(at)
     code = entry.scope.text(at["value"])
     threshold = at["threshold"].number() if at.has("threshold") else None
     config: Any = entry.scope.fill_all(at["config"])

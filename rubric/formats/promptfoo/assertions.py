@@ -23,7 +23,7 @@ from rubric.formats.assertions.table import find_kind
 from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.assertions.tool_calls import SOURCES
 from rubric.formats.includes import from_here, is_reference, read_text_at
-from rubric.formats.javascript import JavaScript, Transform, Transformed, inline
+from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.graders import BAR, GRADERS, NEED_VALUE, read_check
@@ -32,7 +32,7 @@ from rubric.formats.promptfoo.tests import OPTIONS, assertions_of
 from rubric.formats.promptfoo.texts import Context, UnsupportedPromptError
 from rubric.formats.python import PythonTransform, is_python_file, named_file, python_script, python_transform
 from rubric.formats.rubric_items import ItemScope, free_name, read_items
-from rubric.programs.javascript import EXTRA, Program, is_installed
+from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, OutputChoice
 from rubric.values import Script, Similar, Unsupported
 
@@ -86,8 +86,7 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
     value = at.value
     if not isinstance(value, str) or not value.strip():
         return f"{kind} without code"
-    if not is_installed():
-        return f"{kind}, which needs an engine ({EXTRA})"
+    tell_engine(at)
     is_file = is_reference(value)
     try:
         if is_file:

@@ -37,14 +37,12 @@ from rubric.formats.assertions.text_metrics import SEVERAL, THRESHOLDS
 from rubric.formats.assertions.texts import KNOWN, LISTS, UnsupportedPatternError, as_schema, with_spaces
 from rubric.formats.assertions.tool_calls import SOURCES, ValidCalls, schemas_of
 from rubric.formats.includes import follow, is_code, is_reference
-from rubric.formats.javascript import JavaScript, inline
+from rubric.formats.javascript import JavaScript, inline, tell_engine
 from rubric.formats.model_names import embedding_name
 from rubric.formats.promptfoo import texts
 from rubric.formats.promptfoo.parts import Assertion, as_assertion, cure_of, judge_of, placeholder
 from rubric.formats.promptfoo.texts import Context, OverOutputs, Slots, UnsupportedPromptError
 from rubric.formats.templates.render import names_in
-from rubric.programs.javascript import EXTRA as JS_EXTRA
-from rubric.programs.javascript import is_installed
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Similar
 
@@ -81,9 +79,8 @@ def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
     try:
         is_pattern = bare == "regex" and isinstance(given.get("value"), str)
         check = at.built(row.read, given | ({"value": with_spaces(given["value"])} if is_pattern else {}))
-    except UnsupportedPatternError as pattern:
-        if not is_installed():
-            return placeholder(f"{kind} by a pattern that RE2 does not take ({JS_EXTRA})", str(pattern), at)
+    except UnsupportedPatternError:
+        tell_engine(at)
         code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
         check = Holds(JavaScript(code, inline(code)))
     return None if check is None else as_assertion(at, check, kind)

@@ -130,16 +130,6 @@ def test_blanks_after_a_closing_quote_do_not_count(row: str, cell: str, tmp_path
         load_suite(tmp_path / "promptfooconfig.yaml")
 
 
-def test_what_lacks_a_package_keeps_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is the cure, and no part of the name by which reports know the criterion."""
-    monkeypatch.setattr("rubric.formats.promptfoo.assertions.is_installed", lambda: False)
-    suite = loads_suite("prompts: [x]\nproviders: [echo]\ntests: [{assert: [{type: javascript, value: 'true'}]}]")
-    (criterion,) = suite.cases[0].rubric.criteria
-    assert (criterion.id, criterion.answer) == ("javascript", Unsupported("javascript"))
-    (row,) = suite.run("offline")
-    assert "pip install 'rubric-grade[javascript]'" in row.reason
-
-
 def test_the_reason_of_a_failure_names_what_failed_alone() -> None:
     """Of two judgements with the same score, only one has a threshold of its own."""
     judged = "{type: llm-rubric, value: Is kind}, {type: llm-rubric, value: Is short, threshold: 0.8}"
