@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,7 @@ _OF_CRITERION = ("description", "type", "name", "id", "weight", "files", "negate
 GUARD = "The work holds text that addresses whoever grades it, or that says how it should be scored"
 _DOCUMENTS = (".pdf", ".docx", ".pptx", ".xls", ".xlsx", ".msg", ".epub")
 _SECONDS = 900.0
-_PROGRAM = """
-import json, os, sys
-written = os.fdopen(os.dup(1), "w", encoding="utf-8")
-os.dup2(2, 1)
-from rewardkit import discover
-found = {}
-for reward in discover(*sys.argv[1:]):
-    if reward.judge is None:
-        found[reward.name] = [[s.name, s.value, s.weight, s.reasoning or s.description] for s in reward.run()]
-written.write(json.dumps(found))
-written.close()
-"""
+_PROGRAM = resources.files("rubric.format_plugins").joinpath("rewardkit_checks.txt").read_text("utf-8")
 
 
 def read(notes: Notes, loading: Loading) -> Suite:

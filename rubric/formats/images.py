@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -78,16 +78,6 @@ def _image(data: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def read_image_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> str | None:
-    """
-    Return the image in the file that *reference* names; None, and an error noted at the cursor, where that cannot be.
-
-    Args:
-        lacking: Is told why there is no such image within the base; then that is no error.
-    """
-    return read_at(reference, at, lambda name: read_image(name, at.loading), None, lacking)
-
-
 @define
 class Attached:
     """The images of a case that is being read: the addresses that were found, and the names of missing ones."""
@@ -103,7 +93,9 @@ class Attached:
         """
         if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
             return False
-        found = image if is_address(image) else read_image_at(image, at, at.warn)
+        found = (
+            image if is_address(image) else read_at(image, at, lambda name: read_image(name, at.loading), None, at.warn)
+        )
         if found is None:
             self.missing.append(image)
         else:

@@ -16,12 +16,12 @@ from attrs import evolve
 from rubric import DefinitionError
 from rubric.embed import Cursor, FrozenMap, LackingError, shorten
 from rubric.formats.includes import is_code, is_reference, may_be_read, read_file_at
-from rubric.formats.javascript import inline
+from rubric.formats.javascript import inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
 from rubric.formats.json_values import each_text
 from rubric.formats.model_names import SETTINGS, litellm_name
 from rubric.formats.python import executable, is_python_file, python_function
-from rubric.programs.javascript import EXTRA, Program, is_installed
+from rubric.programs.javascript import Program
 from rubric.programs.processes import Executable, PythonFunction
 from rubric.suites.providers import METHODS, HTTPRequest, Provider
 from rubric.suites.targets.http import steps_of
@@ -95,8 +95,9 @@ def _javascript(code: Any, at: Cursor) -> Program | None:
     """Return the transform *code* of the provider at the cursor, a line or a file, if it has one that can be run."""
     if code is None:
         return None
-    if not isinstance(code, str) or not is_installed():
-        raise DefinitionError("transform", f"its transform is no JavaScript, or needs an engine ({EXTRA})")
+    if not isinstance(code, str):
+        raise DefinitionError("transform", "its transform is no JavaScript")
+    tell_engine(at)
     try:
         return program_at(code, at, program_of_file) if is_reference(code) else inline(code)
     except DefinitionError as problem:
@@ -214,7 +215,6 @@ def _answer(code: Any, at: Cursor) -> tuple[str, Program | None]:
             pass
         else:
             return path.removeprefix("."), None
-    if not is_installed():
-        raise DefinitionError("transformResponse", "install the extra 'javascript' to run its `transformResponse`")
+    tell_engine(at)
     body = f"const {{json, text}} = context;\nconst found = ({line}\n);\n"
     return "", Program(f"{body}return typeof found === 'function' ? found(json, text, context) : found;")

@@ -565,7 +565,7 @@ def test_without_the_extra_a_run_is_ungraded_and_what_was_loaded_keeps_its_code(
             "rubric.programs.javascript.find_spec", lambda name: None if name == "quickjs" else find_spec(name)
         )
         without.setattr(javascript, "_WORKER", javascript._Worker())
-        asserts = [{"type": "javascript", "value": "true"}, {"type": "regex", "value": "(?=a)"}]
+        asserts: Any = [{"type": "javascript", "value": "true"}, {"type": "regex", "value": "(?=a)"}]
         suite = suite_of(asserts[0], **{"assert": asserts, "providerOutput": "a"})
         (row,) = suite.run("offline")
         converted = str(convert(suite))

@@ -99,13 +99,6 @@ def read_javascript(entry: Entry) -> Check:
     )
 
 
-def not_gradable(entry: Entry, why: str) -> Unsupported:
-    """Return the check of *entry*, which is not graded here, and warn *why*."""
-    entry.warn(f"{why} is not supported: its cases are ungraded", "type")
-    kind, _, need = why.partition(", which needs ")
-    return Unsupported(kind, cure=f"it needs {need}" if need else "")
-
-
 _WHY: dict[str, str] = {
     "webhook": "webhook, which sends the answer to an address,",
     "similar": "similar, whose score AgentV makes of the cosine in a way of its own,",
@@ -118,7 +111,9 @@ def unknown(entry: Entry) -> Check:
     kind = shorten(entry.kind, 60)
     if (function := entry.at.loading.functions.get(entry.kind)) is not None:
         return Holds(function)
-    return not_gradable(entry, f"{_WHY.get(kind, kind)} without functions={{{kind!r}: function}}")
+    why = f"{_WHY.get(kind, kind)} without functions={{{kind!r}: function}}"
+    entry.warn(f"{why} is not supported: its cases are ungraded", "type")
+    return Unsupported(why)
 
 
 CHECKS: dict[str, tuple[Callable[[Entry], Check], frozenset[str]]] = {

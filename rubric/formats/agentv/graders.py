@@ -232,8 +232,13 @@ def _free(entry: Entry, prompt: Prompt, judged: Cursor) -> Grader | None:
     text = text or entry.task.criteria
     if not text and prompt.template is None and not prompt.lost:
         return _leave_undecided(entry, f"{entry.kind} without criteria")
-    criterion = Criterion(text or "As the prompt says", id=entry.name, answer=Unit(flag=True), min_score=entry.least())
-    return _with_prompt(entry, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), prompt)
+    return _with_prompt(entry, _single(entry, text or "As the prompt says"), prompt)
+
+
+def _single(entry: Entry, text: str) -> Rubric:
+    """Return the rubric of one judgement, whose flag can fail it."""
+    criterion = Criterion(text, id=entry.name, answer=Unit(flag=True), min_score=entry.least())
+    return Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold)
 
 
 def _with_prompt(entry: Entry, rubric: Rubric, prompt: Prompt, *, plain: bool = True) -> Grader:
@@ -254,20 +259,15 @@ def check_for(entry: Entry) -> Check:
     if entry.kind == "python" and (function := at.loading.functions.get(str(at["value"].value))):
         return Holds(function)
     if entry.kind == "python" and isinstance(at["value"].value, str):
-        return _python(entry)
+        entry.check_keys(_OF_ALL | {"value", "threshold", "config"})
+        bar = at["threshold"].number() if at.has("threshold") else None
+        return python_script(entry.scope.text(at["value"]), threshold=bar)  # its code is inline, as in AgentV
     row = None if entry.kind in CHECKS else find_kind(entry.kind)
     if entry.kind not in CHECKS and (row is None or "agentv" not in row.systems):
         return unknown(entry)
     read, keys = CHECKS[entry.kind] if row is None else (read_check, row.names("agentv"))
     entry.check_keys(_OF_ALL | keys)
     return read(entry)
-
-
-def _python(entry: Entry) -> Check:
-    """Return the program of a Python assertion; its code is inline, as in AgentV."""
-    entry.check_keys(_OF_ALL | {"value", "threshold", "config"})
-    bar = entry.at["threshold"].number() if entry.at.has("threshold") else None
-    return python_script(entry.scope.text(entry.at["value"]), threshold=bar)
 
 
 def _script(entry: Entry) -> Check:
@@ -358,9 +358,7 @@ def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
         named = isinstance(aggregator.value, Mapping)
         kind = aggregator["type"].value if named else aggregator.value
         if aggregator.value and not (named and kind in ("weighted_average", "threshold")):
-            why = f"composite with the aggregator {shorten(str(kind), 60)}"
-            entry.warn(f"{why} is not supported: the case is ungraded")
-            return Grader(entry.name, Unsupported(why))
+            return _leave_undecided(entry, f"composite with the aggregator {shorten(str(kind), 60)}")
         own = aggregator.find("threshold") or own
         children = [_member(child, aggregator, entry) for child in children]
         if kind == "threshold":
@@ -462,8 +460,7 @@ def _read_goal(entry: Entry) -> Grader:
     if not isinstance(goal, str) or not goal.strip():
         raise DefinitionError("value" if "value" in entry.at else "type", "expected a goal, as text or {goal: text}")
     text = f"By its calls of tools and its answer, the agent has reached this goal: {goal.strip()}"
-    criterion = Criterion(text, id=entry.name, answer=Unit(flag=True), min_score=entry.least())
-    return Grader(entry.name, Rubric(entry.name, criteria=[criterion], threshold=entry.task.threshold), plain=True)
+    return Grader(entry.name, _single(entry, text), plain=True)
 
 
 def _grader(at: Cursor, scope: Scope, task: Task) -> Grader | None:

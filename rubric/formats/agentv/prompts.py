@@ -16,16 +16,9 @@ from attrs import frozen
 from rubric.embed import Cursor, shorten
 from rubric.formats.agentv.scope import SLOT, Scope, as_json_list
 from rubric.formats.includes import is_code, is_reference, read_text_at
+from rubric.formats.keys import table_of
 
-_WORDS = {
-    "input": "input question",
-    "output": "output answer candidate_answer",
-    "reference": "expected_output reference_answer",
-    "rubric": "criteria expected_outcome outcome rubric rubrics rubrics_json",
-    "file_changes": "file_changes",
-    "tool_calls": "tool_calls",
-}
-SLOTS: dict[str, str] = {word: slot for slot, words in _WORDS.items() for word in words.split()}
+SLOTS = {name: slot for slot, names in table_of("agentv")["slots"].items() for name in names.split()}
 """AgentV's variables, those of generation 1 included, and the slots of `Rubric.prompt` that hold the same."""
 
 REPLY = "\n\n{{ reply }}"

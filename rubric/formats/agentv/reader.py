@@ -32,11 +32,7 @@ from rubric.suites.suite import Suite
 from rubric.values import Unsupported
 
 _UNUSED = {key: f"`{key}` is not used: it is about how answers are made" for key in keys_of("agentv", "file", "unused")}
-_KNOWN, _EXECUTION, _OWN = (
-    keys_of("agentv", "file"),
-    keys_of("agentv", "file", "execution"),
-    keys_of("agentv", "file", "own"),
-)
+_KNOWN, _EXECUTION, _OWN = (keys_of("agentv", "file", which) for which in ("read", "execution", "own"))
 _ELSEWHERE = dict.fromkeys(
     ("vars", "options", "criteria", "expected_output"), "it belongs to a test, or for all tests under `default_test`"
 )

@@ -162,10 +162,11 @@ def _one(names: tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
-_read_field = reader_of(
-    Field, match=_one(MATCHES), required=FLAG.read, relative=FLAG.read, formats=TEXTS.read, weight=number(0).read,
-    tolerance=number(0).read, path=instance(str, "a path", {}).read,
-)  # fmt: skip
+_OF_FIELDS: dict[str, Any] = {
+    "path": instance(str, "a path", TEXT.schema), "match": Value(_one(MATCHES), {"enum": [*MATCHES]}), "required": FLAG,
+    "relative": FLAG, "weight": number(0), "tolerance": number(0), "formats": TEXTS,
+}  # fmt: skip
+_read_field = reader_of(Field, **{name: one.read for name, one in _OF_FIELDS.items()})
 
 
 def _field_data(function_fields: tuple[Field, ...]) -> list[Data]:
@@ -174,19 +175,9 @@ def _field_data(function_fields: tuple[Field, ...]) -> list[Data]:
     return [{key: [*said] if isinstance(said, tuple) else said for key, said in row.items()} for row in rows]
 
 
-_FIELDS = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "required": ["path"],
-        "additionalProperties": False,
-        "properties": {
-            "path": TEXT.schema, "match": {"enum": [*MATCHES]}, "required": FLAG.schema, "relative": FLAG.schema,
-            "weight": number(0).schema, "tolerance": number(0).schema, "formats": TEXTS.schema,
-        },
-    },
-}  # fmt: skip
+_FIELD: Data = {"type": "object", "required": ["path"], "additionalProperties": False}
+_FIELD["properties"] = {name: one.schema for name, one in _OF_FIELDS.items()}
+_FIELDS: Data = {"type": "array", "minItems": 1, "items": _FIELD}
 
 
 def _fields(value: Any) -> tuple[Field, ...]:

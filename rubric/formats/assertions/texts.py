@@ -69,7 +69,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _yaml(text: str) -> Any:
+def yaml_of(text: str) -> Any:
     """Return what *text* is as YAML; None where it is none. A mapping has the keys that JSON has."""
     try:
         found = Cursor.parse(text, "value").value
@@ -81,7 +81,7 @@ def _yaml(text: str) -> Any:
 def as_schema(value: Any) -> FitsSchema:
     """Return the check by the JSON Schema that *value* is: a mapping, or JSON or YAML as text."""
     if isinstance(value, str):
-        value = _yaml(value)
+        value = yaml_of(value)
     if not isinstance(value, Mapping):
         raise fields.refuse("value", value, "a JSON Schema: a mapping, or JSON or YAML as text")
     check = FitsSchema(value)
@@ -202,7 +202,7 @@ class ContainsJSON:
 
     def __call__(self, candidate: Candidate) -> bool:
         """True if it holds for *candidate*."""
-        found = json_objects(candidate.output, _yaml)
+        found = json_objects(candidate.output, yaml_of)
         return any(self._check is None or not self._check.misfit(value) for value in found)
 
     @cached_property

@@ -40,8 +40,6 @@ from rubric.values import Script, Similar, Unsupported
 def read_javascript(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `javascript` (or `not-javascript`: *kind*) at the cursor; None where an error was noted."""
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
-    if at.has("threshold") and bar is None:
-        return None
     source = texts.as_text(at.value.get("value"))
     program = program_of(at["value"], context, kind)
     if isinstance(program, str):
@@ -56,8 +54,6 @@ def read_javascript(at: Cursor, context: Context, kind: str) -> Assertion | None
 def read_python(at: Cursor, context: Context, kind: str) -> Assertion | None:
     """Return the `python` (or `not-python`: *kind*) at the cursor: a function of the caller's, or a program."""
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
-    if at.has("threshold") and bar is None:
-        return None
     if (check := _function(at, "python")) is not None:
         return as_assertion(at, check, kind, bar)
     value = at.value.get("value")

@@ -13,8 +13,9 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric import DefinitionError, LoadError, Message
+from rubric import DefinitionError, Message
 from rubric.embed import Cursor, LackingError, shorten
+from rubric.formats.assertions.texts import yaml_of
 from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import expand_at, follow, is_code, is_pattern, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript_files import FileProgram
@@ -352,10 +353,7 @@ def _as_yaml_list(text: str) -> list[Any] | None:
     """Return the messages of a text that is a YAML list of them; None for any other text."""
     if not _YAML_CHAT.match(text):
         return None
-    try:
-        found = Cursor.parse(text, "prompt").value
-    except LoadError:
-        return None
+    found = yaml_of(text)
     return found if isinstance(found, list) and all(isinstance(message, dict) for message in found) else None
 
 

@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping
+from importlib import resources
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -74,8 +76,11 @@ def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
         return None
     if lack := _lacking(bare, row, given.get("value")):
         return placeholder(f"{kind}{lack}", "", at)
-    if bare.endswith("-json") and (flaw := _no_schema(given.get("value"))):  # in promptfoo, it fails in the run
-        return placeholder(f"{kind} with a value that is no schema: {flaw}", "", at)
+    try:
+        if bare.endswith("-json") and given.get("value"):
+            as_schema(given["value"])
+    except DefinitionError as flaw:  # in promptfoo, it fails in the run
+        return placeholder(f"{kind} with a value that is no schema: {shorten(flaw.message, 120)}", "", at)
     try:
         is_pattern = bare == "regex" and isinstance(given.get("value"), str)
         check = at.built(row.read, given | ({"value": with_spaces(given["value"])} if is_pattern else {}))
@@ -84,16 +89,6 @@ def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
         code = f"new RegExp({json.dumps(texts.as_text(given['value']))}).test(output)"
         check = Holds(JavaScript(code, inline(code)))
     return None if check is None else as_assertion(at, check, kind)
-
-
-def _no_schema(value: Any) -> str:
-    """Return why *value* is no schema; '' if it is one, or asks for none."""
-    try:
-        if value:
-            as_schema(value)
-    except DefinitionError as problem:
-        return shorten(problem.message, 120)
-    return ""
 
 
 def _lacking(bare: str, row: Kind, value: Any) -> str:
@@ -120,11 +115,6 @@ def _read_value(at: Cursor, key: str, context: Context, bare: str) -> Any:
         context = evolve(context, slots=Slots(joined))
     content = texts.content_of(at["value"], context)
     return None if content is None else content.value
-
-
-def meteor(at: Cursor, context: Context, kind: str) -> Assertion:  # noqa: ARG001 - as all readers
-    """Return that METEOR, the type *kind*, is not computed: its synonyms are data that no package has."""
-    return placeholder(f"{kind}, whose synonyms (WordNet) must be downloaded; use gleu or similar", "", at)
 
 
 # -- similarity of meaning ---------------------------------------------------------------------------------
@@ -227,7 +217,8 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
     schemas: dict[str, Any] = {}
     for tools in listed:
         try:
-            whole = _tools_in(tools)
+            is_lost = is_reference(tools.value) and (is_code(tools.value) or tools.loading.root is None)
+            whole = None if is_lost else follow(tools, tools.warn)
             content = None if whole is None else texts.content_of(whole, context)
             if content is None:
                 return placeholder(f"{kind} with tools that cannot be read", "", at)
@@ -235,13 +226,6 @@ def valid_calls(at: Cursor, context: Context, kind: str) -> Assertion | None:
         except (UnsupportedPromptError, DefinitionError) as problem:
             return placeholder(f"{kind} with tools that cannot be read", str(problem), at)
     return as_assertion(at, Holds(ValidCalls(bare, schemas)), kind)
-
-
-def _tools_in(at: Cursor) -> Cursor | None:
-    """Return the tools at the cursor, or in the file that it names; None where there is no such file."""
-    if is_reference(at.value) and (is_code(at.value) or at.loading.root is None):
-        return None
-    return follow(at, at.warn)
 
 
 # -- model graders by name ---------------------------------------------------------------------------------
@@ -260,9 +244,9 @@ class ModelGrader:
     """
 
     text: str
-    answer: Answer = field(factory=Unit)
-    threshold: float | None = 0.5
-    needs: tuple[str, ...] = ()
+    answer: Answer
+    threshold: float | None = None
+    needs: tuple[str, ...] = field(default=(), converter=tuple)
     several: bool = False
     fixed: bool = False
 
@@ -282,58 +266,12 @@ def _categories(scores: Mapping[str, Any]) -> Choices:
     return Choices([Choice(label, scores.get(o, default[o]), text=text) for label, (o, text) in _CATEGORIES.items()])
 
 
-_FACTUALITY = ModelGrader(
-    "How do the facts of the answer compare with those of an expert's answer to the same task? Style, grammar and "
-    "punctuation do not matter. The expert's answer: {value}",
-    _categories({}),
-    1.0,
-    ("value",),
-    fixed=True,
-)
-_CLOSED_QA = ModelGrader("{value}", YesNo(), None, ("value",), fixed=True)
-
-MODEL_GRADERS: dict[str, ModelGrader] = {
-    "factuality": _FACTUALITY,
-    "model-graded-factuality": _FACTUALITY,
-    "model-graded-closedqa": _CLOSED_QA,
-    "g-eval": ModelGrader("{value}", Levels(), 0.7, ("value",), several=True),
-    "answer-relevance": ModelGrader(
-        "What share of the answer addresses the question that was asked? 1 if all of it does and nothing that was "
-        "asked is passed over, 0 if it is evasive or about something else. Whether it is true does not matter."
-    ),
-    "context-recall": ModelGrader(
-        "What share of the sentences of the following text can be attributed to the context? Take sentence by "
-        "sentence; what the context neither says nor implies is not attributed. The text: {value}",
-        needs=("value", "context"),
-    ),
-    "context-relevance": ModelGrader(
-        "What share of the sentences of the context is needed to answer the question? 0 if the context has nothing "
-        "that helps.",
-        needs=("context",),
-    ),
-    "context-faithfulness": ModelGrader(
-        "What share of the statements that the answer makes does the context support? Take statement by statement; "
-        "one that the context does not imply is not supported, even if it is true.",
-        needs=("context",),
-    ),
-    "conversation-relevance": ModelGrader(
-        "What share of the assistant's replies in the conversation, the answer included, is relevant to what was said "
-        "before it?",
-    ),
-    "is-refusal": ModelGrader(
-        "The answer declines what was asked: it refuses, or says that it cannot or will not do it. An empty answer "
-        "declines.",
-        YesNo(),
-        None,
-        fixed=True,
-    ),
-    "trajectory:goal-success": ModelGrader(
-        "By its calls of tools and its answer, the agent has reached this goal: {value}",
-        Unit(flag=True),
-        None,
-        ("value",),
-    ),
-}
+_ANSWERS: dict[str, Answer] = {
+    "unit": Unit(), "flag": Unit(flag=True), "yes_no": YesNo(), "levels": Levels(), "categories": _categories({}),
+}  # fmt: skip
+_TABLE = tomllib.loads(resources.files("rubric.formats.promptfoo").joinpath("model_graders.toml").read_text("utf-8"))
+_GRADERS = {kind: ModelGrader(**{**row, "answer": _ANSWERS[row["answer"]]}) for kind, row in _TABLE.items()}
+MODEL_GRADERS = {**_GRADERS, "model-graded-factuality": _GRADERS["factuality"]}
 """The model graders by type, without `not-`."""
 
 _ALIASES = {
@@ -364,11 +302,9 @@ def read_model_grader(at: Cursor, context: Context, kind: str) -> Assertion | No
             return None
         values = texts
     bar = at["threshold"].number(0, written=True) if at.has("threshold") and not grader.fixed else grader.threshold
-    if at.has("threshold") and not grader.fixed and bar is None:
-        return None
     scores = context.factuality
     answer = grader.answer
-    if grader is _FACTUALITY and scores:
+    if grader is MODEL_GRADERS["factuality"] and scores:
         scale = at.built(_categories, scores)
         if scale is None:
             return None
@@ -452,7 +388,6 @@ GRADERS: dict[str, tuple[Reader, frozenset[str]]] = {
     **dict.fromkeys(_SIMILAR, (similar, BAR)),
     "select-best": (select_best, _NONE),
     "max-score": (max_score, _NONE),
-    "meteor": (meteor, BAR | {"alpha", "beta", "gamma"}),
     **dict.fromkeys(SOURCES, (valid_calls, _NONE)),
     **{
         name: (read_model_grader, (_NONE if one.fixed else BAR) | (_TRANSFORMED if "context" in one.needs else _NONE))

@@ -21,7 +21,7 @@ from rubric.embed import Cursor, FrozenMap, Loading, Notes, shorten
 from rubric.formats.images import is_image
 from rubric.formats.includes import is_code, is_reference
 from rubric.formats.javascript_modules import is_javascript_file
-from rubric.formats.keys import keys_of
+from rubric.formats.keys import keys_of, table_of
 from rubric.formats.promptfoo.assertions import Graded, read_assertions, transform_of
 from rubric.formats.promptfoo.columns import (
     CONVERSATION,
@@ -67,19 +67,7 @@ from rubric.suites.suite import Suite
 
 MOST_CASES = 50_000
 _KNOWN_KEYS, _QUIET_KEYS = keys_of("promptfoo", "file"), keys_of("promptfoo", "file", "quiet")
-_FATES = {
-    "derivedMetrics": "derivedMetrics are not computed",
-    "extensions": "extensions are code, which is not run; what they would change stays as it is",
-    "redteam": "redteam is not read: no tests are generated",
-    **{
-        key: f"{key} has no effect here, in promptfoo either; for all tests, write it under `defaultTest{under}`"
-        for under, keys in {
-            "": ("vars", "options", "threshold", "assertScoringFunction"),
-            ".options": ("rubricPrompt", "transform"),
-        }.items()
-        for key in keys
-    },
-}
+_FATES = table_of("promptfoo")["fates"]
 _BESIDE_OPTIONS = dict.fromkeys(
     ("assert", "threshold", "vars", "metadata", "providers", "prompts"), "it belongs to the test, beside `options`"
 )
