@@ -25,9 +25,6 @@ LITELLM = {*VENDORS.values(), *_TABLE["litellm"].split()}
 SETTINGS = ("temperature", "max_tokens", "seed")
 """The settings of a model that promptfoo's and AgentV's files may give: none that says where it is, or logs in."""
 
-_GATEWAY = "adaline:"
-"""A gateway that promptfoo names before the vendor."""
-
 _EMBEDS = frozenset({"embedding", "embeddings", "feature-extraction", "sentence-similarity"})
 
 
@@ -37,7 +34,7 @@ def litellm_name(provider: str) -> str:
 
     LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
     """
-    name = provider.strip().removeprefix(_GATEWAY)
+    name = provider.strip()
     if name == "offline":
         return name
     if not name or len(name) > 500 or re.search(r"\s", name) or not name.isprintable():  # noqa: PLR2004
@@ -56,7 +53,8 @@ def litellm_name(provider: str) -> str:
 
 def embedding_name(provider: str) -> str | None:
     """Return LiteLLM's name of the embedding model that another system calls *provider*; None if it is none."""
-    vendor, _, rest = provider.strip().removeprefix(_GATEWAY).partition(":")
+    provider = provider.strip().removeprefix("adaline:")  # a gateway; a similarity is of one model alone
+    vendor, _, rest = provider.partition(":")
     kind, colon, model = rest.partition(":")
     if vendor == "voyage":  # it has no other models
         return f"{vendor}/{rest}"
