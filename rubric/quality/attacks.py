@@ -133,8 +133,9 @@ def attacks_of(given: object) -> tuple[Attack, ...]:
     """Return the attacks *given*: by name, or as values; None means all."""
     named = {attack.name: attack for attack in ATTACKS}
     listed = ATTACKS if given is None else given if isinstance(given, list | tuple) and given else [given]
-    found = {one: one if isinstance(one, Attack) else named.get(str(one)) for one in listed}
-    for one, attack in found.items():
-        if attack is None:
+    found: dict[Attack, None] = {}
+    for one in listed:
+        if (attack := one if isinstance(one, Attack) else named.get(str(one))) is None:
             raise fields.refuse("attacks", one, f"Attacks, or names: {', '.join(named)}")
-    return tuple(attack for attack in found.values() if attack is not None)
+        found[attack] = None
+    return tuple(found)

@@ -44,6 +44,7 @@ from rubric.embed import (
     source_of,
 )
 from rubric.engine import Candidates, Plan
+from rubric.grading.candidate_parts import asked_parts
 from rubric.quality.attacks import FLOOR, Attack, Kind, attacks_of
 from rubric.values import AnyJudge
 
@@ -312,6 +313,8 @@ def probe(
     cells = [cell for id_, some in readings.items() for cell in _cells(id_, some)]
     idle = {attack.name: 0 for attack in attacks_of(attacks)}.keys() - {cell.attack for cell in cells}
     notes = [f"There was nothing to change for {', '.join(map(repr, sorted(idle)))}."] if idle else []
+    unread = {criterion.id for criterion in shots[0].criteria} - readings.keys()
+    notes += [f"Left out, since no attack changes what it is asked of: {id_!r}." for id_ in sorted(unread)]
     usage = Usage.total(result.usage for result in results)
     return Probe(with_p(cells), _floor(pairs), by.name, len(before), usage, most, tuple(notes))
 
@@ -335,6 +338,9 @@ def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[li
     judged = tuple(criterion for criterion in given.judged if not isinstance(criterion.answer, Check))
     if not judged:
         raise DefinitionError("rubric", "code decides every criterion, and no judge can be moved; try lint(rubric)")
+    if not any(_reads_output(criterion, text) for criterion in judged for text in texts):
+        why = "no criterion is asked of the output, which is what attacks change; leave out `on`"
+        raise DefinitionError("rubric", why)
     is_alone = _asks_one_by_one(by)
     shots = [_Shot(None, at, candidate, given, judged) for at, candidate in enumerate(texts)]
     for attack in attacks_of(attacks):
@@ -342,10 +348,17 @@ def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[li
         parts = [(criterion,) for criterion in about] if attack.aimed else [about] if about else []
         for at, candidate in enumerate(texts):
             for part in parts:
-                if (text := attack.of(candidate.output, part[0])) is not None:
+                reached = tuple(criterion for criterion in part if _reads_output(criterion, candidate))
+                if reached and (text := attack.of(candidate.output, part[0])) is not None:
                     by_rubric = _alone(given, part[0]) if attack.aimed and is_alone else given
-                    shots.append(_Shot(attack, at, evolve(candidate, output=text), by_rubric, part))
+                    shots.append(_Shot(attack, at, evolve(candidate, output=text), by_rubric, reached))
     return shots, by
+
+
+def _reads_output(criterion: Criterion, candidate: Candidate) -> bool:
+    """True if a change of the output of *candidate* changes what *criterion* is asked of."""
+    changed = evolve(candidate, output=f"{candidate.output} …")
+    return criterion.on == "conversation" or asked_parts(criterion, candidate) != asked_parts(criterion, changed)
 
 
 def all_of(candidates: Any) -> list[Candidate]:

@@ -26,6 +26,7 @@ from rubric.trust.pairwise.win_rates import Preferences
 from rubric.trust.ratings import as_judged as judged_of
 from rubric.trust.ratings import mark_of, ratings_of
 
+_WEIGHTED = "have weights, and the exact test takes a random sample; label one"
 START, FORGIVEN = 30, 2
 """The fewest labelled verdicts that a threshold is tried on; and so many that two wrong ones do not end the search."""
 
@@ -161,7 +162,7 @@ def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0
     if ratings.scale.kind != "verdict":
         raise DefinitionError("labels", "expected verdicts, pass or fail, got numbers")
     if ratings.is_weighted:
-        raise DefinitionError("labels", "have weights, and the exact test takes a random sample; label one")
+        raise DefinitionError("labels", _WEIGHTED)
     by = "votes" if any(len(result.votes) > 1 for result in grades) else "score"
     sure = np.array([np.nan if (c := confidence(r, by)) is None else c for r in grades], dtype=float)
     target, verdict = ratings.target, given.columns[""][1]
@@ -176,26 +177,31 @@ def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0
 
 def _of_pairs(preferences: Preferences, labels: Labels, allowed: tuple[float, float]) -> Trusted:
     """Return what can be kept of *preferences*; a pair on which people are divided, or were not asked, says nothing."""
+    if len({label.weight for label in labels}) > 1:
+        raise DefinitionError("labels", _WEIGHTED)
     by_key = labels.by == "key" or (labels.by is None and any(one.key for one in preferences))
     said: dict[str, list[str]] = {}
     for label in labels:
         said.setdefault(label.key, []).extend([] if label.judge_seen or label.criterion else [str(label.value)])
-    sure, wrong = np.full(len(preferences), np.nan), np.full(len(preferences), np.nan)
+    sure, wrong, known = np.full(len(preferences), np.nan), np.full(len(preferences), np.nan), set[str]()
     for at, one in enumerate(preferences):
         sides = {**dict(zip(one.names, "ab", strict=True)), "a": "a", "b": "b", "tie": "tie"}
-        people = said.get(one.key if by_key else str(at), [])
+        people = said.get(name := one.key if by_key else str(at), [])
+        known.add(name)
         if unknown := [each for each in people if each not in sides]:
             raise DefinitionError("labels", f"expected one of {', '.join(sides)} for a pair, got {unknown[0]!r}")
         (best, most), *others = Counter(sides[each] for each in people).most_common(2) or [("", 0)]
-        if (known := confidence(one, "margin")) is not None:
-            sure[at] = known
+        if (margin := confidence(one, "margin")) is not None:
+            sure[at] = margin
             if most and most not in [count for _, count in others]:
                 wrong[at] = best != one.outcome
     if (both := ~np.isnan(wrong)).sum() == 0:
         raise DefinitionError("labels", "expected some of pairs with a winner, by key or by place, got none")
     found = _try_thresholds(sure, sure[both], wrong[both], "margin", allowed=allowed)
     kept = float((sure >= found.when.least - TOLERANCE).mean()) if found.when.least is not None else 0.0
-    return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest))
+    unmatched = [repr(name) for name in said if name not in known]
+    notes = (f"{len(unmatched):,} labels match no pair ({', '.join(unmatched[:3])}, ...)",) if unmatched else ()
+    return evolve(found, kept=kept, when=evolve(found.when, labels=labels.digest), notes=notes)
 
 
 def _try_thresholds(every: Floats, sure: Floats, wrong: Floats, by: str, *, allowed: tuple[float, float]) -> Trusted:

@@ -272,3 +272,21 @@ def test_the_command_says_what_it_takes_and_what_it_found(tmp_path: Path) -> Non
 def invoke(*arguments: object) -> Any:
     """Run a command as the terminal does."""
     return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_attacks_that_cannot_be_made_are_refused() -> None:
+    """An empty list, and a list within one, name what is allowed."""
+    for wrong in ([], [["authority"]], {"authority"}):
+        with pytest.raises(DefinitionError, match="attacks: expected Attacks, or names: "):
+            probe(DELIVERY, judging(), REPLIES, attacks=wrong)  # type: ignore[arg-type]
+
+
+def test_a_criterion_that_no_attack_reaches_is_left_out() -> None:
+    """What is asked of the tool calls alone is the same after each attack; a bound on it would hold for nothing."""
+    run = Run((Message("user", "Where?"), Message("assistant", "On Friday. Thank you.")))
+    tools = Criterion("Names Friday in a call", id="calls", on="tools")
+    found = probe(DELIVERY.adding(tools), judging(), [Candidate(run=run)], attacks=["authority"])
+    assert {cell.criterion for cell in found.cells} == {"date", "thanks", "rude"}
+    assert "Left out, since no attack changes what it is asked of: 'calls'." in found.remarks()
+    with pytest.raises(DefinitionError, match="no criterion is asked of the output"):
+        probe(Rubric(criteria=[tools]), judging(), [Candidate(run=run)], attacks=["authority"], most=0.1)

@@ -57,3 +57,14 @@ def test_the_guarantee_holds_for_preferences() -> None:
         labels = {f"pair-{n}": "b" if wrong else "a" for n, wrong in enumerate(chance.random(120) < 0.101)}
         broken += trusted(preferred(["a"] * 120), labels, error=0.1).kept > 0
     assert broken <= 300 * 0.05 + 8
+
+
+def test_labels_of_pairs_with_weights_are_refused_and_those_of_other_pairs_are_told() -> None:
+    """The exact test takes a random sample, and a label whose pair is not there is counted."""
+    pairs = preferred(["a"] * 80)
+    rows = [Label(f"pair-{at}", "a", weight=1 + at % 2) for at in range(80)]
+    with pytest.raises(DefinitionError, match="have weights, and the exact test takes a random sample"):
+        trusted(pairs, Labels(rows))
+    found = trusted(pairs, {f"pair-{at}": "a" for at in range(80)} | {"pair-5000": "b"})
+    assert found.labels == 80
+    assert found.remarks() == ["1 labels match no pair ('pair-5000', ...)."]
