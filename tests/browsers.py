@@ -192,6 +192,12 @@ class Tab:
         """Return the value of *script* as soon as it holds."""
         return _until(lambda: self.run(script))
 
+    def reload(self) -> None:
+        """Load the page again, and wait until the new one, not the old one, is complete."""
+        self.run("document.documentElement.dataset.old = ''")
+        self.ask("Page.reload")
+        self.until("document.readyState == 'complete' && document.documentElement.dataset.old === undefined")
+
     def press(self, *keys: str) -> None:
         """Press *keys* one after the other, as a keyboard does."""
         for key in keys:

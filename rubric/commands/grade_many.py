@@ -19,7 +19,7 @@ from rubric import Candidate, DefinitionError, Grade, Grades, Limits, Rubric, St
 from rubric import grade_many as grade_candidates
 from rubric import plan as plan_calls
 from rubric.commands import options
-from rubric.commands.kept_runs import Keeper, last_runs
+from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import check_order, refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan
@@ -159,6 +159,8 @@ class Inputs:
         places = [source.at(n, item) for n, item in enumerate(cast("Iterable[Any]", source.items))]
         last = last_runs(1, [name, self.candidates])[0] / "results.jsonl"
         done: dict[int, Grade | Ungraded] = {}
+        with last.open(encoding="utf-8") as lines:
+            digests = {each["index"]: each["candidate"] for each in map(json.loads, lines)}
         for result in Grades.read_jsonl(last, rubric, judge):
             n = result.index or 0
             candidate = None
@@ -166,10 +168,13 @@ class Inputs:
                 candidate = places[n].candidate if n < len(places) else Candidate("")
             if candidate is None:
                 continue
-            if n >= len(places) or (candidate.key or f"#{n}") != result.key:
-                was = f"candidate {n} of the last run, {result.key!r}, is not in its place"
-                raise Refusal(f"{path}: {was}; run the file without --rerun")
             status = "ungraded" if result.score is None else "passed" if result.passed else "failed"
+            is_there = n < len(places) and (candidate.key or f"#{n}") == result.key
+            is_other = status != self.rerun and digests[n] != candidate_digest(candidate)  # one that is asked again may
+            if is_other or not is_there:
+                what = "has changed" if is_there else "is not in its place"
+                cure = "run the file without --rerun"
+                raise Refusal(f"{path}: candidate {n} of the last run, {result.key!r}, {what}; {cure}")
             if status != self.rerun:
                 done[n] = evolve(result, candidate=candidate, key=candidate.key)
         if len(done) == len(places):

@@ -7,6 +7,7 @@ The runs that the command line keeps, each in a folder of its own below `.rubric
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from typing import IO, Any
 
 from attrs import define, field
 
+from rubric import Candidate
 from rubric.commands.output import Refusal, print_line
 from rubric.embed import clean, replacing
 from rubric.results import Row
@@ -55,6 +57,11 @@ def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
         of = f" of {', '.join(names)}" if names else ""
         raise Refusal(f"{folder_of_runs()}: {len(alike)} kept runs{of}, and this takes {count}; run it first")
     return alike
+
+
+def candidate_digest(candidate: Candidate | None) -> str:
+    """Return 16 hexadecimal digits of all that *candidate* holds: a result of other digits is of another one."""
+    return hashlib.sha256(repr(candidate).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @define(eq=False)
@@ -93,6 +100,7 @@ class Keeper:
         with self._writing():
             if (result := row.result) is not None:
                 data = {"index": result.index, **result.to_dict(), "key": result.key or row.id}
+                data |= {"candidate": candidate_digest(result.candidate)}
                 self._results.write(f"{clean(dump_json(data))}\n")
             if (began := time.monotonic()) >= self._next:
                 so_far = Report(self.about["name"], tuple(self._rows), warnings=("this run has not ended",))

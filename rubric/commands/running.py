@@ -14,13 +14,13 @@ import attrs
 import click
 from attrs import evolve, frozen
 
-from rubric import Candidate, DefinitionError, Grade, Suite, Ungraded
+from rubric import Candidate, Case, DefinitionError, Grade, Suite, Ungraded
 from rubric.commands import output
 from rubric.commands.kept_runs import Keeper, last_runs
 from rubric.commands.options import RUNNING, TO_RUN, budget_of, refuse_folder
 from rubric.commands.output import Refusal
 from rubric.driving import Failure
-from rubric.embed import counted, fields, shorten
+from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import Plan
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
@@ -33,6 +33,7 @@ from rubric.suites.reporters.terminal import Detail, layout
 from rubric.suites.suite import fits
 
 _PLANNED = 200
+_RUN_OF_A_CASE = re.compile(r" \[repeat \d+\]$")
 """Cases of a suite from which the line before the first call projects, at least; they are spread over all of it."""
 
 
@@ -191,10 +192,16 @@ class RunOptions:
         if self.rerun is None:
             return None, [*suites]
         earlier = Report.load(last_runs(1, files)[0] / "report.json")
-        wanted = {re.sub(r" \[repeat \d+\]$", "", row.id) for row in earlier if row.status == self.rerun}
+        wanted = {_RUN_OF_A_CASE.sub("", row.id) for row in earlier if row.status == self.rerun}
         if not wanted:
             raise Refusal(f"--rerun {self.rerun}: no case of the last run is {self.rerun}")
         names = [""] if len(files) == 1 else [f"{name}: " for name in names_of(files)]
+        rows = {_RUN_OF_A_CASE.sub("", row.id): row for row in earlier}
+        cases = {f"{name}{row_id(case)}": case for name, suite in zip(names, suites, strict=True) for case in suite}
+        for id_ in {**rows, **cases}:
+            change = "" if id_ in wanted and id_ in cases else _change(cases.get(id_), rows.get(id_))
+            if change:
+                raise Refusal(f"--rerun {self.rerun}: {id_!r} {change}; run the files without --rerun")
         return earlier, [
             evolve(suite, cases=[case for case in suite if f"{name}{row_id(case)}" in wanted])
             for name, suite in zip(names, suites, strict=True)
@@ -299,6 +306,18 @@ def within(earlier: Report | None, report: Report) -> Report:
         return report
     rows = {row.id: row for row in (*earlier, *report)}
     return evolve(report, rows=tuple(rows.values()))
+
+
+def _change(case: Case | None, row: Row | None) -> str:
+    """Return how *case* differs from its *row* of an earlier run, which would stand for it; '' if it does not."""
+    if case is None or row is None:
+        return "was not in the last run" if row is None else "is not in the files any more"
+    given = {"input": case.input, "output": row.output if case.output is None else case.output}
+    changed = [name for name, said in given.items() if getattr(row, name) != clean(said)]
+    before = {(entry.id, entry.text, entry.weight) for entry in row.entries}
+    asked = {(each.id, clean(each.text), each.weight) for each in case.rubric.criteria}
+    changed += ["rubric"] if row.entries and (not asked <= before or row.threshold != case.rubric.threshold) else []
+    return f"has another {' and another '.join(changed)} than in the last run" if changed else ""
 
 
 def names_of(files: Sequence[str]) -> Sequence[str]:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from rubric.embed import FrozenMap, thaw
+from rubric.embed import FrozenMap, shorten, thaw
 from rubric.errors import DefinitionError
 from rubric.values.runs import Event, Media, Message, Run, State, SubRun, ToolCall
 
@@ -45,6 +45,9 @@ Fetch = Callable[[str], Run | None]
 def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run:
     """Return the run in an ATIF *document*; *fetch* reads the sub-agents' runs in other files."""
     held = dict(document)
+    version = str(held.get("schema_version", VERSIONS[-1]))
+    if not version.startswith("ATIF-v1."):
+        raise DefinitionError("schema_version", f"expected {VERSIONS[0]} to {VERSIONS[-1]}, got {shorten(version)!r}")
     agent = dict(_a(Mapping, "agent", held.pop("agent", {})))
     steps = _a(list | tuple, "steps", held.pop("steps", None))
     subs: dict[str, Run] = {}
@@ -66,7 +69,8 @@ def read_atif(document: Mapping[str, Any], fetch: Fetch = lambda _: None) -> Run
         SubRun(run.agent or id_, run, metadata=FrozenMap({"ref": {}})) for id_, run in subs.items() if id_ not in told
     ]
     own = _own(held)
-    left = _unread_in(steps)
+    newer = () if version in VERSIONS else (f"{version} is newer than {VERSIONS[-1]}: fields that it has added",)
+    left = [*_unread_in(steps), *newer]
     told_of = {"left_out": left} if left else {}
     return Run(
         events,

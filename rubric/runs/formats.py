@@ -25,7 +25,7 @@ from rubric.runs.atif import read_atif, write_atif
 from rubric.runs.messages import either, of_adk, of_gemini, of_inspect, of_invocations, of_responses, run_of
 from rubric.runs.spans import of_spans, spans_in
 from rubric.values.candidates import Candidate
-from rubric.values.chats import is_chat
+from rubric.values.chats import is_chat, is_cut_short
 from rubric.values.runs import Message, Run, State, SubRun
 
 Found = Iterator[Candidate | Broken]
@@ -100,13 +100,20 @@ def inspect_sample(sample: Mapping[str, Any]) -> Candidate | Broken:
     """Return a *sample* of a log of Inspect's as a candidate; one with an error, or without a word, is none."""
     output, error = (sample.get("output") or {}).get("completion") or "", sample.get("error")
     model = str((sample.get("output") or {}).get("model") or "")
-    run = run_of(of_inspect(sample), model=model, complete=not sample.get("limit"))
+    run = run_of(of_inspect(sample), model=model, complete=not (sample.get("limit") or is_cut_short(_choices(sample))))
     if error or not (output or any(not isinstance(each, Message | State) for each in run.events)):
         why = error.get("message") if isinstance(error, Mapping) else "the model said nothing"
         return Broken(f"sample {sample.get('id')} has no output: {shorten(str(why), 200)}")
     target = sample.get("target") or ""
     reference = target if isinstance(target, str) else "\n".join(target)
     return candidate_of_run(run, output or None, reference=reference, key=str(sample.get("id")))
+
+
+def _choices(response: Mapping[str, Any]) -> list[Any]:
+    """Return the message of each of the choices in *response*, or in its `output`, with the reason for its end."""
+    choices = _rows(response.get("choices") or (response.get("output") or {}).get("choices") or ())
+    ends = ("finish_reason", "stop_reason")
+    return [{**(each.get("message") or {}), **{key: each[key] for key in ends if key in each}} for each in choices]
 
 
 def _adk(document: Any, _: Path | None) -> Found:
@@ -140,7 +147,8 @@ def _responses(document: Any, _: Path | None) -> Found:
         items = [{"role": "system", "content": told}] if isinstance(told, str) else []
         items += [*([said] if isinstance(asked, str) else asked), *document["output"]]
     status = document.get("status") if isinstance(document, Mapping) else None
-    yield candidate_of_run(run_of(of_responses(items), complete=status in (None, "completed")))
+    is_whole = status in (None, "completed") and not is_cut_short(items)
+    yield candidate_of_run(run_of(of_responses(items), complete=is_whole))
 
 
 def _is_responses(document: Any) -> bool:
@@ -203,14 +211,31 @@ def _is_gemini(document: Any) -> bool:
             not contents and (either(first, "finish_reason") or _block_reason(document))
         )
     rows = _rows(document)
-    return bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
+    has_parts = bool(rows) and all(isinstance(row.get("parts"), list) and "output" not in row for row in rows)
+    return has_parts and not any("kind" in part for row in rows for part in _rows(row["parts"]))  # A2A has kinds
 
 
 def _chat(document: Any, _: Path | None) -> Found:
-    yield candidate_of_run(run_of(document["messages"] if isinstance(document, Mapping) else document))
+    messages = document
+    if isinstance(document, Mapping):
+        said = [document] if _is_answer(document) else _choices(document)
+        if len(said) > 1:
+            raise DefinitionError("choices", f"the response has {len(said)} answers to one question; keep one of them")
+        messages = [*(document.get("messages") or ()), *said]
+        ends = {key: document[key] for key in ("finish_reason", "stop_reason") if key in document}
+        messages = [*messages[:-1], {**messages[-1], **ends}] if ends and not said else messages
+    yield candidate_of_run(run_of(messages))
+
+
+def _is_answer(document: Mapping[str, Any]) -> bool:
+    """True if *document* is a response of Anthropic's."""
+    return document.get("type") == "message" and _has(document, "role", "content", "stop_reason")
 
 
 def _is_chat(document: Any) -> bool:
+    if isinstance(document, Mapping) and ("messages" not in document or not document["messages"]):
+        said = _choices(document) if isinstance(document.get("choices"), list | tuple) else []
+        return _is_answer(document) or is_chat(said)
     rows = document.get("messages") if isinstance(document, Mapping) else document
     has_output = any("output" in row for row in (document, *(rows if isinstance(rows, list) else ())) if _has(row))
     return not has_output and is_chat(rows) and not _is_responses(rows)
@@ -245,6 +270,7 @@ FORMATS: Final = {
 _MARKS: Final = {
     *("schema_version", "samples", "epoch", "events", "conversation", "eval_cases", "evalCases", "resourceSpans"),
     *("resource_spans", "object", "contents", "candidates", "promptFeedback", "prompt_feedback", "messages"),
+    *("choices", "stop_reason"),
 }
 """A mapping without any of these keys is no run: rows are many, and each of them is asked."""
 

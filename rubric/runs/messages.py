@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.values.chats import chat_of, text_of, unread_in
+from rubric.values.chats import chat_of, is_cut_short, text_of, unread_in
 from rubric.values.runs import Event, Run, State, SubRun
 
 Said = dict[str, Any]
@@ -52,6 +52,7 @@ def run_of(messages: Iterable[Any], **given: Any) -> Run:
     """Return *messages*, in the form of chats and with events among them, as a run that says what it leaves out."""
     held = [*messages]
     left = unread_in([each for each in held if not isinstance(each, Event)])
+    given.setdefault("complete", not is_cut_short(held))
     return Run(chat_of(held), metadata=FrozenMap({"left_out": left} if left else {}), **given)
 
 

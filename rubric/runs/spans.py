@@ -18,6 +18,7 @@ from typing import Any
 from attrs import frozen
 
 from rubric.runs.messages import Said, call, media, messages_of_parts, result, run_of
+from rubric.values.chats import is_cut_short
 from rubric.values.runs import SubRun
 
 _MODELS = ("chat", "generate_content", "text_completion")
@@ -117,8 +118,8 @@ def _value(value: Mapping[str, Any]) -> Any:
 # -- runs -------------------------------------------------------------------------------------------------
 
 
-def of_spans(spans: Sequence[Span]) -> Iterator[tuple[str, list[Any], dict[str, str]]]:
-    """Yield the id of each trace in *spans*, the messages of its run, and the names of its agent and its model."""
+def of_spans(spans: Sequence[Span]) -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
+    """Yield the id of each trace in *spans*, the messages of its run, and the other fields of the run."""
     traces: dict[str, list[Span]] = {}
     for span in spans:
         traces.setdefault(span.trace, []).append(span)
@@ -132,7 +133,10 @@ def of_spans(spans: Sequence[Span]) -> Iterator[tuple[str, list[Any], dict[str, 
         messages = _messages(whole, top if whole is None else [*_nearest(below.get(whole.id, ()), below)], below)
         models = [str(span.held["gen_ai.request.model"]) for span in held if "gen_ai.request.model" in span.held]
         agent = "" if whole is None else str(whole.held.get("gen_ai.agent.name") or "")
-        yield trace, messages, {"agent": agent, "model": models[0] if models else ""}
+        asked = [span.held for span in held if span.does in _MODELS][-1:]
+        ends = [{"status": end} for each in asked for end in each.get("gen_ai.response.finish_reasons") or ()]
+        own = {"complete": False} if is_cut_short(ends) else {}
+        yield trace, messages, {"agent": agent, "model": models[0] if models else "", **own}
 
 
 def _nearest(spans: Iterable[Span], below: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
@@ -190,7 +194,7 @@ def _new(told: Iterable[Any], known: list[str]) -> Iterator[Any]:
     """Yield what of *told* is not *known* yet, by its JSON: a call of a model is sent once more what came before."""
     place, end = 0, len(known)
     for each in told:
-        key = json.dumps(each, sort_keys=True, default=str)
+        key = json.dumps({**each, "finish_reason": ""}, sort_keys=True, default=str)  # those that are sent have none
         try:
             place = known.index(key, place, end) + 1
         except ValueError:
@@ -212,7 +216,7 @@ def _messages_of(span: Span) -> Iterator[Said]:
     names = ("gen_ai.input.messages", "gen_ai.output.messages")
     listed = [each for name in names for each in _json(held.get(name)) or ()]
     for each in listed or _json(held.get("pydantic_ai.all_messages")) or ():
-        own = {"name": each["name"]} if each.get("name") else {}
+        own = {key: each[key] for key in ("name", "finish_reason") if each.get(key)}
         yield from messages_of_parts(map(_part, each.get("parts") or ()), str(each.get("role") or "user"), **own)
     if not listed:
         logged = _json(held.get("events")) or ()
@@ -226,6 +230,7 @@ def _message_of_event(name: str, held: Mapping[str, Any]) -> Said:
     held = {**held, **(inner if isinstance(inner := _json(held.get("message")), Mapping) else {})}
     role = "assistant" if name.endswith(".choice") else name.split(".")[1]
     made = {"role": role, "content": held.get("content"), "tool_calls": _json(held.get("tool_calls")) or ()}
+    made |= {"finish_reason": held.get("finish_reason")}
     return result(held.get("id"), held.get("content")) if role == "tool" else made
 
 

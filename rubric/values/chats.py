@@ -70,7 +70,21 @@ def candidate_of_chat(
     output = words if output is None else output
     if output and output.strip() != words.strip():
         events = (*events, Message("assistant", output))
-    return Candidate(output, run=Run(events), **fields)
+    return Candidate(output, run=Run(events, complete=not is_cut_short(messages)), **fields)
+
+
+_CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "incomplete"})
+"""What OpenAI, Anthropic, Mistral and OpenTelemetry call the end of a reply that ran into a limit; in small letters."""
+
+
+def is_cut_short(messages: Sequence[Any]) -> bool:
+    """True if the last of *messages* says that its model ran into a limit: what is not there may have come after it."""
+    last = _bare(messages[-1]) if messages else None
+    held = [at(each, key) for each in (last, at(last, "response_metadata")) for key in _ENDS]
+    return any(isinstance(end, str) and end.lower() in _CUT_SHORT for end in held)
+
+
+_ENDS = ("finish_reason", "stop_reason", "status")
 
 
 def why_unanswered(messages: Sequence[Any]) -> str:

@@ -12,7 +12,7 @@ references forty times; a value nested 100,000 levels deep ends the process; and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -21,6 +21,7 @@ from typing import Any
 
 from rubric.errors import DefinitionError
 from rubric.internals.fields import keeping
+from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 from rubric.values.schema_formats import FORMATS, fits
 
@@ -74,6 +75,15 @@ def matches(pattern: str, text: str) -> bool:
     """True if *pattern* is found anywhere in the first million characters of *text*."""
     clean = text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
     return _compile(pattern).search(clean) is not None
+
+
+def json_key(value: Any) -> Hashable:
+    """Return what is equal for equal values of JSON alone: in Python, True is 1 as well."""
+    if isinstance(value, FrozenMap):
+        return frozenset((name, json_key(one)) for name, one in value.items())
+    if isinstance(value, tuple):
+        return tuple(map(json_key, value))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 def matches_name(name: str, called: str) -> bool:

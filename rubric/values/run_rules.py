@@ -26,7 +26,7 @@ from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import guided_class, guided_methods
 from rubric.internals.text import as_json
 from rubric.values.answers import Check
-from rubric.values.matching import check_pattern, matches, matches_name, pattern
+from rubric.values.matching import check_pattern, json_key, matches, matches_name, pattern
 from rubric.values.runs import Event, Message, Run, State, ToolCall
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class CallMatcher(Matcher):
         return (
             (self.agent is None or _is_named(self.agent, event.agent or agent))
             and self.failed in (None, event.error != "")
-            and all(name in given and given[name] == value for name, value in self.arguments.items())
+            and all(name in given and json_key(given[name]) == json_key(one) for name, one in self.arguments.items())
             and all(name in given and matches(one, _text(given[name])) for name, one in self.matches.items())
             and (self.result is None or (event.result is not None and matches(self.result, _text(event.result))))
         )

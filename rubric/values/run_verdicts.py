@@ -12,6 +12,7 @@ from attrs import define, evolve, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.text import shorten
+from rubric.values.matching import json_key
 from rubric.values.numbered import line_of, shown_result
 from rubric.values.runs import Event, Message, Run, State, SubRun, ToolCall
 
@@ -248,6 +249,7 @@ def _judge_before(rule: RunRule, part: _Part) -> Broken:
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
     is_used_up = rule.kind == "needs_one"
+    why += " that no other has used" * is_used_up
     for number, event, agent in part:
         if is_meant(event, agent):
             part.seen += 1
@@ -299,5 +301,5 @@ def _tests(rule: RunRule) -> tuple[Test, Test, tuple[Callable[[Any], Hashable], 
 
 def _key_of(same: str) -> Callable[[Any], Hashable]:
     if same == _ALL:
-        return lambda one: one.arguments
-    return (lambda one: one.arguments.get(same, _LACKING)) if same else lambda _: None
+        return lambda one: json_key(one.arguments)
+    return (lambda one: json_key(one.arguments.get(same, _LACKING))) if same else lambda _: None

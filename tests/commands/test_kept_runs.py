@@ -172,6 +172,36 @@ def test_candidates_that_moved_are_not_asked_again() -> None:
     assert (refused.exit_code, "no effect with --rerun" in refused.stderr) == (2, True)
 
 
+def test_candidates_that_changed_do_not_keep_old_verdicts() -> None:
+    """What is not asked again must be as it was: its verdict would stand beside another text."""
+    Path("replies.jsonl").write_text('"Thank you for waiting"\n"No"\n')
+    many = ("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
+    run(*many)
+    Path("replies.jsonl").write_text('"Go away"\n"No"\n')
+    refused = run(*many, "--rerun", "failed")
+    assert (refused.exit_code, "candidate 0 of the last run, '#0', has changed" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("output: Thank you for waiting", "output: Go away", "'warm' has another output than in the last run"),
+        ("{id: warm", "{id: new", "'warm' is not in the files any more"),
+        ("cases:", "cases:\n  - {id: new, output: No, rubric: [Says no]}", "'new' was not in the last run"),
+        ("[Says thank you for waiting]", "[Says thanks]", "'warm' has another rubric than in the last run"),
+        ("rubric: [Says", "rubric: {threshold: 0.9, criteria: [Says", "'warm' has another rubric"),
+    ],
+)
+def test_cases_that_changed_do_not_keep_old_verdicts(old: str, new: str, why: str) -> None:
+    """A case that passed, and that is another now, is told; one that is asked again may be another."""
+    run("grade", "suite.yaml", "-j", "offline")
+    assert old in SUITE
+    changed = SUITE.replace(old, new, 1)
+    Path("suite.yaml").write_text(changed.replace("waiting]}", "waiting]}}", 1) if "criteria" in new else changed)
+    refused = run("grade", "suite.yaml", "-j", "offline", "--rerun", "failed")
+    assert (refused.exit_code, why in refused.stderr) == (2, True)
+
+
 def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     """Where no file is named; a run of other files between them is passed over."""
     run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
@@ -338,7 +368,7 @@ def test_what_was_opened_is_not_labelled_blind(browser: Browser) -> None:
     with page_of_a_run(browser, folder) as tab:
         tab.press("n", "Escape", "b")
         assert tab.run("blind.row.id") == "warm"
-        tab.run("location.reload()")
+        tab.reload()
         tab.until("document.documentElement.dataset.ready !== undefined")
         tab.press("b", "s")
         assert "Nothing is left to label blind" in tab.text

@@ -278,6 +278,63 @@ def test_a_column_holds_runs(name: str, column: str) -> None:
     assert events_of(made.run) == SAID[name]
 
 
+def span_with(**attributes: Any) -> list[dict[str, Any]]:
+    """Return a log of one span of a model, that says "don"."""
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "don"}], **attributes.pop("own", {})}]
+    held = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(said), **attributes}
+    times = {"start_time": "2026-01-01T00:00:00+00:00", "end_time": "2026-01-01T00:00:01+00:00"}
+    return [{"context": {"span_id": "1", "trace_id": "t"}, "parent_id": None, **times, "attributes": held}]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        [{"role": "user", "content": "q"}, {"role": "assistant", "content": "don", "finish_reason": "length"}],
+        {"messages": [{"role": "assistant", "content": "don"}], "stop_reason": "max_tokens"},
+        [{"type": "ai", "content": "don", "response_metadata": {"finish_reason": "length"}}],
+        [{"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}", "status": "incomplete"}],
+        {"choices": [{"finish_reason": "length", "message": {"role": "assistant", "content": "don"}}]},
+        {"type": "message", "role": "assistant", "content": "don", "stop_reason": "max_tokens"},
+        span_with(own={"finish_reason": "length"}),
+        span_with(**{"gen_ai.response.finish_reasons": ["length"]}),
+    ],
+)
+def test_a_run_whose_model_ran_into_its_limit_is_not_complete(log: Any) -> None:
+    """In each format's own words: what is not there may have come after it, so no rule is broken by its absence."""
+    assert not runs.read(log).complete
+
+
+@pytest.mark.parametrize("end", ["stop", "end_turn", "tool_calls", "STOP"])
+def test_a_run_that_came_to_its_end_is_complete(end: str) -> None:
+    """A limit that an earlier answer ran into, and that the run went on after, is none of the whole."""
+    log = [{"role": "assistant", "content": "don", "finish_reason": "length"}, {"role": "user", "content": "Go on."}]
+    assert runs.read([*log, {"role": "assistant", "content": "done", "finish_reason": end}]).complete
+
+
+def test_a_request_and_its_response_are_one_run() -> None:
+    """OpenAI's answer stands under `choices`, beside the messages or alone; one of Anthropic's is a run by itself."""
+    answer = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "done"}}]}
+    asked = {"messages": [{"role": "user", "content": "q"}]}
+    assert events_of(runs.read({**asked, **answer})) == ["user: q", "assistant: done"]
+    assert events_of(runs.read({"object": "chat.completion", **answer})) == ["assistant: done"]
+    block = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "done"}]}
+    assert events_of(runs.read({**block, "stop_reason": "end_turn"})) == ["assistant: done"]
+    with pytest.raises(DefinitionError, match="the response has 2 answers to one question"):
+        runs.read({"choices": answer["choices"] * 2})
+
+
+def test_what_is_of_another_format_or_version_is_refused() -> None:
+    """Messages of A2A have parts as Gemini's have; another ATIF than the first has other fields, a newer one is told."""
+    a2a = [{"role": role, "parts": [{"kind": "text", "text": "q"}]} for role in ("user", "agent")]
+    with pytest.raises(DefinitionError, match="a run in none of the formats"):
+        runs.read(a2a)
+    trajectory = json.loads((DATA / "trajectory.json").read_text())
+    with pytest.raises(DefinitionError, match=r"schema_version: expected ATIF-v1\.0 to ATIF-v1\.8, got 'ATIF-v2\.0'"):
+        runs.read({**trajectory, "schema_version": "ATIF-v2.0"})
+    newer = runs.read({**trajectory, "schema_version": "ATIF-v1.99"})
+    assert any("ATIF-v1.99 is newer" in remark for remark in newer.metadata["left_out"])
+
+
 def test_lines_of_spans_are_one_log(tmp_path: Path) -> None:
     """Spans that are written line by line are put together by their trace."""
     spans = json.loads((DATA / "spans.json").read_text())

@@ -62,6 +62,15 @@ BROKEN = {
 }  # fmt: skip
 
 
+def test_true_is_no_number_in_arguments() -> None:
+    """Arguments are values of JSON: true is not 1, neither as a value nor as what two calls have in common."""
+    run = Run([ToolCall("a", arguments={"x": True, "n": [1]}), ToolCall("b", arguments={"x": 1})])
+    assert call("a", arguments={"x": 1}).never().judge(run).met
+    assert call("a", arguments={"n": [True]}).never().judge(run).met
+    assert not call("a", arguments={"x": True, "n": [1.0]}).never().judge(run).met
+    assert not call("b").needs("a", same="x").judge(run).met
+
+
 @pytest.mark.parametrize("name", ELEVEN)
 def test_the_eleven_rules_tell_a_good_run_from_a_bad_one(name: str) -> None:
     """The good run keeps each, and the verdict on the bad one names the steps that break it."""
