@@ -60,7 +60,8 @@ def rubric_reward(
         reference: The column of the data set that has reference answers; None: there are none.
         name: What TRL's logs call it; None takes the rubric's name, or `rubric`.
         candidate: Makes the candidate of a prompt, a completion and a reference.
-        deadline: Seconds for a batch: what is not graded then has no reward, and is counted as `<name>/late`.
+        deadline: Seconds for a batch: what is not graded then has no reward, and is counted as `<name>/late`; the
+            audit has what is left of them.
         dropout: The chance of each criterion, but gates, to be left out of a step: the same ones for a whole group.
         seed: Of the dropout; the step counts too.
         audit: Has a second judge grade some completions of each step, and warns if the reward is hacked.
@@ -74,6 +75,7 @@ def rubric_reward(
     given, by = None if rubric is None else rubric_of(rubric), None if judge is None else as_judge(judge)
     fields.check_number("dropout", dropout, 0, 1)
     fields.check_number("deadline", 1 if deadline is None else deadline, 0, above=True)
+    _check_audit(audit)
     called = name or (given.name if given is not None else "") or "rubric"
     calls = itertools.count()
     checked_options(options)
@@ -89,19 +91,26 @@ def rubric_reward(
     ) -> list[float | None]:
         del completion_ids  # the text is graded
         count, call = len(completions), next(calls)
-        references = [None] * count if reference is None else _column(columns, "reference", reference)
+        references = [None] * count if reference is None else _column(columns, "reference", reference, count)
         made = [candidate(*each) for each in zip(prompts, completions, references, strict=True)]
-        own = [given] * count if given is not None else _rubrics(prompts, _column(columns, "rubrics", rubrics or ""))
+        own = (
+            [given] * count
+            if given is not None
+            else _rubrics(prompts, _column(columns, "rubrics", rubrics or "", count))
+        )
         step = getattr(columns.get("trainer_state"), "global_step", call)
         by_prompt = [dropped(one, dropout, f"{seed}/{step}") if dropout else one for one in own]
         _check_groups(prompts, by_prompt)
         stream = agrade_many(made, by_prompt, by, ordered=False, progress=False, **options)
-        results = await _grade_until(stream, count, deadline)
+        ends = None if deadline is None else asyncio.get_running_loop().time() + deadline
+        results = await _grade_until(stream, count, ends)
         lost = sum(not isinstance(one, Grade) for one in results)
         metrics = {"ungraded": lost / count, "late": results.count(None) / count} if count else {}
         if audit is not None:
-            if await audit.areview([one for one in results if one is not None]):
-                warnings.warn(audit.sentence, stacklevel=2)
+            with suppress(TimeoutError):  # what is late is not audited at this step
+                async with asyncio.timeout_at(ends):
+                    if await audit.areview([one for one in results if one is not None]):
+                        warnings.warn(audit.sentence, stacklevel=2)
             metrics |= {"audit/evidence": audit.evidence(), "audit/alarms": len(audit.alarms)}
         if log_metric is not None:
             for metric, value in metrics.items():
@@ -117,11 +126,18 @@ def rubric_reward(
     return reward
 
 
-async def _grade_until(stream: AsyncGrading, count: int, deadline: float | None) -> list[Grade | Ungraded | None]:
-    """Return the result of each completion in order, None for those that come after *deadline* seconds."""
+def _check_audit(audit: object) -> None:
+    if audit is not None and not isinstance(audit, Audit):
+        raise fields.refuse("audit", audit, "an Audit: Audit(judge)")
+    if isinstance(audit, Audit) and audit.judge is None:
+        raise DefinitionError("audit", "it has no second judge; give one, Audit(judge), or call add(pairs) yourself")
+
+
+async def _grade_until(stream: AsyncGrading, count: int, ends: float | None) -> list[Grade | Ungraded | None]:
+    """Return the result of each completion in order, None for those that come after the loop's time *ends*."""
     results: list[Grade | Ungraded | None] = [None] * count
     with suppress(TimeoutError):
-        async with asyncio.timeout(deadline), stream:
+        async with asyncio.timeout_at(ends), stream:
             async for each in stream:
                 results[each.index or 0] = each
     return results
@@ -147,9 +163,11 @@ def _check_groups(prompts: Sequence[Any], rubrics: Sequence[Rubric]) -> None:
             raise DefinitionError("rubrics", f"{why}; their rewards have no common baseline: give it one version")
 
 
-def _column(columns: Mapping[str, Any], field: str, name: str) -> Sequence[Any]:
+def _column(columns: Mapping[str, Any], field: str, name: str, count: int) -> Sequence[Any]:
     if name not in columns:
         known = ", ".join(sorted(columns)) or "none"
         raise DefinitionError(field, f"the data set has no column {name!r}; its columns are: {known}")
     found: Sequence[Any] = columns[name]
+    if len(found) != count:
+        raise DefinitionError(field, f"the column {name!r} has {len(found)} values for {count} completions")
     return found

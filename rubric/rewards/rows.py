@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import count
 from typing import Any, Literal
@@ -33,15 +33,22 @@ from rubric.embed import as_rubric, fields, shorten
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
 _LISTS = ("rubrics", "Rubrics", "rubric")
 _BESIDE = ("id", "index", "idx", "number")  # numbers that are no weight
+_PITFALL, _SUBJECT = r"\s*pitfall criteri(?:a|on):\s*", r"(?:(?:the|this|an?) \w+ |it )?"
+_OMITS = (
+    r"(?!(?:mention|state|include|identify|address|note|specify|list|provide|discuss|explain|acknowledge|consider|cite"
+    r"|clarify|describe|account|advise|warn|ask|recogni[sz]e)s?\b)"
+)
 _AVOIDS = re.compile(
-    r"\s*pitfall criteri(?:a|on):\s*(?:the (?:response|answer|explanation) )?(?:avoid|refrain|never|ensure|prevent"
-    r"|(?:do|does|must|should) (?:not|never) (?!(?:mention|state|include|identify|address|note|specify|list|provide"
-    r"|discuss|explain|acknowledge|consider|cite|clarify|describe|account)\b)|(?:must|should) (?:avoid|refrain))",
+    rf"(?:{_PITFALL})?{_SUBJECT}(?:(?:must|should) )?(?:(?:be |is )?(?:careful not|free of)|avoid|refrain|steers? clear"
+    rf"|never {_OMITS}|(?:must not|should not|mustn't|shouldn't) {_OMITS})"
+    rf"|{_PITFALL}{_SUBJECT}(?:ensure|prevent|no |without|(?:do not|does not|don't|doesn't) {_OMITS})",
     re.IGNORECASE,
 )
-"""A pitfall of RaR that is worded as what a good answer does."""
-_NUMBER = re.compile(r"^\s*\d+[.)]\s+", re.MULTILINE)
-_TAGGED = re.compile(r"(.+?)\s*(?:\[([\w ]+)\])?", re.DOTALL)
+"""A sentence of what a good answer does; in RaR, where pitfalls are marked, "does not" as well."""
+_DATA = re.compile(r"\s*(?:```|\[\s*[\[{'\"]|\{\s*['\"])")
+_NUMBER = re.compile(r"^([ \t]*)\**(\d+)[.)]\**[ \t]+", re.MULTILINE)
+_TAG = re.compile(r"[\s*]*\[((?i:hard rule|principle))\][\s*:]*(.+)|(.+?)[\s*]*\[([\w ]+)\][\s*.]*", re.DOTALL)
+_KINDS = re.compile(r"\[(?:hard rule|principle)\]", re.IGNORECASE)
 
 
 def rubric_of_row(value: Any, *, pitfalls: Literal["avoided", "present"] | None = None) -> Rubric:
@@ -86,23 +93,45 @@ def _read(text: str, pitfalls: str | None) -> Rubric:
     if not isinstance(items, list) or not items:
         allowed = f"a list of criteria, or a mapping with one in {', '.join(_LISTS)}"
         raise DefinitionError("rubrics", f"expected {allowed}, got {shorten(text, 80)}")
+    return _rubric(
+        _criterion(index, item if isinstance(item, Mapping) else {"text": item}, pitfalls)
+        for index, item in enumerate(items)
+    )
+
+
+def _rubric(made: Iterable[Criterion]) -> Rubric:
+    """Return the rubric of the criteria *made*; one that is there twice has an id of its own."""
     criteria: dict[str, Criterion] = {}
-    for index, item in enumerate(items):
-        made = _criterion(index, item if isinstance(item, Mapping) else {"text": item}, pitfalls)
-        free = (f"{made.id}-{number}" for number in count(index + 1))
-        made = made if made.id not in criteria else evolve(made, id=next(id_ for id_ in free if id_ not in criteria))
-        criteria[made.id] = made
+    for index, one in enumerate(made):
+        free = (f"{one.id}-{number}" for number in count(index + 1))
+        id_ = one.id if one.id not in criteria else next(id_ for id_ in free if id_ not in criteria)
+        criteria[id_] = one if one.id == id_ else evolve(one, id=id_)
     mixed = len({one.polarity for one in criteria.values()}) > 1
     return Rubric(criteria=[*criteria.values()], aggregation="points" if mixed else "weighted_average")
 
 
 def _read_text(text: str) -> Rubric:
-    if re.search(r"^criteria:", text, re.MULTILINE):
+    if re.search(r"^criteria:\s*(?:$|[\[#])", text, re.MULTILINE):
         return loads(text)
     if not text.strip():
         raise DefinitionError("rubrics", "the cell is empty; give each prompt a rubric, or leave the prompt out")
-    before, *items = _NUMBER.split(text)  # an item runs to the next number; a text before the first is not lost
-    return as_rubric(text) if before.strip() or not items else Rubric(criteria=[_numbered(item) for item in items])
+    if _DATA.match(text):
+        why = f"it looks like data, and is no JSON: {shorten(text, 60)!r}"
+        raise DefinitionError("rubrics", f"{why}; write the column by json.dumps")
+    starts = [*_NUMBER.finditer(text)]
+    starts = [one for one in starts if len(one[1]) == min(len(each[1]) for each in starts)]
+    if starts and not text[: starts[0].start()].strip():
+        numbers = [int(one[2]) for one in starts]
+        if numbers not in ([*range(numbers[0], numbers[0] + len(numbers))], [1] * len(numbers)):
+            why = f"the numbers of the items do not count up: {shorten(str(numbers), 60)}"
+            raise DefinitionError("rubrics", f"{why}; indent the list within an item")
+        ends = [*(one.start() for one in starts[1:]), len(text)]
+        items = [text[one.end() : end].strip() for one, end in zip(starts, ends, strict=True)]
+        return _rubric(_numbered(index, item) for index, item in enumerate(items))
+    if _KINDS.search(text):
+        why = "it has the tags of OpenRubrics, and does not begin with a number"
+        raise DefinitionError("rubrics", f"{why}; begin with '1. ', or give one text: Rubric.of(text)")
+    return as_rubric(text)
 
 
 def _criterion(index: int, given: Mapping[str, Any], pitfalls: str | None) -> Criterion:
@@ -134,8 +163,13 @@ def _criterion(index: int, given: Mapping[str, Any], pitfalls: str | None) -> Cr
     return Criterion(said, weight=abs(weight), polarity="penalty" if penalty else "satisfy")
 
 
-def _numbered(item: str) -> Criterion:
-    said, tag = _TAGGED.fullmatch(item.strip()).groups()  # type: ignore[union-attr]
+def _numbered(index: int, item: str) -> Criterion:
+    """Return an item of OpenRubrics: its tag stands at its end, or at its start."""
+    found = _TAG.fullmatch(item)
+    tag, said = (None, item) if found is None else (found[1] or found[4], found[2] or found[3])
+    if not said or _KINDS.search(said):
+        why = f"the tag stands within {shorten(said, 60)!r}" if said else "it is empty"
+        raise DefinitionError(f"rubrics[{index}]", f"{why}; give each item its text, with one tag at its end")
     return Criterion(" ".join(said.split()), tags=[tag] if tag else [])
 
 

@@ -104,7 +104,8 @@ def _remarks(pairs: Sequence[tuple[Row, Row]], judges: tuple[str, str], *, is_ju
         {row.result.rubric: None for row in side if row.result is not None} for side in zip(*pairs, strict=True)
     )
     if len(new) == len(old) == 1 and (changes := [*diff(*old, *new)]):
-        lines = [shorten(str(change), 200) for change in changes[:_MOST_CHANGES]]
+        parts = ((change.id, change.before or "–", change.after or "–") for change in changes[:_MOST_CHANGES])
+        lines = [shorten(f"{id_}: {before} → {after}", 200) for id_, before, after in parts]
         more = [f"and {len(changes) - _MOST_CHANGES} more"] if len(changes) > _MOST_CHANGES else []
         said.append("\n".join([f"The rubric is another: {counted(len(changes), 'change')}.", *lines, *more]))
     if judges[0] != judges[1] and not is_judges:

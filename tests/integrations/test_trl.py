@@ -123,6 +123,34 @@ def test_a_deadline_is_a_number_of_seconds(seconds: object) -> None:
         rubric_reward("Is kind and short", "offline", deadline=seconds)  # type: ignore[arg-type]
 
 
+def test_an_audit_without_a_judge_is_refused_where_it_is_given() -> None:
+    """Not at the first step; so is what is no audit."""
+    with pytest.raises(DefinitionError, match="audit: it has no second judge"):
+        rubric_reward("Is kind and short", "offline", audit=Audit())
+    with pytest.raises(DefinitionError, match="audit: expected an Audit"):
+        rubric_reward("Is kind and short", "offline", audit="x")  # type: ignore[arg-type]
+
+
+def test_a_column_has_a_value_for_each_completion() -> None:
+    """One that is shorter is told with both numbers."""
+    with pytest.raises(DefinitionError, match="the column 'own' has 1 values for 2 completions"):
+        reward_of(["a", "b"], ["p", "q"], judge=by_word, columns={"own": ["Is kind and short"]}, rubrics="own")
+
+
+def test_an_audit_does_not_hold_the_group_up() -> None:
+    """The second judge has what is left of the deadline; a step that it cannot finish is not audited."""
+    audit = Audit(never)
+    reward = rubric_reward("Is kind and short", by_word, deadline=0.3, audit=audit)
+    assert asyncio.run(reward(prompts=["p"], completions=["Friday"])) != [None]
+    assert audit.step == 0
+
+
+async def never(_: Any) -> str:
+    """Answer no question."""
+    await asyncio.sleep(60)
+    return ""
+
+
 def test_two_versions_of_a_rubric_share_no_baseline() -> None:
     """Two rubrics for one prompt in a batch are refused; so is a column together with one rubric."""
     with pytest.raises(DefinitionError, match="has two rubrics in one batch"):

@@ -28,7 +28,11 @@ def test_a_list_of_descriptions_and_weights_is_read() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["Avoids rounding early.", "Does not invent facts.", "The response must never guess.", "Refrains from blame"],
+    [
+        *("Avoids rounding early.", "Does not invent facts.", "The response must never guess.", "Refrains from blame"),
+        *("Doesn't recommend surgery", "The model must not guess", "Should be careful not to blame", "No jargon"),
+        *("Steers clear of jargon", "It is free of errors"),
+    ],
 )
 def test_a_pitfall_that_is_worded_as_what_is_good_is_refused_until_it_is_said(said: str) -> None:
     """In RaR's science set most are worded so, in its medicine set most as faults; both have negative weights."""
@@ -49,6 +53,53 @@ def test_a_pitfall_that_is_worded_as_a_fault_is_a_penalty(said: str) -> None:
     row = [RAR[0], {"title": "x", "description": f"Pitfall Criteria: {said}", "weight": -1}]
     assert rubric_of_row(row).criteria[1].polarity == "penalty"
     assert rubric_of_row(row, pitfalls="avoided") == rubric_of_row(row)
+
+
+@pytest.mark.parametrize("said", ["Avoids giving a dose", "The response should not give a dose", "Never guesses"])
+def test_what_is_good_is_no_penalty_in_silence_in_other_data(said: str) -> None:
+    """DR Tulu and HealthBench mark no pitfalls; what is plainly worded as good is refused there as well."""
+    with pytest.raises(DefinitionError, match="two ways"):
+        rubric_of_row([{"criterion": "Says x", "points": 2}, {"criterion": said, "points": -1}])
+
+
+@pytest.mark.parametrize("said", ["Does not advise to see a doctor", "Doesn't ask for the age", "Recommends surgery"])
+def test_a_fault_of_other_data_is_a_penalty(said: str) -> None:
+    """An omission has negative points, however it is worded."""
+    row = [{"criterion": "Says x", "points": 2}, {"criterion": said, "points": -1}]
+    assert rubric_of_row(row).criteria[1].polarity == "penalty"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[{'criterion': 'Says x', 'points': 1}]", "it looks like data, and is no JSON"),
+        ('```json\n[{"criterion": "x"}]\n```', "it looks like data, and is no JSON"),
+        ("1. A b [Hard Rule]\n2. C d [Principle]\n\nNote: be lenient.", r"rubrics\[1\]: the tag stands within"),
+        ("Rubric:\n1. A b [Hard Rule]", "has the tags of OpenRubrics, and does not begin with a number"),
+        ("1. \n2. A b", r"rubrics\[0\]: it is empty"),
+        ("1. A\n1. b\n2. c", "do not count up"),
+    ],
+)
+def test_a_text_that_is_broken_is_not_graded_as_a_text(text: str, why: str) -> None:
+    """What was meant as data, or as items with tags, is refused with its place and the cure."""
+    with pytest.raises(DefinitionError, match=why):
+        rubric_of_row(text)
+
+
+def test_items_are_those_of_the_outer_list() -> None:
+    """A list within an item is its text; tags may stand at either end, in bold, and twins are kept."""
+    text = "1. Has steps:\n   1. mix\n   2. bake [Hard Rule]\n**2.** Is kind **[Principle]**.\n3. [Hard Rule] Is kind"
+    assert [(one.text, one.tags) for one in rubric_of_row(text).criteria] == [
+        ("Has steps: 1. mix 2. bake", ("Hard Rule",)),
+        ("Is kind", ("Principle",)),
+        ("Is kind", ("Hard Rule",)),
+    ]
+
+
+def test_prose_with_the_word_criteria_is_a_text() -> None:
+    """Only a key of YAML makes it a file of ours."""
+    text = "Judge by these\ncriteria: be nice and short"
+    assert rubric_of_row(text) == Rubric.of(text)
 
 
 def test_a_criterion_that_a_rule_of_the_data_set_decides_is_refused() -> None:
