@@ -13,16 +13,18 @@ import os
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from attrs import define, field
+from attrs import asdict, define, evolve, field
 
 from rubric import Candidate
 from rubric.commands.output import Refusal, print_line
+from rubric.driving import Usage
 from rubric.embed import clean, replacing
 from rubric.results import Row
 from rubric.suites import Report
@@ -72,6 +74,8 @@ class Keeper:
     about: dict[str, Any]
     _results: IO[str] | None = None
     _rows: list[Row] = field(factory=list)
+    _beyond: Counter[str] = field(factory=Counter)  # how many have each status, of the rows after LARGEST
+    _usage: Usage = field(factory=Usage)
     _next: float = 0.0
 
     @classmethod
@@ -96,7 +100,11 @@ class Keeper:
         """Keep *row* and its result, and from time to time the report of all rows so far."""
         if self.folder is None or self._results is None:
             return
-        self._rows += [row] if len(self._rows) < LARGEST else []
+        if len(self._rows) < LARGEST:
+            self._rows.append(row)
+        else:
+            self._beyond[row.status] += 1
+            self._usage += row.usage
         with self._writing():
             if (result := row.result) is not None:
                 data = {"index": result.index, **result.to_dict(), "key": result.key or row.id}
@@ -120,9 +128,22 @@ class Keeper:
             if folder is not None and self._results is not None:
                 self._results.close()
                 report = Report(self.about["name"], tuple(self._rows)) if report is None else report
+                self.about["summary"] = self._summary(report)
+                if beyond := self._beyond.total():
+                    told = f"the first {LARGEST:,} of {LARGEST + beyond:,} candidates; results.jsonl has all"
+                    report = evolve(report, warnings=(*report.warnings, told))
                 self._save("report.json", report.render("json"))
-                self.about["summary"] = summary(report)
                 self._stamp("ended")
+
+    def _summary(self, report: Report) -> dict[str, Any]:
+        """Return the summary of *report*, and of the rows that it does not have."""
+        found, beyond = summary(report), self._beyond
+        if beyond:
+            code = max(report.exit_code, 2 if beyond["ungraded"] else 1 if beyond["failed"] else 0)
+            counts = {status: number + beyond[status] for status, number in found["counts"].items()}
+            found |= {"passed": code == 0, "exit_code": code, "counts": counts, "cases": sum(counts.values())}
+            found["usage"] = asdict(report.usage + self._usage)
+        return found
 
     def _stamp(self, name: str) -> None:
         self.about[name] = datetime.now().astimezone().isoformat(timespec="seconds")

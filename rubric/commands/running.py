@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from rubric.suites.reporters import github
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
 from rubric.suites.suite import fits
+from rubric.values import AnyJudge, as_judge
 
 _PLANNED = 200
 _RUN_OF_A_CASE = re.compile(r" \[repeat \d+\]$")
@@ -137,7 +139,8 @@ class RunOptions:
         # Expanded here too, so that what is counted is what is run.
         targets = [target_of(suite) for suite in suites]
         expanded = [suite.expanded(to, self.run["runs"]) for suite, to in zip(suites, targets, strict=True)]
-        earlier, asked = self._cases_to_rerun(expanded, files)
+        by = None if judge is None else as_judge(judge)
+        earlier, asked = self._cases_to_rerun(expanded, files, by)
         keeper = Keeper.of(
             ", ".join(suite.name for suite in suites) or "suite", files, keep=self.keep, store=self.store
         )
@@ -187,19 +190,29 @@ class RunOptions:
         keeper.add(RowBuilder().of(result, candidate.key or Path(files[1]).name, candidate))
         keeper.end()
 
-    def _cases_to_rerun(self, suites: Sequence[Suite], files: Sequence[str]) -> tuple[Report | None, list[Suite]]:
+    def _cases_to_rerun(
+        self, suites: Sequence[Suite], files: Sequence[str], judge: AnyJudge | None
+    ) -> tuple[Report | None, list[Suite]]:
         """Return the last kept report of *files* and the cases that `--rerun` asks again for; else all cases."""
         if self.rerun is None:
             return None, [*suites]
         earlier = Report.load(last_runs(1, files)[0] / "report.json")
-        wanted = {_RUN_OF_A_CASE.sub("", row.id) for row in earlier if row.status == self.rerun}
+        wanted = {_case_of(row) for row in earlier if row.status == self.rerun}
         if not wanted:
             raise Refusal(f"--rerun {self.rerun}: no case of the last run is {self.rerun}")
         names = [""] if len(files) == 1 else [f"{name}: " for name in names_of(files)]
-        rows = {_RUN_OF_A_CASE.sub("", row.id): row for row in earlier}
-        cases = {f"{name}{row_id(case)}": case for name, suite in zip(names, suites, strict=True) for case in suite}
+        rows = {_case_of(row): row for row in earlier}
+        times = max((sum(1 for _ in rows) for _, rows in groupby(sorted(map(_case_of, earlier)))), default=1)
+        if times != self.run["repeat"]:
+            raise Refusal(f"--rerun {self.rerun}: the last run graded each case {times} times; give --repeat {times}")
+        cases = {
+            f"{name}{row_id(case)}": (case, judge or case.judge or suite.judge)
+            for name, suite in zip(names, suites, strict=True)
+            for case in suite
+        }
         for id_ in {**rows, **cases}:
-            change = "" if id_ in wanted and id_ in cases else _change(cases.get(id_), rows.get(id_))
+            case, by = cases.get(id_, (None, None))
+            change = "" if id_ in wanted and case is not None else _change(case, by, rows.get(id_))
             if change:
                 raise Refusal(f"--rerun {self.rerun}: {id_!r} {change}; run the files without --rerun")
         return earlier, [
@@ -304,11 +317,18 @@ def within(earlier: Report | None, report: Report) -> Report:
     """Return *report* with the rows of an *earlier* one that were not asked again for."""
     if earlier is None:
         return report
-    rows = {row.id: row for row in (*earlier, *report)}
-    return evolve(report, rows=tuple(rows.values()))
+    again = set(map(_case_of, report))
+    kept = (row for row in earlier if _case_of(row) not in again)
+    order = {row.id: place for place, row in enumerate(earlier)}
+    return evolve(report, rows=tuple(sorted((*kept, *report), key=lambda row: order.get(row.id, len(order)))))
 
 
-def _change(case: Case | None, row: Row | None) -> str:
+def _case_of(row: Row) -> str:
+    """Return the id of the case of *row*, which one of several runs of it may be."""
+    return _RUN_OF_A_CASE.sub("", row.id)
+
+
+def _change(case: Case | None, judge: AnyJudge | None, row: Row | None) -> str:
     """Return how *case* differs from its *row* of an earlier run, which would stand for it; '' if it does not."""
     if case is None or row is None:
         return "was not in the last run" if row is None else "is not in the files any more"
@@ -317,6 +337,7 @@ def _change(case: Case | None, row: Row | None) -> str:
     before = {(entry.id, entry.text, entry.weight) for entry in row.entries}
     asked = {(each.id, clean(each.text), each.weight) for each in case.rubric.criteria}
     changed += ["rubric"] if row.entries and (not asked <= before or row.threshold != case.rubric.threshold) else []
+    changed += ["judge"] if row.judge and judge is not None and row.judge != judge.name else []
     return f"has another {' and another '.join(changed)} than in the last run" if changed else ""
 
 

@@ -363,10 +363,14 @@ def write(run: Run, path: Path | str) -> None:
     Write *run* to the file at *path*, in ATIF.
 
     Raises:
-        DefinitionError: It has no events.
+        DefinitionError: It has no events, or a number that JSON has not, such as NaN.
     """
+    try:
+        text = json.dumps(write_atif(run), ensure_ascii=False, indent=2, allow_nan=False)
+    except ValueError:
+        raise DefinitionError("run", "has a number that JSON has not: inf or nan; give it as text, or None") from None
     with replacing(path) as file:
-        file.write(json.dumps(write_atif(run), ensure_ascii=False, indent=2) + "\n")
+        file.write(text.encode("utf-8", "backslashreplace").decode() + "\n")  # half a surrogate pair is escaped
 
 
 def inspect_samples(path: Path) -> Found:

@@ -202,6 +202,29 @@ def test_cases_that_changed_do_not_keep_old_verdicts(old: str, new: str, why: st
     assert (refused.exit_code, why in refused.stderr) == (2, True)
 
 
+def test_another_judge_or_number_of_runs_is_told() -> None:
+    """One report has the verdicts of one judge, and each case as often as before."""
+    run("grade", "suite.yaml", "-j", "offline", "--repeat", "2")
+    refused = run("grade", "suite.yaml", "-j", "offline", "--rerun", "failed")
+    assert (refused.exit_code, "give --repeat 2" in refused.stderr) == (2, True)
+    again = run("grade", "suite.yaml", "-j", "offline", "--rerun", "failed", "--repeat", "2")
+    assert "2 passed, 2 failed" in again.stdout
+    refused = run("grade", "suite.yaml", "-j", "openai/gpt-5.6", "--rerun", "failed", "--repeat", "2")
+    assert (refused.exit_code, "'warm' has another judge" in refused.stderr) == (2, True)
+
+
+def test_a_long_run_is_summed_up_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report has the first rows alone, and says so; what they came to counts the others too."""
+    monkeypatch.setattr("rubric.commands.kept_runs.LARGEST", 2)
+    Path("replies.jsonl").write_text('"Thank you for waiting"\n' * 2 + '"No"\n' * 3)
+    run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
+    about = json.loads((kept()[0] / "run.json").read_text())["summary"]
+    assert (about["passed"], about["exit_code"], about["cases"], about["usage"]["calls"]) == (False, 1, 5, 5)
+    assert about["counts"] == {"passed": 2, "failed": 3, "ungraded": 0, "deferred": 0}
+    report = Report.load(kept()[0] / "report.json")
+    assert report.warnings == ("the first 2 of 5 candidates; results.jsonl has all",)
+
+
 def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     """Where no file is named; a run of other files between them is passed over."""
     run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from attrs import evolve
 from hypothesis import given, settings
 
 from rubric import DefinitionError, call
+from rubric import runs as logs
 from rubric.internals.frozen_map import FrozenMap
 from rubric.runs.atif import read_atif, write_atif
 from rubric.runs.formats import candidate_of_run
@@ -184,3 +186,12 @@ def test_a_trajectory_of_another_tool_comes_back() -> None:
     run = read_atif(given)
     assert [type(each).__name__ for each in run.events[:3]] == ["Message", "Message", "ToolCall"]
     assert write_atif(run) == given
+
+
+def test_what_json_has_not_is_refused_or_escaped(tmp_path: Path) -> None:
+    """A number such as NaN is told before the file is there; half of a surrogate pair is written by its escape."""
+    with pytest.raises(DefinitionError, match="a number that JSON has not: inf or nan"):
+        logs.write(Run([ToolCall("a", arguments={"x": math.inf})]), tmp_path / "run.json")
+    assert not (tmp_path / "run.json").exists()
+    logs.write(Run([Message("assistant", "a \ud800 b")]), tmp_path / "run.json")
+    assert json.loads((tmp_path / "run.json").read_bytes())["steps"][0]["message"] == "a \ud800 b"
