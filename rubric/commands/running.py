@@ -23,6 +23,7 @@ from rubric.commands.output import Refusal
 from rubric.driving import Failure
 from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import Plan
+from rubric.grading.planning import USUAL
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
 from rubric.suites.case_rows import RowBuilder, row_id
@@ -310,7 +311,10 @@ def describe_plan(plan: Plan, times: float = 1) -> str:
     calls = f"{about}{least:,} to {counted(most, 'call')}" if least != most else f"{about}{counted(most, 'call')}"
     if plan.cost is None:
         return f"{calls}, cost unknown"
-    return f"{calls}, at most {about}${plan.cost[1] * times:,.4f}" if plan.cost[1] else f"{calls}, free of charge"
+    if not plan.cost[1]:
+        return f"{calls}, free of charge"
+    usual = f"about ${(plan.cost_at(USUAL) or 0) * times:,.4f} at {USUAL} tokens a reply"
+    return f"{calls}, at most {about}${plan.cost[1] * times:,.4f}, {usual}"
 
 
 def within(earlier: Report | None, report: Report) -> Report:

@@ -188,7 +188,7 @@ class _Job:
             if remarks:
                 from rubric.grading.planning import fields_without, without  # noqa: PLC0415 - once for a data set
 
-                remarks += without(rubric, *{*fields_without([candidate])} & {"context"})
+                remarks += without(rubric, *{*fields_without([candidate])} & {"context", "reference"})
             result = await trace(candidate, rubric, self.judge, self.pipeline.send, keep=bool(self.options.keep))
         except StoreError:  # a reply that cannot be kept ends the stream: it would be paid for again
             raise

@@ -175,12 +175,7 @@ _ADDED = {
 
 
 def _content(item: object) -> bytes | None:
-    """
-    Return the content of a candidate, the same in every process; None if it is none.
-
-    Fields that have their defaults do not count, so a field that a later version adds moves no candidate. Nor does its
-    name: equal rows share their replies.
-    """
+    """Return what a candidate holds, the same in every process, without defaults and its name; None if it is none."""
     try:
         one = Placed.at(0, item).candidate
         given = {name: value for name, value in one.given().items() if name not in ("key", "group", "remarks")}

@@ -260,6 +260,8 @@ def cure_of(value: object) -> str:
         return "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"
     if is_chat(value):
         return "a conversation is one candidate: grade({'messages': messages}, rubric, judge)"
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, str) for each in value):  # noqa: PLR2004
+        return "a question and its answer are one candidate: grade(Candidate(answer, input=question), rubric, judge)"
     if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
         return "many candidates are for grade_many(candidates, rubric, judge)"
     return "give the text that is graded, Candidate(text), or the Path of its file"

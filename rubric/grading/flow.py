@@ -377,13 +377,7 @@ def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
 
 @frozen(eq=False)
 class _Session:
-    """
-    One judge's work on one candidate: each method yields asks and returns findings.
-
-    Args:
-        guidelines: Those of a nested rubric; those of the outermost one are in the shared part of the prompt.
-        part: The turn that is judged, or the tool calls; empty for the whole candidate.
-    """
+    """One judge's work on one candidate; *guidelines* are a nested rubric's, *part* is the turn that is judged."""
 
     about: SharedPrompt
     rubric: Rubric

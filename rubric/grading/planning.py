@@ -34,6 +34,9 @@ Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
 
 
+USUAL = 150
+"""The tokens of a usual reply: a verdict and a sentence or two of reason."""
+
 _WIDE = 10
 """Times the least that the most may cost before a plan says why: a model that thinks has no usual length of a reply."""
 
@@ -100,7 +103,15 @@ class Plan(Guided):
     def _dollars(self, low: float, high: float) -> str:
         longest = max((ask.max_tokens for ask in self.asks), default=0)
         ends = f" (prompts alone, to replies of {longest:,} tokens each; bound these by Judge(..., max_tokens=...))"
-        return _extent(low, high, "${:.4f}") + (ends if longest and high > _WIDE * low else "")
+        usual = f", about ${self.cost_at(USUAL):.4f} at {USUAL} tokens a reply" if longest > USUAL else ""
+        return _extent(low, high, "${:.4f}") + (usual + ends if longest and high > _WIDE * low else "")
+
+    def cost_at(self, tokens: int, /) -> float | None:
+        """Return about what it costs, in US dollars, with replies of so many *tokens*; None if a price is unknown."""
+        longest = max((ask.max_tokens for ask in self.asks), default=0)
+        if self.cost is None or not longest:
+            return None if self.cost is None else self.cost[1]
+        return self.cost[0] + (self.cost[1] - self.cost[0]) * min(1, tokens / longest)
 
     def _overlong(self) -> Iterable[str]:
         for name, window in dict.fromkeys((name, window) for name, _, window in self.beyond):
@@ -131,6 +142,7 @@ class Plan(Guided):
 
 _SPOKEN_OF = {
     "input": r"\b(?:the|his|her|their|users?'?s?|customers?'?s?) (?:question|query)\b|was asked|{{\s*input\b",
+    "reference": r"\bthe (?:reference|(?:expected|gold(?:en)?|ideal) (?:answer|output))\b|{{\s*reference\b",
     "context": r"\b(?:the|its|given|retrieved) context\b|\bretrieved (?:text|document|passage)s?|{{\s*context\b",
 }
 """What a rubric says that speaks of a field of its candidates."""
@@ -150,12 +162,13 @@ def without(rubric: Rubric, *fields: str) -> list[str]:
 
 
 def fields_without(candidates: Iterable[Candidate]) -> list[str]:
-    """Return what none of *candidates* has, also under another name: `input`, `context`."""
-    lacking = {"input", "context"}
+    """Return what none of *candidates* has, also under another name: `input`, `context`, `reference`."""
+    lacking = {"input", "context", "reference"}
     for one in candidates:
         if one.messages:
             return []
         lacking -= {"input"} if one.input else set()
+        lacking -= {"reference"} if one.reference or one.variables else set()
         lacking -= {"context"} if one.context or one.files or one.variables or "context" in one.input.lower() else set()
     return sorted(lacking)
 

@@ -158,6 +158,9 @@ class _Call:
         for meant, words in _cures("values", "every"):
             if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
                 return f"; did you mean {meant!r}?"
+        if self.owner == "Judge" and field == "reasoning":
+            effort = given.get("effort") if isinstance(given, Mapping) else given
+            return f"; for a model that thinks first, write params={{'reasoning_effort': {effort!r}}}"
         return _cure_of_value(self.owner, field, given)
 
     def refuse(self) -> NoReturn:
@@ -272,7 +275,8 @@ class _Call:
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
         if clash := next((field for field in meant.values() if field in self.given), ""):
-            return f"{clash!r} is given already; write {_example(self.owner, self.called + '(...)')}"
+            self.named = {name: value for name, value in self.named.items() if name not in meant}
+            return f"{clash!r} is given already; write {self._example()}"
         self.named = {meant.get(name) or name: value for name, value in self.named.items()}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
@@ -459,7 +463,9 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
     """
     own = _public(kind)
     if meant := _expression(kind, name):
-        return f"; {meant}"
+        return f"; {meant}".replace(
+            "call('search')", repr(value) if "Matcher" in _lineage(kind) and value else "call('search')"
+        )
     if near := misspelt(name, own):
         return f"; did you mean .{near}?"
     words = name.split("_")

@@ -364,8 +364,11 @@ def count_rows(path: Path) -> int | None:
     try:
         if path.suffix.lower() == ".parquet":
             return int(polars().scan_parquet(path, glob=False).select(polars().len()).collect().item())
-        if path.suffix.lower() not in (".jsonl", ".ndjson") or path.stat().st_size > _COUNTED:
+        if path.suffix.lower() not in (".jsonl", ".ndjson", ".csv") or path.stat().st_size > _COUNTED:
             return None
+        if path.suffix.lower() == ".csv":
+            with path.open(encoding="utf-8-sig", newline="") as rows:
+                return sum(bool(row) for row in csv.reader(rows)) - 1
         with path.open("rb") as lines:
             return sum(not line.isspace() for line in lines)
     except Exception:  # noqa: BLE001 - reading it will tell what is wrong with it

@@ -395,12 +395,7 @@ class Run:
         return row
 
     def _transport(self, assigned: Assigned, rubric: Rubric, number: int) -> Transport:
-        """
-        Return what sends the asks of repetition *number*.
-
-        Its votes are numbered on from those of the repetitions before it: the store keeps a reply by its vote, and
-        would else serve the first repetition's replies to all others.
-        """
+        """Return what sends repetition *number*, with votes numbered on: the store keeps a reply by its vote."""
         if not number:
             return self.pipeline.send
         before = number * max((_votes(judge) for judge, _ in assigned.groups(rubric)), default=1)

@@ -57,7 +57,8 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
         if not isinstance(item, Criterion):
             cure = "; a check is rubric.checks(check)" if isinstance(item, Check) else ""
             cure = "; a rubric in a rubric is rubric.includes(other)" if isinstance(item, Rubric) else cure
-            problem = refuse(f"criteria[{index}]", item, "a Criterion, its text, or a mapping of its fields")
+            form = "a Criterion, its text, or a mapping of its fields: {'text': 'Is polite', 'weight': 2}"
+            problem = refuse(f"criteria[{index}]", item, form)
             raise DefinitionError(problem.field, problem.message + cure)
         criteria.append(item)
     return Unchanging(criteria)
@@ -521,7 +522,7 @@ def rubric_of(value: object) -> Rubric:
         case _ if isinstance(getattr(value, "rubric", None), Rubric):
             cure = "; give its .rubric"
         case _:
-            cure = ""
+            cure = "; give Rubric('reply', [criterion])" if isinstance(value, Criterion) else ""
     allowed = "a Rubric, the text of a free-form one, or the Path of its file"
     raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
 

@@ -146,15 +146,7 @@ def judge(rule: RunRule, run: Run, since: int, before: str) -> Verdict:
 
 @define
 class _Part:
-    """
-    A part of a run, which is read once.
-
-    Args:
-        known: The states as they were before the event that is read.
-        is_cut: Whether the run was cut short, so that a part without an end may go on.
-        settled: Whether nothing that may follow in it can break the rule.
-        is_unrecorded: Whether the rule is about a state that was not recorded in it.
-    """
+    """A part of a run, read once: *settled* if nothing that follows can break the rule; cut runs may go on."""
 
     events: Iterator[Place]
     ends: Test | None

@@ -309,12 +309,7 @@ _RAW = re.compile(r"\{%\s*(?:end)?raw\s*%\}")
 
 
 def _fill_text(at: Cursor, text: str, variables: Mapping[str, Any]) -> str:
-    """
-    Return *text*, a prompt that is no JSON, with *variables* in their places.
-
-    As in promptfoo, a text with a tag that does not end on its line is shown as it is, and a variable that is a
-    template of known variables is filled in before.
-    """
+    """Fill *variables* into *text*, as in promptfoo: not into a text with an open tag; templates among them first."""
     if _PARTIAL.search(text) and not _RAW.search(text):
         at.once("a tag of this prompt does not end on its line, so it is shown as it is, as in promptfoo")
         return with_environment(at, text)
