@@ -77,13 +77,15 @@ def test_how_many_there_are_is_known_where_it_can_be() -> None:
 
 
 def test_how_many_a_file_holds(tmp_path: Path) -> None:
-    """Lines that hold something, and rows of Parquet, are counted; rows of CSV, which may have several lines, are not."""
+    """Lines that hold something and rows of Parquet are counted, and rows of CSV, one of which may have several lines."""
     path = jsonl(tmp_path / "answers.jsonl")
     path.write_bytes(path.read_bytes() + b" \n\n" + b'"without an end"')
     pl.DataFrame(ROWS).write_parquet(tmp_path / "answers.parquet")
     pl.DataFrame(ROWS).write_csv(tmp_path / "answers.csv")
     names = ("answers.jsonl", "answers.parquet", "answers.csv")
-    assert [source_of(tmp_path / name).total for name in names] == [len(read(path)), 3, None] == [4, 3, 3]
+    assert [source_of(tmp_path / name).total for name in names] == [len(read(path)), 3, 3] == [4, 3, 3]
+    (tmp_path / "answers.csv").write_text('output\n"one\nrow"\n\nanother\n')
+    assert source_of(tmp_path / "answers.csv").total == len(read(tmp_path / "answers.csv")) == 2
     (tmp_path / "answers.parquet").write_text("no Parquet")
     assert source_of(tmp_path / "answers.parquet").total is None
 

@@ -93,3 +93,20 @@ def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
         plan(str(file), "Is polite", "offline")
     with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
         plan(["Hi.", None], "Is polite", "offline")
+
+
+def test_a_plan_says_what_usual_replies_cost() -> None:
+    """Between both ends, by a share of the longest reply that can be worked out by hand."""
+    told = plan("We thank you.", PLAIN, Judge("openai/gpt-5-mini", max_tokens=4_000))
+    assert told.cost is not None
+    low, high = told.cost
+    middle = told.cost_at(150)
+    assert middle == pytest.approx(low + (high - low) * 150 / 4_000)
+    assert f"about ${middle:.4f} at 150 tokens a reply" in repr(told)
+
+
+def test_a_reference_that_the_rubric_speaks_of_is_missed_as_a_context_is() -> None:
+    """One remark names the field; a candidate that has one is told nothing."""
+    rubric = Rubric("r", ["Agrees with the reference answer"])
+    assert "give it as `reference`" in plan("Friday", rubric, "offline").remarks[0]
+    assert not plan(Candidate("Friday", reference="On Friday"), rubric, "offline").remarks
