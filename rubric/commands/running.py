@@ -23,7 +23,6 @@ from rubric.commands.output import Refusal
 from rubric.driving import Failure
 from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import Plan
-from rubric.grading.planning import USUAL
 from rubric.results import Row
 from rubric.suites import Report, flips, pass_rates
 from rubric.suites.case_rows import RowBuilder, row_id
@@ -313,7 +312,7 @@ def describe_plan(plan: Plan, times: float = 1) -> str:
         return f"{calls}, cost unknown"
     if not plan.cost[1]:
         return f"{calls}, free of charge"
-    usual = f"about ${(plan.cost_at(USUAL) or 0) * times:,.4f} at {USUAL} tokens a reply"
+    usual = f"about ${(plan.cost_at(plan.usual_tokens) or 0) * times:,.4f} at {plan.usual_tokens} tokens a reply"
     return f"{calls}, at most {about}${plan.cost[1] * times:,.4f}, {usual}"
 
 

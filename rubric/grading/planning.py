@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, field, frozen
 
@@ -34,9 +34,6 @@ Worst = Callable[[Ask, int], float | None]
 """The most that an ask with so many further tokens may cost, in US dollars; None if that is unknown."""
 
 
-USUAL = 150
-"""The tokens of a usual reply: a verdict and a sentence or two of reason."""
-
 _WIDE = 10
 """Times the least that the most may cost before a plan says why: a model that thinks has no usual length of a reply."""
 
@@ -64,6 +61,7 @@ class Plan(Guided):
         unpriced: The judges whose price is unknown.
     """
 
+    usual_tokens: ClassVar[int] = 150  # of a reply: a verdict, and a sentence or two of reason
     least: int = 0
     most: int = 0
     ceiling: int = 0
@@ -103,7 +101,11 @@ class Plan(Guided):
     def _dollars(self, low: float, high: float) -> str:
         longest = max((ask.max_tokens for ask in self.asks), default=0)
         ends = f" (prompts alone, to replies of {longest:,} tokens each; bound these by Judge(..., max_tokens=...))"
-        usual = f", about ${self.cost_at(USUAL):.4f} at {USUAL} tokens a reply" if longest > USUAL else ""
+        usual = (
+            f", about ${self.cost_at(self.usual_tokens):.4f} at {self.usual_tokens} tokens a reply"
+            if longest > self.usual_tokens
+            else ""
+        )
         return _extent(low, high, "${:.4f}") + (usual + ends if longest and high > _WIDE * low else "")
 
     def cost_at(self, tokens: int, /) -> float | None:
