@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
@@ -79,38 +81,10 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_typescript.language_typescript()))
 
 
-_TYPES = frozenset({
-    "type_annotation", "opting_type_annotation", "omitting_type_annotation", "adding_type_annotation",
-    "asserts_annotation", "type_predicate_annotation", "type_parameters", "type_arguments", "implements_clause",
-    "accessibility_modifier", "override_modifier",
-})  # fmt: skip
-_DECLARATIONS = frozenset({
-    "interface_declaration", "type_alias_declaration", "ambient_declaration", "function_signature",
-    "abstract_method_signature", "method_signature", "index_signature",
-})  # fmt: skip
-"""What declares types alone: it may end a statement, so a semicolon takes its place."""
-
-_REFUSED = {
-    "enum_declaration": "an enum",
-    "internal_module": "a namespace",
-    "module": "a namespace",
-    "import_require_clause": "import = require()",
-    "import_alias": "import =",
-    "decorator": "a decorator",
-    "jsx_element": "JSX",
-}
-_FUNCTIONS = frozenset({
-    "function_declaration", "function_expression", "arrow_function", "method_definition",
-    "generator_function", "generator_function_declaration", "class_static_block",
-})  # fmt: skip
-_WORDS = {
-    "optional_parameter": ("?",),
-    "public_field_definition": ("?", "!", "readonly", "declare", "abstract"),
-    "method_definition": ("?",),
-    "variable_declarator": ("!",),
-    "non_null_expression": ("!",),
-    "abstract_class_declaration": ("abstract",),
-}
+_NODES = tomllib.loads(files("rubric.formats").joinpath("javascript_nodes.toml").read_text("utf-8"))
+_TYPES, _DECLARATIONS, _FUNCTIONS = (frozenset(_NODES[key].split()) for key in ("types", "declarations", "functions"))
+_REFUSED: dict[str, str] = _NODES["refused"]
+_WORDS: dict[str, tuple[str, ...]] = {node: tuple(words.split()) for node, words in _NODES["words"].items()}
 """Nodes, and the words of TypeScript in them."""
 
 

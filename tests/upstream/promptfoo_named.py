@@ -95,7 +95,7 @@ NAMED: tuple[Named, ...] = (
         _about("assert-set", lambda one, pair: one.get("weight") == 0 and pair.theirs.passed is False),
     ),
     Named(
-        "code as `value` of other types, `assertScoringFunction`, `extensions`",
+        "`extensions`",
         lambda pair: isinstance(pair.data, str) and re.search("^extensions:", pair.data, re.MULTILINE) is not None,
     ),
     Named("an empty `assert-set`", _about("assert-set", lambda one, pair: not one["assert"] and _ungraded(pair))),

@@ -18,19 +18,16 @@ from attrs import evolve, field, frozen
 from rubric.embed import Cursor
 from rubric.formats.agentv.targets import Targets
 from rubric.formats.images import Attached
-from rubric.formats.recognition import GRADERS
+from rubric.formats.keys import keys_of
+from rubric.formats.recognition import GRADERS, maps
 from rubric.formats.rubric_items import Generation, ItemScope, check_fields
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.render import render
 
-_SECOND = frozenset({"prompts", "providers", "default_test", "evaluate_options", "vars", "options", "refs"})
-_REMOVED_TYPES = frozenset(
-    {"rubrics", "llm-grader", "llm_judge", "llm-judge", "code_judge", "code-judge", "code-grader", "composite"}
+_SECOND, _BETWEEN, _FIRST, _SECOND_TYPES, _REMOVED_TYPES, _FIRST_TYPES = (
+    keys_of("agentv", "generations", which)
+    for which in ("second", "between", "first", "second_types", "removed_types", "first_types")
 )
-_FIRST_TYPES = frozenset({"llm_judge", "rubric", "code_judge", "code", "tool_trajectory"})
-_SECOND_TYPES = frozenset({"llm-rubric", "agent-rubric", "script", "assert-set"})
-_BETWEEN = frozenset({"assertions", "graders", "execution", "workspace", "criteria"})
-_FIRST = frozenset({"rubrics", "evaluators", "expected_outcome", "input_messages", "expected_messages", "outcome"})
 
 
 def generation_of(data: Any) -> Generation:
@@ -53,7 +50,7 @@ def generation_of(data: Any) -> Generation:
     if keys & _SECOND:
         return "agentv-2"
     if "assert" in keys:
-        graders = [grader for part in parts for grader in _assertions_of(part)]
+        graders = [grader for part in parts for grader in maps(part.get("assert"))]
         types = {str(grader.get("type")).removeprefix("not-") for grader in graders}
         if types & _SECOND_TYPES or not types & _REMOVED_TYPES:
             return "agentv-2"
@@ -63,12 +60,6 @@ def generation_of(data: Any) -> Generation:
     if keys & _FIRST and "assertions" not in keys and "tests" not in keys:
         return "agentv-1"
     return "agentv-1.5" if keys & (_BETWEEN | _FIRST) else "agentv-2"
-
-
-def _assertions_of(part: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
-    """Return what *part* asserts, but for plain texts."""
-    entries = part.get("assert")
-    return [grader for grader in entries if isinstance(grader, Mapping)] if isinstance(entries, list) else []
 
 
 def looks_like_grader(item: object) -> bool:

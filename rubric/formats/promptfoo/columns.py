@@ -105,12 +105,7 @@ def prompts_of(at: Cursor | None) -> list[Prompt]:
     elif isinstance(at.value, dict):
         found = [p for name, label in items_of(at) for p in _of_text(label.holding(name), as_text(label.value))]
     else:
-        items = [
-            (item, config if isinstance(config := item.value.get("config"), dict) else {})
-            if isinstance(item.value, dict)
-            else (item, {})
-            for item in list_items(at, "prompts")
-        ]
+        items = ((item, item.under("config").value) for item in list_items(at, "prompts"))
         found = [evolve(p, names=_names(item), config=config) for item, config in items for p in _of_item(item)]
     return [evolve(_note_lacks(p), label=p.label or f"prompt-{n}") for n, p in enumerate(found, 1)]
 

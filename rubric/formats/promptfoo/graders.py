@@ -195,9 +195,8 @@ def max_score(at: Cursor, context: Context, kind: str) -> Assertion | None:
         options["method"].error(f"expected average or sum, got {shorten(repr(method), 40)}")
         return None
     bar = options["threshold"].number() if "threshold" in options else None
-    weights = (
-        {} if "weights" not in options else texts.values_in(options["weights"], "weights by assertion type (a mapping)")
-    )
+    given = options.get("weights")
+    weights = {} if given is None else texts.values_in(given, "weights by assertion type (a mapping)")
     numbers = {name: one.number(0) for name, one in weights.items()}
     if None in numbers.values() or ("threshold" in options and bar is None):
         return None

@@ -95,10 +95,9 @@ def judge_of(at: Cursor | None) -> Judge | None:
     """Return the judge that the cursor names, or None; a provider that cannot judge is noted."""
     if at is None or at.value is None:
         return None
-    if isinstance(at.value, str) and (labelled := _find_provider(at)) is not None:
-        return judge_of(labelled)
     if isinstance(at.value, str):
-        return _judge(at, at.value, {})
+        labelled = _find_provider(at)
+        return _judge(at, at.value, {}) if labelled is None else judge_of(labelled)
     if not isinstance(at.value, dict):
         at.error("expected a provider: a text such as openai:gpt-5, or a mapping with an id")
         return None

@@ -246,9 +246,8 @@ def _with_made(test: Test, slots: Slots, cell: Cell) -> tuple[Test, Slots]:
         output = made.get("output")
         if not output or made.get("error") or not (isinstance(output, str) or is_javascript_file(at.value)):
             told = shorten(str(made.get("error") or why), 160)
-            return evolve(test, lacks=test.lacks or f"variables that a program makes, which failed ({told})"), Slots(
-                variables
-            )
+            lacks = test.lacks or f"variables that a program makes, which failed ({told})"
+            return evolve(test, lacks=lacks), Slots(variables)
         variables[name] = output if is_javascript_file(at.value) else output.strip()
         places[name] = at.holding(variables[name])
     return evolve(test, variables=places), Slots(fill_nested(variables))

@@ -392,17 +392,14 @@ def _read(at: Cursor) -> Any:
     if suffix in _MEDIA:
         at.warn(f"{suffix[1:]} files are not read; the variable stays the name of the file")
         return at.value
-    lacking = None if is_outside(at.value, at.loading) else partial(_lacking, at)
+    # promptfoo finds out that the file is not there when it runs the test.
+    lack = f"a file ({shorten(at.value, 80)}) that is not within reach"
+    lacking = None if is_outside(at.value, at.loading) else lambda why: at.error(LackingError(lack, why))
     # promptfoo shows a file of YAML as JSON; a file of JSON is a text like any other.
     found = read_file_at(at.value, at, (".yaml", ".yml"), lacking)
     if found is None:
         return None
     return found.value.strip() if found.notes is at.notes else compact(found.value)
-
-
-def _lacking(at: Cursor, why: str) -> None:
-    """Note that the file of a variable is not there: promptfoo finds that out when it runs the test."""
-    at.error(LackingError(f"a file ({shorten(at.value, 80)}) that is not within reach", why))
 
 
 def fill_nested(values: dict[str, Any]) -> dict[str, Any]:
