@@ -394,9 +394,8 @@ class _Grader:
     def regrade(self, rubric: Rubric, sample: Sample) -> Sample:
         given = {name: getattr(self.options, name) for name in ("concurrency", "store", "budget")}
         candidates = [result.candidate for result in sample.results if result.candidate is not None]
-        return evolve(
-            sample, results=tuple(grade_many(candidates, rubric, self.judge, progress=False, **given).collect())
-        )
+        results = grade_many(candidates, rubric, self.judge, progress=False, **given).collect()
+        return evolve(sample, results=tuple(results))
 
     def check_budget(self, rubric: Rubric, sample: Sample, writes: int) -> None:
         """Raise if the budget cannot hold what the edit takes at least; a store may hold any part of that."""

@@ -132,9 +132,7 @@ class Material:
     What criteria are drafted from.
 
     Args:
-        outcome: A description of a good answer.
-        task: What is to be answered.
-        references: Good answers.
+        outcome: A description of a good answer; *task*: what is to be answered; *references*: good answers.
         examples: Answers with the score in 0..1 that a person gives them.
         sources: Documents, policies and transcripts.
         pairs: A task (or ''), the answer to it that a person preferred, and the one that was rejected.
@@ -167,14 +165,7 @@ class Material:
 
 @frozen
 class Draft:
-    """
-    What a model wrote.
-
-    Args:
-        rubric: The criteria that can be used.
-        refused: Those that cannot, each with the reason.
-        usage: The requests for it.
-    """
+    """What a model wrote: the *rubric* of the criteria that can be used, and those *refused*, each with the reason."""
 
     rubric: Rubric
     refused: tuple[tuple[Criterion, str], ...] = ()

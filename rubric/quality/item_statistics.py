@@ -113,9 +113,8 @@ class Items(Presented, Listed[Item]):
 
     def remarks(self) -> list[str]:
         """The pairs of criteria that say the same, with their figures, and what is not as assumed."""
-        said = (
-            f"{' and '.join(map(repr, p.ids))}: correlation {p.correlation} in {p.n:,} grades" for p in self.redundant
-        )
+        named = ((pair, " and ".join(map(repr, pair.ids))) for pair in self.redundant)
+        said = [f"{ids}: correlation {pair.correlation} in {pair.n:,} grades" for pair, ids in named]
         return [*said, *sentences(self.notes)]
 
     def tables(self) -> list[Table]:

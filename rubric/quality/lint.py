@@ -14,12 +14,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, get_args, overload
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, frozen
 
 from rubric import Rubric, load, load_suite
-from rubric.embed import Presented, Table, fields, guided, shown
+from rubric.embed import Presented, Table, counted, fields, guided, shown
 from rubric.formats.projects import is_rubric
 from rubric.quality.lint_places import END, File, Places
 from rubric.quality.lint_rules import OF_CASES, RULES, Level, Subject
@@ -95,9 +95,8 @@ class Remarks(Presented, Sequence[Remark]):
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
-        looked = f"{self.rubrics:,} rubric{'s' if self.rubrics != 1 else ''}"
-        counts = [(len(self.of(level)), level) for level in ("error", "warning", "hint")]
-        told = [f"{n} {level}{'s' if n != 1 else ''}" for n, level in counts if n]
+        looked = counted(self.rubrics, "rubric")
+        told = [counted(len(some), level) for level in get_args(Level) if (some := self.of(level))]
         waived = f", {len(self.waived)} waived" if self.waived else ""
         return f"{', '.join(told) or 'Nothing wrong'} in {looked}{waived}."
 
@@ -117,12 +116,8 @@ class Remarks(Presented, Sequence[Remark]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data that JSON holds."""
-        return {
-            "sentence": self.sentence,
-            "ok": self.ok,
-            "remarks": [remark.to_dict() for remark in self._remarks],
-            "waived": [remark.to_dict() for remark in self.waived],
-        }
+        remarks, waived = ([remark.to_dict() for remark in some] for some in (self._remarks, self.waived))
+        return {"sentence": self.sentence, "ok": self.ok, "remarks": remarks, "waived": waived}
 
 
 @guided
@@ -171,9 +166,8 @@ def _look_at_suite(suite: Suite, file: File | None, *, hints: bool) -> tuple[lis
         first = seen.setdefault(case.rubric.digest, index)
         places = Places(path=f"cases[{index}].rubric.")
         if file is not None:
-            source, *start = (
-                ("", 1, 1) if case.place is None else (case.place.source, case.place.line, case.place.column)
-            )
+            at = case.place
+            source, *start = ("", 1, 1) if at is None else (at.source, at.line, at.column)
             if source and source not in files and Path(source).is_file():
                 files[source] = File.read(Path(source))
             after = bisect_right(starts, (source, *start))
@@ -193,19 +187,12 @@ def _look(subject: Subject, places: Places, *, hints: bool) -> Iterator[Remark]:
         if rule.level == "hint" and not hints:
             continue
         for finding in rule.look(subject):
-            criterion, spot = (
-                (None, None) if finding.index is None else (rubric.judged[finding.index], spots[finding.index])
-            )
+            index = finding.index
+            criterion, spot = (None, None) if index is None else (rubric.judged[index], spots[index])
             at = places.spot_of(finding, spot)
-            remark = Remark(
-                rule.name,
-                rule.level,
-                places.show(finding, at),
-                "" if criterion is None else criterion.id,
-                finding.message,
-                finding.cure,
-            )
-            yield evolve(remark, waived=places.waiver(rule.name, rubric, criterion, (spot or places.start, at)))
+            waived = places.waiver(rule.name, rubric, criterion, (spot or places.start, at))
+            id_, said = "" if criterion is None else criterion.id, (finding.message, finding.cure)
+            yield Remark(rule.name, rule.level, places.show(finding, at), id_, *said, waived)
     for index, criterion in enumerate(rubric.judged):
         if isinstance(criterion.answer, Rubric):
             below = places.below(index, spots[index])

@@ -30,14 +30,7 @@ END = (10**9, 1)
 
 @frozen
 class File:
-    """
-    The texts of a file and where they are.
-
-    Args:
-        source: Its name.
-        spots: The places of each text, in order; its white space is folded.
-        waivers: The rule and the reason of each waiver, by its line.
-    """
+    """The places of each text of a file, with its white space folded; and rule and reason of each waiver, by line."""
 
     source: str
     spots: Mapping[str, Sequence[Spot]] = {}
@@ -124,9 +117,8 @@ class Places:
         """Describe the place of *finding*."""
         if self.file is not None:
             return f"{self.file.source}:{spot[0]}:{spot[1]}"
-        return (
-            f"{self.path}criteria[{finding.index}]" if finding.index is not None else self.path.rstrip(".") or "rubric"
-        )
+        whole = self.path.rstrip(".") or "rubric"
+        return whole if finding.index is None else f"{self.path}criteria[{finding.index}]"
 
     def waiver(self, rule: str, rubric: Rubric, criterion: Criterion | None, spots: Sequence[Spot | None]) -> str:
         """

@@ -31,14 +31,10 @@ Level = Literal["error", "warning", "hint"]
 @frozen
 class Subject:
     """
-    A rubric as the rules see it.
+    A rubric as the rules see it, and the *case* that it grades, if there is one.
 
-    Args:
-        rubric: The rubric.
-        case: The case that it grades; None for a rubric by itself.
-        nested: Whether it is a criterion of another rubric, which uses its score and not its verdict.
-        turned: Whether what meets its criteria counts against the candidate: it, or one that it is in, is negated or
-            unwanted.
+    A *nested* one is a criterion, of which the score counts and not the verdict. Of a *turned* one, what meets its
+    criteria counts against the candidate: it, or one that it is in, is negated or unwanted.
     """
 
     rubric: Rubric
@@ -59,13 +55,9 @@ class Subject:
 @frozen
 class Finding:
     """
-    What a rule found.
+    What is wrong with the criterion at *index*, or with the whole rubric (None), and its cure.
 
-    Args:
-        index: The number of the criterion; None: the whole rubric.
-        message: What is wrong.
-        cure: What to do.
-        said: The text that is wrong, if it is not that of the criterion, such as a question; and what is before it.
+    *said* is the text that is wrong, if it is not that of the criterion, such as a question; and what is before it.
     """
 
     index: int | None
@@ -299,9 +291,8 @@ def _scale_upside_down(subject: Subject, criterion: Criterion) -> Words:
 def _own_format(_: Subject, criterion: Criterion) -> Words:
     found = lint_texts.format_in(criterion.text)
     if found and isinstance(criterion.answer, YesNo | Unit | Levels | Choices):
-        message = (
-            f"the text tells the judge how to reply ({shorten(found, 40)!r}), and the prompt asks for another form"
-        )
+        said = shorten(found, 40)
+        message = f"the text tells the judge how to reply ({said!r}), and the prompt asks for another form"
         yield message, "say only what is judged; the form of the reply is added"
 
 

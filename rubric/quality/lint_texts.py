@@ -104,11 +104,8 @@ _NUMBERS = {"zero": "0", "one": "1", "five": "5", "seven": "7", "ten": "10", "hu
 _IN_WORDS = re.compile(r"\b(zero|one)\s+(to|and)\s+(five|seven|ten|hundred)\b", re.IGNORECASE)
 _EMPHASIS = re.compile(r"\*\*|__")
 _DIGIT = re.compile(r"\d")
-_MOST = 1000
-"""The highest end of a scale: what is higher is a year or an amount; and "1-2" is a result, or a number of things."""
-
-
-_MOST_READ = 2500
+_MOST, _MOST_READ = 1000, 2500
+"""The highest end of a scale: what is higher is a year or an amount; and the letters that are read."""
 
 
 def _squeeze(text: str) -> str:

@@ -88,9 +88,8 @@ def gather(
     pairs = _pairs(preferred)
     groups = units_of(pairs)
     shown = tuple(_pairs_to_show(pairs, groups))
-    one = material(
-        outcome_, shared["input"], references, [*examples, *anchors], sources=tuple(texts.values()), pairs=shown
-    )
+    more: dict[str, Any] = {"sources": tuple(texts.values()), "pairs": shown}
+    one = material(outcome_, shared["input"], references, [*examples, *anchors], **more)
     named = {"outcome": outcome_, "input": shared["input"], **texts}
     named |= {f"reference {n}": text for n, text in enumerate(one.references, 1)}
     digests = {title: digest(text) for title, text in named.items() if text.strip()}

@@ -383,9 +383,8 @@ def _alone(rubric: Rubric, criterion: Criterion) -> Rubric:
     if not rubric.criteria:
         return rubric
     weight = criterion.weight or 1  # one without weight cannot grade alone
-    return rubric.derive(
-        ("alone", criterion.id), lambda: evolve(rubric, criteria=[evolve(criterion, weight=weight)], tests=())
-    )
+    alone = evolve(criterion, weight=weight)
+    return rubric.derive(("alone", criterion.id), lambda: evolve(rubric, criteria=[alone], tests=()))
 
 
 @frozen

@@ -110,10 +110,8 @@ class Reach:
     @cached_property
     def _staying(self) -> list[list[Move]]:
         """The same, without those that may leave the mean."""
-        start = self._steps.join(())
-        return self._with_others(
-            [start if leaves else best for (_, best), leaves in zip(self._moves, self._leaves, strict=True)]
-        )
+        start, each = self._steps.join(()), zip(self._moves, self._leaves, strict=True)
+        return self._with_others([start if leaves else best for (_, best), leaves in each])
 
     def _score(self, moves: Iterable[Move]) -> float:
         """Return the score of *moves*, before any negation."""
@@ -142,11 +140,8 @@ class Reach:
     @cached_property
     def _insufficient(self) -> list[int]:
         """The criteria that stay, and fail a rubric that asks for all of them, even at their best."""
-        return [
-            n
-            for n, (_, best) in enumerate(self._ends)
-            if self._criteria[n].weight and not self._leaves[n] and not self._suffices(best)
-        ]
+        staying = [n for n, one in enumerate(self._criteria) if one.weight and not self._leaves[n]]
+        return [n for n in staying if not self._suffices(self._ends[n][1])]
 
     def _suffices(self, part: Part) -> bool:
         return part.contribution == 1 if self.rubric.strict else part.holds

@@ -74,9 +74,8 @@ def with_anchors(rubric: Rubric, examples: Sequence[Example]) -> Rewrite:
         if _is_asked(criterion) and (found := _anchors(criterion, examples, tests)):
             changed = changed.revising(criterion.id, anchors=(*criterion.anchors, *found))
             names.append(f"{len(found)} anchor{'s' if len(found) > 1 else ''} for {criterion.id}")
-    return Rewrite(
-        changed, ", ".join(names), why="" if names else "no labelled candidate that was misjudged can be one"
-    )
+    why = "" if names else "no labelled candidate that was misjudged can be one"
+    return Rewrite(changed, ", ".join(names), why=why)
 
 
 def _anchors(criterion: Criterion, examples: Sequence[Example], tests: set[str]) -> list[Anchor]:

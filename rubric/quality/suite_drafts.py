@@ -120,9 +120,8 @@ def _native(page: Page, data: Mapping[str, Any]) -> Sheet:
         rubric = case.get("rubric", data.get("rubric", ""))
         texts = {key: case[key] for key in ("input", "reference") if isinstance(case.get(key), str)}
         references = (texts["reference"],) if texts.get("reference") else ()
-        material = Material(
-            outcome=rubric if isinstance(rubric, str) else "", task=texts.get("input", ""), references=references
-        )
+        outcome = rubric if isinstance(rubric, str) else ""
+        material = Material(outcome, texts.get("input", ""), references)
         tags = case.get("tags")
         if isinstance(rubric, str) and material.is_enough:
             slots.append(Slot(id_, ("cases", index), material, tuple(map(str, tags)) if isinstance(tags, list) else ()))

@@ -46,9 +46,8 @@ def votes_of(name: str, scale: Scale, table: Floats, given: Judged) -> Votes:
     votes = table[several]
     groups = compact(given.groups[several]) if given.grouped else None
     if not len(votes):
-        flips, icc1, alpha = (
-            Statistic(of, None, reason="no candidate has two votes") for of in ("flip rate", "ICC1", "alpha")
-        )
+        why = "no candidate has two votes"
+        flips, icc1, alpha = (Statistic(of, None, reason=why) for of in ("flip rate", "ICC1", "alpha"))
         return Votes(name, 0, flips, icc1, alpha, None)
     m = (~np.isnan(votes)).sum(axis=1)
     same = np.zeros(len(votes))

@@ -139,9 +139,8 @@ def _sample_remark(one: Ratings, risk: float, cure: str) -> str:
         said = f"the judge gives the labelled candidates {a.mean():.2f} and the others {b.mean():.2f} on average"
     else:
         verb = "passes" if not one.criterion else "says yes to" if one.scale.kind == "verdict" else "says the same of"
-        said = (
-            f"the judge {verb} {percent(float(a.mean()))} of the labelled and {percent(float(b.mean()))} of the others"
-        )
+        mine, others = (percent(float(side.mean())) for side in (a, b))
+        said = f"the judge {verb} {mine} of the labelled and {others} of the others"
     return f"{said}: the labels are no random sample (p = {p:.1g}); {cure}"
 
 

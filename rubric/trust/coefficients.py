@@ -311,8 +311,7 @@ def many(ratings: Floats, name: str) -> Coefficient:
     if not both.any():
         return undefined("no unit has two ratings")
     n, q = len(table), len(found)
-    pairs = np.where(both, rated * (rated - 1), 1)
-    agree = np.where(both, (table * (table - 1)).sum(axis=1) / pairs, 0.0)
+    agree = np.where(both, (table * (table - 1)).sum(axis=1) / np.where(both, rated * (rated - 1), 1), 0.0)
     share = n / both.sum()
     observed = float(agree.sum() / both.sum())
     used = (table / rated[:, None]).mean(axis=0)

@@ -213,9 +213,8 @@ def thresholds(
     rows = ~np.isnan(counted.target) & ~np.isnan(counted.judge)
     groups = compact(counted.groups[rows]) if counted.grouped else None
     known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), mark_of(given, every)]}
-    sample = _Sample(
-        counted.judge[rows], counted.target[rows], groups, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n
-    )
+    sides = counted.judge[rows], counted.target[rows], groups
+    sample = _Sample(*sides, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n)
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
     return Thresholds(points, n, rubric.threshold or 0.0, sample, tuple(of_labels(given, every, [found])))
 

@@ -74,16 +74,7 @@ def mean_error(values: Floats, groups: Codes | None, weights: Floats | None = No
 
 @frozen
 class Contrast:
-    """
-    A mean difference, with what follows from its error.
-
-    Args:
-        value: The difference.
-        interval: Where the true difference lies, with 95 % confidence.
-        p: The probability of such a difference, or a larger one, if there is none.
-        error: Its standard error.
-        detectable: The smallest difference that 80 % of such comparisons would find.
-    """
+    """A mean difference with its standard error, and what follows from that; see `CriterionDifference`."""
 
     value: float
     interval: Interval

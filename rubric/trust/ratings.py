@@ -325,17 +325,13 @@ class Ratings:
 
     Args:
         criterion: Its id; empty for the whole.
-        scale: What may be said.
         judge: What the judge said of each candidate; NaN without a verdict.
-        people: What each person said, a column a person.
-        groups: The number of the group of each candidate.
-        grouped: True if groups are larger than one.
-        raters: The names of the people.
+        people: What each person said, a column for each of the *raters*.
+        groups: The number of the group of each candidate; they are *grouped* if some are larger than one.
         weights: How many candidates each labelled one represents.
         unmatched: The keys of labels without a candidate.
         names: The key of each candidate, or its place where candidates have no keys.
-        seen: The labels whose raters had seen the judge's verdict.
-        counts_seen: True if they count; else they are left out.
+        seen: The labels whose raters had seen the judge's verdict; *counts_seen* is True if they count.
     """
 
     criterion: str
