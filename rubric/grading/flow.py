@@ -18,9 +18,10 @@ and ends with a `Grade` or an `Ungraded`. A driver carries the asks:
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from itertools import count
+from itertools import chain, count
+from operator import attrgetter
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from attrs import define, evolve, field, frozen
 
@@ -55,7 +56,8 @@ LONG_PREFIX = 4_096
 """Characters, about 1,024 tokens: no vendor caches a shorter prefix."""
 
 _FEW = 2
-_OUTCOMES = (Reply, Failure)
+_OUTCOMES, _ASKED = (Reply, Failure), get_args(JudgeAnswer)
+_MODEL, _UNSENT, _REMARKS = map(attrgetter, ("model", "unsent", "remarks"))
 
 
 def flow(
@@ -234,18 +236,15 @@ def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
         sent.add(_prefix(batch[0]))
         return []
     places: dict[Any, list[int]] = {}
-    last: Ask | None = None
-    prefix: tuple[object, ...] | None = None
+    last, prefix = batch[0], _prefix(batch[0])
     for index, ask in enumerate(batch):
         # Nearly all neighbours share the very objects of one candidate's prompt; then the last prefix serves again.
         if (
-            last is None
-            or ask.judge is not last.judge
+            ask.messages[-1].parts[0] is not last.messages[-1].parts[0]
             or ask.messages[0] is not last.messages[0]
-            or ask.messages[-1].parts[0] is not last.messages[-1].parts[0]
+            or ask.judge is not last.judge
         ):
-            prefix = _prefix(ask)
-        last = ask
+            last, prefix = ask, _prefix(ask)
         if prefix is not None and prefix not in sent:
             places.setdefault(prefix, []).append(index)
     sent.update(places)
@@ -362,13 +361,14 @@ def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     log = _Log()
     findings = yield from _Session(about, about.rubric, "", judge, vote, log).findings()
     replies = [reply for reply in log.replies if isinstance(reply, Reply)]
-    models = sorted({reply.model for reply in replies} - {""})
-    unsent = [f"{name} was not sent: the model does not take it" for reply in replies for name in reply.unsent]
-    remarks = [remark for reply in replies for remark in reply.remarks]
+    models = sorted({*map(_MODEL, replies)} - {""})
+    unsent = [f"{name} was not sent: the model does not take it" for name in chain.from_iterable(map(_UNSENT, replies))]
+    remarks = chain.from_iterable(map(_REMARKS, replies))
+    flagged = [finding for finding in findings if isinstance(finding, Scored) and finding.flag is not None]
     contradictory = [
         f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
-        for f in findings
-        if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
+        for f in flagged
+        if f.score == float(not f.flag)
     ]
     warnings = [*about.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
     usage = Usage.total([reply.usage for reply in log.replies])
@@ -393,13 +393,14 @@ class _Session:
         groups = self.rubric.derive(("groups", self.judge.per_call), self._plain_groups)
         if not groups:
             return (yield from self._of_all(judged))
-        return _in_order(judged, (yield from self._ask_groups(groups)))
+        asked = yield from self._ask_groups(groups)
+        return [*asked[0]] if len(asked) == 1 else _in_order(judged, asked)
 
     def _plain_groups(self) -> list[list[Criterion]]:
         """Return the groups in which all criteria are asked about whatever the candidate is; none if some are not."""
         judged = self.rubric.judged
-        is_plain = all(c.when is None and c.on == "conversation" and isinstance(c.answer, JudgeAnswer) for c in judged)
-        return prompting.group_criteria(judged, self.judge) if is_plain else []
+        plain = [c for c in judged if c.when is None and c.on == "conversation" and isinstance(c.answer, _ASKED)]
+        return prompting.group_criteria(judged, self.judge) if len(plain) == len(judged) else []
 
     def _of_all(self, criteria: Sequence[Criterion], *, is_part: bool = False) -> Steps[list[Finding]]:
         """Judge *criteria*; those that are asked of parts by themselves, unless this is such a part."""
@@ -564,7 +565,8 @@ class _Session:
         asks = prompting.compose_all(
             self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
         )
-        self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
+        if self.judge.prompt or self.rubric.prompt:
+            self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
             steps = STEPS in self.about.sections
             asks = tuple([offer_tools(ask, self.rubric, steps=steps) for ask in asks])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from operator import attrgetter
@@ -47,6 +47,8 @@ APART = (DecisionTree, Rubric, Similar, Script, Holds)
 
 def group_criteria(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
     """Return which of *criteria* a call asks about: `APART` answers and pass flags alone, others together."""
+    if judge.per_call == 1:
+        return [[criterion] for criterion in criteria]
     size = len(criteria) if judge.per_call == "all" else judge.per_call
     groups: list[list[Criterion]] = []
     filling: dict[bool, list[Criterion]] = {}
@@ -65,8 +67,10 @@ def group_criteria(criteria: Sequence[Criterion], judge: Judge) -> list[list[Cri
 
 def as_question(rubric: Rubric, criterion: Criterion, node: DecisionTree) -> Criterion:
     """Return the question at *node* as a criterion, scored by how sure the yes is; each time the same object."""
-    ask = partial(Criterion, node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid")
-    return rubric.derive(("question", criterion.id, node.question), ask)
+    return rubric.derive(
+        ("question", criterion.id, node.question),
+        lambda: Criterion(node.question, id=criterion.id, answer=Unit(), evidence=False, abstain="forbid"),
+    )
 
 
 # -- what all asks about a candidate share ---------------------------------------------------------------
@@ -119,12 +123,12 @@ def text_of_candidate(candidate: Candidate) -> str:
 def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
     """Return what all asks about *candidate* under *rubric* share."""
     digest, warnings, sections = sha256(), dict.fromkeys(candidate.remarks), dict[str, str]()
-    files, given = candidate.files, candidate.variables
+    files, given, has_files = candidate.files, candidate.variables, bool(candidate.files)
     texts = {
         "reference answer": candidate.reference,
         "context": candidate.context,
         "file changes": candidate.file_changes,
-        "files": listing(files) if files else "",
+        "files": listing(files) if has_files else "",
         "candidate": candidate.output,
     }
     parts, hidden, was_asked = list[_Section](), dict[str, str](), False
@@ -141,9 +145,11 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         gone = [name for name, each in media if part_of(each) is None]
         warnings |= {f"kept elsewhere, and not shown to the judge: {name}": None for name in gone}
     titles_of_run = tuple([title for title, _, _ in parts]) if parts else ()
-    before, last = [[title] for title in titles_of_run[:-1]], titles_of_run[-1:]
+    done: list[Sequence[str]] = []
+    if parts or hidden or has_files or candidate.file_changes:
+        done = [*[[title] for title in titles_of_run[:-1]], (*titles_of_run[-1:], STEPS, *_CHANGED)]
     blocks: list[tuple[list[str], _Hash]] = []  # each with a hash of all that is shown up to its end
-    for block in (_GIVEN, *before, (*last, STEPS, *_CHANGED), _GRADED):
+    for block in (_GIVEN, *done, _GRADED):
         titles = [title for title in block if texts.get(title) or block is _GRADED]
         for title in titles:
             digest.update(_frame(title))
@@ -171,7 +177,7 @@ def shared_prompt(candidate: Candidate, rubric: Rubric) -> SharedPrompt:
         sections=sections,
         variables=variables,
         run="\n\n".join([sections[title] for title in (*titles_of_run, *_CHANGED) if title in sections]),
-        places=_places(parts, sections) if parts or candidate.file_changes or files else (),
+        places=_places(parts, sections) if done else (),
         media=tuple([(name, each) for name, each in media if part_of(each)]) if media else (),
         warnings=tuple(warnings),
         cuts=cuts,
@@ -280,16 +286,19 @@ def _fence(
     return shared, tuple(cuts)
 
 
+_DIGITS = frozenset("234567")
+
+
 def _occurs(mark: str, texts: Sequence[str], skeletons: dict[int, bytes]) -> bool:
     """True if *mark* or a near-copy of it occurs in *texts*; *skeletons* has those that were made, by their places."""
-    digits, plain = [digit for digit in "234567" if digit in mark], skeleton(mark)
+    digits = _DIGITS.intersection(mark)
     for place, text in enumerate(texts):
         # No sign of ASCII looks like one of these digits but itself, and most texts lack some of them.
-        if text.isascii() and False in [digit in text for digit in digits]:
+        if text.isascii() and False in map(text.__contains__, digits):
             continue
         if place not in skeletons:
             skeletons[place] = skeleton(text)
-        if plain in skeletons[place]:
+        if skeleton(mark) in skeletons[place]:
             return True
     return False
 
@@ -314,6 +323,11 @@ def _frame(text: str) -> bytes:
     """Return *text* as bytes with their number before them, so that no text can run into the next one."""
     encoded = text.encode("utf-8", "surrogatepass")
     return b"%d:%b" % (len(encoded), encoded)
+
+
+@lru_cache(maxsize=64)
+def _judge_frame(name: str, repair: int) -> bytes:
+    return b"%b%d;" % (_frame(name), repair)
 
 
 @lru_cache(maxsize=64)
@@ -366,19 +380,19 @@ def compose_all(
     can be kept. It does not protect from persuasion: a judge that believes the candidate copies the nonce like any
     other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
     """
-    template = judge.prompt or rubric.prompt
-    own = template is not None  # it may ask for a long reply
+    template, most = judge.prompt or rubric.prompt, MOST_TOKENS if judge.may_think else 0
     if template is not None:
         render.check_slots(template)
+        most = MOST_TOKENS  # it may ask for a long reply
     sealed, flagless = judge.is_sealed(own_prompt=rubric.prompt is not None), rubric.threshold is not None
     output, guided = about.candidate.output, guidelines.strip()
-    most = MOST_TOKENS if own or judge.may_think else 0
     digest = about.digest.copy()
-    digest.update(b"%b%d;" % (_frame(judge.name), repair))
+    digest.update(_judge_frame(judge.name, repair))
     # By identity, since to hash a rubric takes longer than to word a criterion. A prompt holds its criteria, so that no
     # id is used again; and no judge, whose key must not outlive it.
     reader = "function" if callable(judge.reader) else judge.reader
     known: dict[object, CriterionPrompt] = rubric.derive(("prompts", judge.reasoning, reader, sealed, guided), dict)
+    system = about.system if judge.reader is None else _system(about.rubric.guidelines, "system_free_text")
     asks = []
     for group in groups:
         key = id(group[0]) if len(group) == 1 else tuple(map(id, group))
@@ -399,7 +413,6 @@ def compose_all(
             if form.sealed:
                 nonce = _letters(digest, asked.digested)
                 words = f"{before_nonce}{nonce}{after_nonce}"
-            system = about.system if judge.reader is None else _system(about.rubric.guidelines, "system_free_text")
             messages = (system, Outgoing("user", (about.shared, f"{asked.tail}\n\n{words}"), about.cuts))
         ask = Ask(
             judge=judge,
@@ -449,6 +462,7 @@ def _criterion_prompt(
     quoted = frozenset([c.id for c in group if asks_evidence(rubric, c)])
     abstainable = frozenset([c.id for c in group if rubric.policy(c) != "forbid"])
     form = Form.of(judge, group, sealed=sealed, quoted=bool(quoted), nullable=bool(abstainable))
+    exact, most = form.bounds(group, quoted, abstainable)
     parts = [f"Guidelines for this part:\n{guided}"] if guided else []
     for criterion in group:
         id_, text, answer = criterion.id, criterion.text.strip(), criterion.answer
@@ -462,7 +476,6 @@ def _criterion_prompt(
         parts.append(render.fill(render.text("repair"), {"complaint": ours}))
     tail = "\n\n".join(parts)
     digested = _frame(f"{tail}\n\n{form.words_around_nonce[0]}") if form.sealed else b""
-    exact, most = form.bounds(group, quoted, abstainable)
     return CriterionPrompt(form, tuple(group), tail, digested, exact, most, abstainable, quoted)
 
 

@@ -64,6 +64,7 @@ _NO = frozenset(
 )
 VERDICT_WORDS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 _VERDICTS = ("verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status", "criteria_met")
+_OTHERS = frozenset({*_VERDICTS[1:], "score"})
 SCORE_KEYS = ("score", "rating", "verdict")
 _CHOICES = ("choice", "verdict", "answer", "label", "category")
 _REASONS = ("reason", "reasoning", "explanation", "rationale", "justification")
@@ -188,14 +189,21 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 @lru_cache(maxsize=64)
-def _pattern(verdict: tuple[str, str], reasoning: str, extra: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of a whole reply in the form that was asked for; *extra*: `pass` and `nonce`, if wanted."""
-    values = [verdict, *([("pass", _BOOL)] if "pass" in extra else [])]
+def _pattern(kind: type[Answer], reasoning: str, *, flagged: bool, sealed: bool) -> re.Pattern[str] | None:
+    """Return the pattern of a whole reply in the form that was asked for; None for an answer that is read strictly."""
+    if kind not in _VALUES:
+        return None
+    values = [_VALUES[kind], *([("pass", _BOOL)] if flagged else [])]
     reasons = [("reason", _TEXT)] if reasoning != "none" else []
     pairs = [*values, *reasons] if reasoning == "after" else [*reasons, *values]
-    pairs += [("nonce", '"[a-z2-7]*"')] if "nonce" in extra else []
+    pairs += [("nonce", '"[a-z2-7]*"')] if sealed else []
     body = f"{_SPACE},{_SPACE}".join(f'"{key}"{_SPACE}:{_SPACE}{value}' for key, value in pairs)
     return re.compile(rf"\{{{_SPACE}{body}{_SPACE}\}}{_SPACE}", re.DOTALL | re.ASCII)
+
+
+def _may_echo(ask: Ask) -> bool:
+    """True if an object in a reply may be one that the judge was shown."""
+    return "{" in ask.candidate or "{" in ask.run or bool(ask.turns or (ask.about and "{" in ask.about.input))
 
 
 def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
@@ -213,17 +221,15 @@ def _as_asked(ask: Ask, reply: Reply) -> Finding | None:
         or reply.finish != "stop"
         or reply.refusal
         or not isinstance(text, str)
+        or len(text) > LONGEST_REPLY
+        or (not ask.nonce and _may_echo(ask))
     ):
         return None
-    task = ask.about.input if ask.about is not None else ""
-    may_echo = not ask.nonce and ("{" in ask.candidate or "{" in ask.run or "{" in task or ask.turns)
-    if len(text) > LONGEST_REPLY or may_echo:
-        return None
     criterion = ask.criteria[0]
-    answer = criterion.answer
-    verdict = _VALUES.get(type(answer))
-    extra = (("pass",) if isinstance(answer, Unit) and answer.flag else ()) + (("nonce",) if ask.nonce else ())
-    if verdict is None or _pattern(verdict, ask.judge.reasoning, extra).fullmatch(text) is None:
+    answer, sealed = criterion.answer, ask.nonce != ""
+    flagged = isinstance(answer, Unit) and answer.flag
+    pattern = _pattern(type(answer), ask.judge.reasoning, flagged=flagged, sealed=sealed)
+    if pattern is None or pattern.fullmatch(text) is None:
         return None
     try:
         said, _ = _decode(_encodable(text))
@@ -437,10 +443,10 @@ def _as_bool(value: Any) -> bool | None:
 
 
 def _yes_no(said: Mapping[str, Any]) -> bool:
+    if isinstance(holds := said.get("verdict"), bool) and _OTHERS.isdisjoint(said):  # as asked
+        return holds
     given = [said[key] for key in _VERDICTS if key in said]
     score = said.get("score")
-    if len(given) == 1 and score is None and isinstance(given[0], bool):  # as asked
-        return given[0]
     verdicts = [_as_bool(value) for value in given]
     if (number := _number(score)) in (0, 1):
         verdicts.append(number == 1)

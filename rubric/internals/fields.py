@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -58,12 +59,14 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
-    return {name: given[name] for name in _names_among(kind, tuple(given))}
+    names, values_in = _names_among(kind, tuple(given))
+    return dict(zip(names, values_in(given), strict=True))
 
 
 @cache  # for each `__init__`: a candidate for each row is made by one
-def _names_among(kind: type[attrs.AttrsInstance], given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(one.name for one in attrs.fields(kind) if one.name in given)
+def _names_among(kind: type[attrs.AttrsInstance], given: tuple[str, ...]) -> tuple[list[str], Callable[[Any], Any]]:
+    names = [one.name for one in attrs.fields(kind) if one.name in given]
+    return names, itemgetter(*names)
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:
@@ -253,7 +256,7 @@ optional: Callable[[Validator], Validator] = attrs.validators.optional
 def identifier(_: Any, attribute: Attribute[Any], value: object) -> None:
     """Refuse text that looks like another: with invisible characters, or white space at its ends."""
     said = check_text(attribute.name, value)
-    if said != said.strip() or any(unicodedata.category(c)[0] == "C" for c in said):
+    if said != said.strip() or not (said.isprintable() or all(unicodedata.category(c)[0] != "C" for c in said)):
         message = f"{said!r} has white space at its ends or invisible characters; take them out"
         raise DefinitionError(attribute.name, message)
 

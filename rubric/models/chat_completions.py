@@ -402,7 +402,7 @@ def reply_from(
     several = tuple(each or "" for each, _ in texts) if len(texts) > 1 else ()
     model = model if isinstance(model, str) else ""
     id = str(at(response, "id") or "")
-    return Reply(text, finish, refusal, usage, model, unsent, _logprobs(choice), several, remarks, id=id)
+    return Reply(text, finish, refusal or "", usage, model, unsent, _logprobs(choice), several, remarks, id=id)
 
 
 def _has_thought(response: Any, choice: Any) -> bool:

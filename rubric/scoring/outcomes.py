@@ -117,7 +117,7 @@ def unknown(rubric: Rubric) -> Outcome:
 
 def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
     """Return the outcome of *findings*, one for each of `rubric.judged` in that order, under *rubric*."""
-    if all(isinstance(finding, NotApplicable) for finding in findings):
+    if {NotApplicable}.issuperset(map(type, findings)):
         whole = Extreme(1.0, passed=True)
         return Outcome(whole, whole, 1.0, "pass", vacuous=True)
     low = _parts(rubric, findings, best=rubric.negate)
@@ -129,8 +129,8 @@ def outcome(rubric: Rubric, findings: Sequence[Finding]) -> Outcome:
     else:
         score, verdict = worst.score, verdict_of(rubric, worst)
     known = [part for part in low if part.resolved == 1]
-    contributions = FrozenMap({part.rule.criterion.id: part.contribution for part in known})
-    gates = tuple(part.rule.criterion.id for part in known if part.gated)
+    contributions = FrozenMap({part.id: part.contribution for part in known})
+    gates = tuple([part.id for part in known if part.gated])
     return Outcome(worst, best, score, verdict, gates, contributions, coverage)
 
 
@@ -194,9 +194,9 @@ _PLAIN = (YesNo, Check)
 
 @frozen
 class _Rule:
-    """A criterion and what its rubric asks of it, worked out once for all candidates."""
+    """What a rubric asks of criteria that differ in words alone, worked out once for them and for all candidates."""
 
-    criterion: Criterion
+    criterion: Criterion  # one of them
     weight: float
     unwanted: bool
     penalty: bool
@@ -243,16 +243,33 @@ class Part:
     gated: bool
     resolved: float = 1.0  # the share of it that is known
     leaves: bool = False  # whether it may yet leave the mean: the judge may abstain, and that is excluded
+    id: str = ""
 
 
 def _parts(rubric: Rubric, findings: Sequence[Finding], *, best: bool) -> list[Part]:
-    rules = rubric.derive(("rules",), lambda: tuple(_Rule.of(rubric, criterion) for criterion in rubric.judged))
-    pairs = [*zip(rules, findings, strict=True)]
-    parts = [part for rule, finding in pairs if (part := _part(rubric, rule, finding, best=best)) is not None]
-    if any(part.rule.weight for part in parts):
+    rules = rubric.derive(("rules",), lambda: _rules(rubric))
+    parts = list[Part]()
+    for criterion, rule, finding in zip(rubric.judged, rules, findings, strict=True):
+        part = _part(rubric, rule, finding, best=best)
+        if part is not None:
+            part.id = criterion.id
+            parts.append(part)
+    if [part for part in parts if part.rule.weight]:
         return parts
-    lost = any(rule.weight and isinstance(finding, Abstained) for rule, finding in pairs)
+    lost = any(rule.weight and isinstance(finding, Abstained) for rule, finding in zip(rules, findings, strict=True))
     return [] if lost else parts
+
+
+def _rules(rubric: Rubric) -> tuple[_Rule, ...]:
+    """Return the rule of each criterion; those that are asked alike share one."""
+    known: dict[object, _Rule] = {}
+    rules = list[_Rule]()
+    for one in rubric.judged:
+        key = id(one.answer), one.polarity, one.weight, one.required, one.min_score, one.evidence, one.abstain
+        if key not in known:
+            known[key] = _Rule.of(rubric, one)
+        rules.append(known[key])
+    return tuple(rules)
 
 
 def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part | None:
@@ -266,7 +283,8 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
             part = _judged_part(rule, finding.score, flag=finding.flag)
             if finding.flag is not None and isinstance(rule.criterion.answer, Check):
                 part.holds = finding.flag != rule.unwanted
-            part.holds = part.holds or _leans_well(rubric, rule, finding)
+            if finding.weighted or finding.votes:
+                part.holds = part.holds or _leans_well(rubric, rule, finding)
             return part
         case Unjudged():
             return _open(rule, finding.low, finding.high, best=best)
@@ -281,7 +299,7 @@ def _part(rubric: Rubric, rule: _Rule, finding: Finding, *, best: bool) -> Part 
 def failing(rubric: Rubric, findings: Sequence[Finding]) -> list[str]:
     """Return the ids of the criteria that do not hold by themselves: each fails a rubric without a threshold."""
     parts = _parts(rubric, findings, best=False)
-    return [part.rule.criterion.id for part in parts if part.rule.weight and not part.holds]
+    return [part.id for part in parts if part.rule.weight and not part.holds]
 
 
 @Memo
@@ -296,16 +314,19 @@ def _inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
 
 
 def _judged_part(rule: _Rule, score: float, *, flag: bool | None) -> Part:
-    contribution, answer = 1 - score if rule.unwanted else score, rule.criterion.answer
-    disowned = isinstance(answer, Unit) and answer.flag and flag is False
-    holds = not disowned if isinstance(answer, Unit) else contribution == 1
+    contribution, disowned = 1 - score if rule.unwanted else score, False
+    holds = contribution == 1
+    if isinstance(answer := rule.criterion.answer, Unit):
+        disowned = answer.flag and flag is False
+        holds = not disowned
     most_say_no = rule.plain and contribution < EVEN
-    return Part(rule, contribution, holds, disowned or rule.gates(0.0 if most_say_no else contribution))
+    gated = disowned or (rule.gate is not None and rule.gates(0.0 if most_say_no else contribution))
+    return Part(rule, contribution, holds, gated)
 
 
 def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
     """True if a weighted yes or no, or each vote in a pool of them, speaks for the candidate."""
-    if not (finding.weighted or finding.votes) or not isinstance(rule.criterion.answer, YesNo):
+    if not isinstance(rule.criterion.answer, YesNo):
         return False
     votes = [vote for vote in finding.votes if isinstance(vote, Scored)] or [finding]
     if not any(vote.weighted for vote in votes):
@@ -430,7 +451,7 @@ def _extreme(rubric: Rubric, parts: Sequence[Part], *, best: bool) -> Extreme:
         return unknown(rubric).best if best else unknown(rubric).worst
     counted = [part for part in parts if part.rule.weight]
     score = _score(rubric, counted, best=best != rubric.negate)
-    gated = any(part.gated for part in parts)
+    gated = True in [part.gated for part in parts]
     passed = meets(rubric, score) and not gated
     if rubric.strict:
         passed = passed and all(part.contribution == 1 for part in counted)
@@ -481,7 +502,7 @@ def _skipped_weights(criterion: Criterion) -> float:
 
 def _coverage(parts: Sequence[Part]) -> float:
     """Return the resolved share of the weight: 1 only if all of it is, however little is missing."""
-    if all(part.resolved == 1 for part in parts):
+    if False not in [part.resolved == 1 for part in parts]:
         return 1.0 if parts else 0.0
     counted = [part for part in parts if part.rule.weight]
     share = mean([part.resolved for part in counted], [part.rule.weight for part in counted]) if counted else 1.0

@@ -169,7 +169,13 @@ PlainAnswer = str | type | range | tuple[int, int] | ScoreRange | Mapping[Any, A
 """What may be given for an answer: `"unit"`, `bool`, `range(1, 6)`, `(1, 5)`, and the levels or choices themselves."""
 
 
+_YES_NO = YesNo()
+"""One for all criteria, so that what depends on the answer is looked up by its identity."""
+
+
 def _as_answer(value: Answer | PlainAnswer) -> AnyAnswer:
+    if value is _YES_NO:
+        return cast("AnyAnswer", value)
     allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
     value = cast("Answer", as_answer(value))
     if not isinstance(value, Answer):
@@ -286,7 +292,7 @@ class Criterion(Shown):
     id: str = field(
         default=Factory(_own_slug, takes_self=True), kw_only=True, converter=_as_id, validator=fields.identifier
     )
-    answer: AnyAnswer = field(default=YesNo(), kw_only=True, converter=_as_answer)
+    answer: AnyAnswer = field(default=_YES_NO, kw_only=True, converter=_as_answer)
     polarity: Polarity = field(default="satisfy", kw_only=True, validator=fields.one_of(*POLARITIES))
     weight: float = field(default=1, kw_only=True, validator=fields.number(0))
     required: bool = field(default=False, kw_only=True, validator=fields.flag)
@@ -334,7 +340,7 @@ class Criterion(Shown):
         self.__attrs_init__(  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
             text,
             id=cast("str", NOTHING) if id is None else id,
-            answer=YesNo() if answer is None else answer,
+            answer=_YES_NO if answer is None else answer,
             polarity=polarity,
             weight=weight,
             required=required,

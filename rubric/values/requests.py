@@ -261,20 +261,26 @@ class Reply:
         id: The vendor's id of the response.
     """
 
-    text: str | None = field(converter=redact_value)
+    text: str | None
     finish: str = "stop"
-    refusal: str = field(default="", converter=redact_value)
+    refusal: str = ""
     usage: Usage = field(factory=lambda: Usage(calls=1, cost=None, unmetered=1))
-    model: str = field(default="", converter=redact_value)
+    model: str = ""
     unsent: tuple[str, ...] = ()
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
-    choices: tuple[str, ...] = field(default=(), converter=redact_value, repr=False)
+    choices: tuple[str, ...] = field(default=(), repr=False)
     remarks: tuple[str, ...] = ()
-    wanted: str = field(default="", converter=redact_value, repr=False)
+    wanted: str = field(default="", repr=False)
     made: Any = None
-    id: str = field(default="", converter=redact_value, repr=False, eq=False)
+    id: str = field(default="", repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
+        # Not by converters: each request makes a reply, and most of these texts are empty.
+        if (text := redact_value(self.text)) is not self.text:
+            object.__setattr__(self, "text", text)
+        if self.refusal or self.model or self.choices or self.wanted or self.id:
+            for name in ("refusal", "model", "choices", "wanted", "id"):
+                object.__setattr__(self, name, redact_value(getattr(self, name)))
         if self.logprobs and self.text and MASK in self.text:  # its tokens spell out what is masked
             object.__setattr__(self, "logprobs", ())
 

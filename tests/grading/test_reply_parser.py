@@ -287,7 +287,7 @@ def test_a_doubled_key_in_an_object_of_no_interest_does_no_harm() -> None:
         (Reply(""), "bad_response"),
         (Reply(" \n\t"), "bad_response"),
         (Reply('{"verdict": true}' + " " * LONGEST_REPLY), "bad_response"),
-        (Reply(5), "bad_response"),  # what a model of one's own may do
+        (Reply(5), "bad_response"),  # type: ignore[arg-type]  # what a model of one's own may do
         (Reply('{"score": 1'), "unreadable"),
         (Reply('{"verdict": tr'), "unreadable"),
     ],
