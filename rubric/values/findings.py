@@ -108,9 +108,7 @@ class _Unscored(NoTruth):
 
 
 @frozen
-class NotApplicable(_Unscored):
-    """A criterion whose `when` does not hold: no call, not in the mean, no gate."""
-
+class _Unanswered(_Unscored):
     _truth = "its class with isinstance"
 
     id: str
@@ -119,14 +117,13 @@ class NotApplicable(_Unscored):
 
 
 @frozen
-class Abstained(_Unscored):
+class NotApplicable(_Unanswered):
+    """A criterion whose `when` does not hold: no call, not in the mean, no gate."""
+
+
+@frozen
+class Abstained(_Unanswered):
     """A criterion on which the judge cannot tell."""
-
-    _truth = "its class with isinstance"
-
-    id: str
-    reason: str = field(default="", converter=clean)
-    votes: tuple[Finding, ...] = field(default=(), repr=False)
 
 
 @frozen
