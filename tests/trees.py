@@ -160,7 +160,7 @@ content filters of Azure and Bedrock's guardrails: whether the provider flagged 
 
 _THERE = re.compile(
     r"promptfoo has no such type|after a transform raised|transform that failed|which is not installed: npm install"
-    r"|\bnot within reach|: similar without a value"
+    r"|\bnot within reach"
 )
 """
 What is said of a case that promptfoo cannot grade either, with the same files and the same answers: the type is not
