@@ -211,13 +211,7 @@ def _before(tokens: Sequence[_Token], index: int) -> str:
 
 @frozen
 class _Words:
-    """
-    Yes and no, or the labels of choices.
-
-    Args:
-        quoted: The place of each word in quotes, folded.
-        bare: The same without quotes: true and false. None is no answer, and yet a word that a text may begin.
-    """
+    """Yes and no, or labels: the places of words in quotes, folded, and *bare*, where None may begin a longer text."""
 
     keys: Sequence[str]
     quoted: Mapping[str, float]

@@ -27,12 +27,7 @@ Columns = dict[str, Any]
 
 
 class _Typed(list[Any]):
-    """
-    Values of a column with their type.
-
-    datasets takes the type of a new column from the first values that it writes. If these were all ungraded it would be
-    null, and the scores of later rows would be refused.
-    """
+    """Values of a column with their type: datasets takes that of the first ones, null if these were all ungraded."""
 
     def __init__(self, values: Sequence[Any], kind: Any) -> None:
         super().__init__(values)

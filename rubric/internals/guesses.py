@@ -175,9 +175,10 @@ class _Call:
                     said = note.replace("{value}", source_of(name, value)).replace("{name}", name)
                     raise CallError(name, self._as_typed(said))
         for name in self.unknown:
-            if not self._word(name) and (cure := self._elsewhere(name)):
+            if name not in self.positional_only and not self._word(name) and (cure := self._elsewhere(name)):
                 raise CallError(name, cure)
-        meant = {each: self._word(each) or misspelt(each, self.names) for each in self.unknown}
+        by_place = dict(zip(self.positional_only, self.positional_only, strict=True))
+        meant = {each: by_place.get(each) or self._word(each) or misspelt(each, self.names) for each in self.unknown}
         if foreign := [each for each in self.unknown if not meant[each]]:
             if self.owner == "Judge":
                 params = f"{{{foreign[0]!r}: {source_of(foreign[0], self.named[foreign[0]])}}}"
@@ -186,7 +187,7 @@ class _Call:
             allowed = ", ".join(n for n in self.names if n not in self.positional_only)
             allowed = f"; allowed: {allowed}" if allowed else ""
             raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {self._example()}")
-        name = self.unknown[0]
+        name = next((each for each in self.unknown if each not in by_place), self.unknown[0])
         raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
 
     def _word(self, name: str) -> str:
@@ -215,7 +216,9 @@ class _Call:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
         for name, placeholders in _words()["placeholders"].items():
             typed = self.given.get(name)
-            is_plain = isinstance(typed, str) or (isinstance(typed, list) and all(isinstance(e, str) for e in typed))
+            is_plain = (isinstance(typed, str) and (name != "model" or "/" in typed)) or (
+                isinstance(typed, list) and all(isinstance(e, str) for e in typed)
+            )
             if is_plain and typed and len(source := source_of(name, typed, "...")) <= _SHORT and source != "...":
                 for placeholder in placeholders:
                     line = line.replace(placeholder, source)
@@ -250,7 +253,8 @@ class _Call:
         of_example |= {each.arg: ast.unparse(each.value) for each in call.keywords if each.arg}
         if not self.missing and not self._works(known):
             known = {}
-        values = {name: _text_of(name, value) for name, value in known.items()}
+        ours = {name for name, value in known.items() if type(value).__module__.startswith("rubric.")}
+        values = {n: of_example.get(n, _text_of(n, v)) if n in ours else _text_of(n, v) for n, v in known.items()}
         for name, code in of_example.items():
             if not known or name in self.required or (name in self.places and self.missing):
                 values.setdefault(name, code)
@@ -266,7 +270,7 @@ class _Call:
             return True
         named = {**values}
         try:
-            in_place = [named.pop(name) for name in self.places if name in values]
+            in_place = [named.pop(name) for name in takewhile(values.__contains__, self.places)]
             self.bare(*in_place, **named)
         except (TypeError, DefinitionError):
             return False
@@ -274,7 +278,7 @@ class _Call:
 
     def _line(self, meant: Mapping[str, str]) -> str:
         """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
-        if clash := next((field for field in meant.values() if field in self.given), ""):
+        if clash := next((field for name, field in meant.items() if field in self.given and field != name), ""):
             self.named = {name: value for name, value in self.named.items() if name not in meant}
             return f"{clash!r} is given already; write {self._example()}"
         self.named = {meant.get(name) or name: value for name, value in self.named.items()}

@@ -40,7 +40,9 @@ WHOLE = "overall"
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
         if isinstance(value, Mapping):
-            rows = [{"id": id_, "text": text} for id_, text in value.items()]
+            is_weighted = all(isinstance(each, int | float) for each in value.values())
+            names = ("text", "weight") if is_weighted else ("id", "text")
+            rows = [dict(zip(names, item, strict=True)) for item in value.items()]
             raise DefinitionError(
                 "criteria", f"expected a list of criteria, got a mapping; write {shorten(repr(rows))}"
             )
