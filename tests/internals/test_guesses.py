@@ -171,6 +171,7 @@ SAYS = [
     ("Rubric('x', criteria={'a': 2, 'b': 1})", "[{'text': 'a', 'weight': 2}, {'text': 'b', 'weight': 1}]"),
     ("r.expects(text='a', name='warm')", "rubric.expects('a', id='warm')"),
     ("Judge(model='gpt-5', provider='openai')", "Judge('openai/gpt-5')"),
+    ("Criterion('a', few_shot=[('x', 1.0)])", "write each as Anchor('an example response', 0.8)"),
     ("ScoreRange(4)", "ScoreRange(1, 4)"),
     ("grade('x', r, 'offline', system_prompt='Be strict')", "guidelines='Be strict'"),
     ("grade_many(['x'], r, 'offline', tags=['a'])", "variables={'topic': 'refunds'}"),
