@@ -18,7 +18,7 @@ from attrs import frozen
 
 from rubric import Choices, Criterion, DecisionTree, Levels, Rubric
 from rubric.embed import share_interval
-from rubric.scoring.outcomes import Extreme, Part, Rules
+from rubric.scoring.outcomes import Part, Rules
 
 MOST_PLAYERS = 14
 """How many criteria are counted exactly: some 16,000 coalitions, in a tenth of a second."""
@@ -60,9 +60,9 @@ class Steps:
         values, flags = zip((self.rules.combination.start(), 0), *moves, strict=True)
         return self.rules.combination.join(values), reduce(or_, set(flags))
 
-    def end(self, state: Move) -> Extreme:
+    def passes(self, state: Move) -> bool:
         value, flags = state
-        return self.rules.finish(value, bool(flags & _GATED), bool(flags))
+        return bool(self.rules.finish(value, bool(flags & _GATED), bool(flags)).passed)
 
 
 def part_at(rubric: Rubric, criterion: Criterion, *, best: bool) -> Part:
@@ -103,7 +103,7 @@ def _count_all(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     n, states = len(ends), [steps.join(())]
     for moves in ends:
         states = [steps.join((state, move)) for move in moves for state in states]
-    results = {state: steps.end(state).passed for state in {*states}}
+    results = {state: steps.passes(state) for state in {*states}}
     passing = [results[state] for state in states]
     changes = [[0] * n for _ in range(n)]  # of each criterion, by the size of the coalition that it joins
     for members, without in enumerate(passing):
@@ -122,7 +122,7 @@ def _sample(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
     """Draw orders and coalitions at random, always the same ones; along an order the verdict changes once at most."""
 
     def passes(answers: Sequence[bool]) -> bool:
-        return steps.end(steps.join([end[answer] for end, answer in zip(ends, answers, strict=True)])).passed
+        return steps.passes(steps.join([end[answer] for end, answer in zip(ends, answers, strict=True)]))
 
     n, chance = len(ends), random.Random(0)  # noqa: S311 - chance, no secret
     decided, flips, order, base = [0] * n, [0] * n, [*range(n)], passes([False] * n)

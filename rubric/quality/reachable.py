@@ -119,8 +119,8 @@ class Reach:
 
     def vetoes(self, index: int) -> bool:
         """True if the criterion, alone at its worst, changes the verdict of a candidate that is best in all."""
-        ends = [self._steps.end(self._steps.join([*self._at_best[index], move])) for move in self._moves[index]]
-        return ends[0].passed != ends[1].passed
+        ends = [self._steps.passes(self._steps.join([*self._at_best[index], move])) for move in self._moves[index]]
+        return ends[0] != ends[1]
 
     # -- whether it decides --------------------------------------------------------------------------------
 

@@ -55,7 +55,6 @@ KEPT = {
     ("rubric.internals.secrets", "is_secret"): "a secret in a provider's configuration is told as such",
     ("rubric.models.registry", "EnvironmentModel"): "a jury of mcptest's without a model is of the one that keys name",
     ("rubric.values.runs", "is_address"): "an image is an address, or names a file",
-    ("rubric.scoring.outcomes", "Extreme"): "influence scores answers by the one rule of combination",
     ("rubric.engine.bulk", "session"): "pairs are graded as candidates are, and no plug-in grades anything else",
     ("rubric.engine.grade", "plan_asks"): "a draft is planned by its request, where no candidate is there yet",
     ("rubric.formats.insertion", "Page"): "criteria are drafted into files, and `lint` shows places in them",
