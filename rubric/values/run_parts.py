@@ -147,7 +147,10 @@ def _part(
 
 def _why_unanswered(run: Run) -> str:
     if not run.events:
-        return 'is missing: Candidate("the text to grade"), or Candidate(run=Run([...])) with an answer at its end'
+        return (
+            'is missing: Candidate("the text to grade"), or Candidate(run=Run([...])) with an answer at its end; '
+            'without one, Candidate("", run=run)'
+        )
     last = run.events[-1]
     kind = f"a message of the {last.role}" if isinstance(last, Message) else f"a {type(last).__name__}"
     return (
