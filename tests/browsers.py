@@ -129,7 +129,7 @@ async def _session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession()
 
 
-def _until(holds: Any, seconds: float = 20) -> Any:
+def _until(holds: Any, seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, "the browser does not come so far"
