@@ -256,7 +256,7 @@ def test_functions_that_come_and_go_leave_few_threads(kept: bool) -> None:
     for _ in range(60):
         result = grade("Thank you.", "Says thank you", lambda _: '{"verdict": true}')
         grades += [result] if kept else []
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while len(of_judges()) > 4 and time.monotonic() < end:  # those that were told to end are about to
         time.sleep(0.001)
     assert len(of_judges()) <= 4

@@ -35,7 +35,7 @@ from tests.storing import PAID, Counted, agraded, carried, graded, states
 
 def wait_for(file: Path, state: str) -> None:
     """Wait until a call is in *state*."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while state not in states(file):
         assert time.monotonic() < deadline
         time.sleep(0.01)
