@@ -28,6 +28,7 @@ from rubric.results.rubric_diff import diff
 from rubric.suites.cases import Case
 from rubric.suites.histories import conclude
 from rubric.suites.suite import Suite
+from rubric.values.rubrics import Rubric
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -269,10 +270,14 @@ def _untold(before: Suite, after: Suite, lost: Sequence[str]) -> Iterator[str]:
             continue
         left = [name for name in names if getattr(case, name) != getattr(again, name)]
         left = [name for name in left if not any(name in sentence for sentence in told)]
-        about_fields = [sentence for sentence in told if any(f" {name}" in sentence for name in names)]
-        if len(about_fields) == len(told):  # none is about the rubric
-            changes = diff(as_averaged(case.rubric), as_averaged(again.rubric))
-            left += [f"rubric: {change.id}" for change in changes if change.affects != "people"]
+        of_rubric = [sentence for sentence in told if not any(f" {name}" in sentence for name in names)]
+        changed = [
+            one.id for one in diff(as_averaged(case.rubric), as_averaged(again.rubric)) if one.affects != "people"
+        ]
+        if of_rubric:  # what is told of criteria may be all of them; a field of the whole must be named
+            whole = {field.name for field in attrs.fields(Rubric)} - {"criteria"}
+            changed = [id_ for id_ in changed if id_ in whole and not any(id_ in sentence for sentence in of_rubric)]
+        left += [f"rubric: {id_}" for id_ in changed]
         if left:
             yield f"case {case.id!r}: {shorten(', '.join(left), 300)} would be read otherwise"
 

@@ -421,9 +421,9 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 
 @_of_each("code-decides", "hint")
 def _code_decides(_: Subject, criterion: Criterion) -> Words:
-    if isinstance(criterion.answer, YesNo) and lint_texts.by_code(criterion.text):
+    if isinstance(criterion.answer, YesNo) and (code := lint_texts.by_code(criterion.text)):
         message = "code decides this without a call and without error; a judge miscounts"
-        yield message, "use checks(Contains(...)), or checks(lambda c: len(c.output.split()) <= 100)"
+        yield message, f"use {code}" + ("" if "(count_" not in code else ", a function of your own that counts them")
 
 
 @_of_each("ends-unreached", "hint")

@@ -230,30 +230,54 @@ def thing_and_side(text: str) -> tuple[tuple[str, ...], bool]:
 # -- what code decides -----------------------------------------------------------------------------------
 
 _STARTS = rf"^(?:(?:the|its?)\s+)?(?:{_JUDGED}\s+|it\s+)?(?:(?:must|should)\s+)?"
-_COUNT = r"\d[\d,]*|one|two|three|four|five|six|seven|eight|nine|ten"
-_BOUND = r"(?:at\s+most|no\s+more\s+than|fewer\s+than|less\s+than|under|up\s+to|at\s+least|more\s+than|exactly|within)"
-_COUNTED = r"(?:words?|characters?|lines?|sentences?|paragraphs?|bullet\s+points?)"
-_BY_CODE = (
-    re.compile(
-        rf"{_STARTS}(?:is|be|has|have|uses?|contains?|stays?|keeps?(?:\s+to)?|consists?\s+of)\s+{_BOUND}\s+(?:{_COUNT})\s+{_COUNTED}"
-        rf"(?:\s+long|\s+or\s+(?:fewer|less|more))?\.?$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"{_STARTS}(?:contains?|includes?|mentions?|uses?|starts?\s+with|begins?\s+with|ends?\s+with)\s+(?:the\s+)?"
-        r"(?:exact\s+)?(?:word|phrase|text|string)s?\s+[\"'“‘`][^\"'”’`]{1,60}[\"'”’`]\.?$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"{_STARTS}(?:contains?|has|gives?|is)\s+(?:an?\s+)?(?:valid\s+)?(?:ISO(?:\s+8601)?\s+date|JSON)\.?$",
-        re.IGNORECASE,
-    ),
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BOUNDS = {
+    "<=": ("at most", "no more than", "up to", "within"),
+    "<": ("fewer than", "less than", "under"),
+    ">=": ("at least",),
+    ">": ("more than",),
+    "==": ("exactly",),
+}
+_BOUND = "|".join(said.replace(" ", r"\s+") for names in _BOUNDS.values() for said in names)
+_UNITS = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
+_LENGTH = re.compile(
+    rf"{_STARTS}(?:is|be|has|have|uses?|contains?|stays?|keeps?(?:\s+to)?|consists?\s+of)\s+(?P<bound>{_BOUND})\s+"
+    rf"(?P<count>\d[\d,]*|{'|'.join(_COUNTS)})\s+(?P<unit>word|character|line|sentence|paragraph|bullet\s+point)s?"
+    rf"(?:\s+long|\s+or\s+(?:fewer|less|more))?\.?$",
+    re.IGNORECASE,
+)
+_WORDING = re.compile(
+    rf"{_STARTS}(?P<verb>contains?|includes?|mentions?|uses?|starts?\s+with|begins?\s+with|ends?\s+with)\s+(?:the\s+)?"
+    r"(?:exact\s+)?(?:word|phrase|text|string)s?\s+[\"'“‘`](?P<words>[^\"'”’`]{1,60})[\"'”’`]\.?$",
+    re.IGNORECASE,
+)
+_FORM = re.compile(
+    rf"{_STARTS}(?:contains?|has|gives?|is)\s+(?:an?\s+)?(?:valid\s+)?(?P<form>ISO(?:\s+8601)?\s+date|JSON)\.?$",
+    re.IGNORECASE,
 )
 
 
-def by_code(text: str) -> bool:
-    """True if all of *text* is a length, an exact wording or a form that code counts without error."""
-    return any(pattern.search(text.strip()) for pattern in _BY_CODE)
+def by_code(text: str) -> str | None:
+    """Return the call that adds *text* as a check by code, if all of it is a length, a wording or a form."""
+    said = text.strip()
+    if found := _LENGTH.search(said):
+        bound, unit = " ".join(found["bound"].lower().split()), found["unit"].lower()
+        sign = next(sign for sign, names in _BOUNDS.items() if bound in names)
+        word = found["count"].lower()
+        count = _COUNTS.index(word) + 1 if word in _COUNTS else int(word.replace(",", ""))
+        return (
+            f"checks(lambda c: {_UNITS[unit]} {sign} {count})"
+            if unit in _UNITS
+            else f"checks(count_{unit.split()[0]}s)"
+        )
+    if found := _WORDING.search(said):
+        starts = found["verb"][:5].lower()
+        kind = "StartsWith" if starts in ("start", "begin") else "EndsWith" if starts[:3] == "end" else "Contains"
+        return f"checks({kind}({found['words']!r}))"
+    if found := _FORM.search(said):
+        is_json = found["form"].lower() == "json"
+        return "checks(IsJSON())" if is_json else r"checks(Matches(r'\d{4}-\d{2}-\d{2}'))"
+    return None
 
 
 # -- what was left in ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from rubric import Criterion, Rubric
 from rubric.errors import DumpError
-from rubric.formats.suites import convert
+from rubric.formats.suites import convert, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from tests.suite_help import GOOD
@@ -19,6 +19,14 @@ def test_a_value_that_no_file_can_hold_is_refused(form: str, value: object) -> N
     case = Case("a", Rubric(criteria=[Criterion("Is warm")]), output=GOOD, metadata={"note": value})
     with pytest.raises(DumpError, match="use texts, finite numbers, booleans, lists and mappings"):
         convert(Suite("s", [case]), form)
+
+
+def test_a_loss_beside_another_is_told_too() -> None:
+    """What an empty output comes to is told, though the loss of a criterion is told as well."""
+    text = "suite: s\ncases: [{output: '', rubric: {criteria: [{polarity: guard, check: {contains: Paris}}]}}]"
+    dropped = convert(loads_suite(text), "promptfoo").dropped
+    assert any("fails the grade by itself" in loss for loss in dropped)
+    assert any("degenerate would be read otherwise" in loss for loss in dropped)
 
 
 def test_a_file_that_would_grade_nothing_is_refused() -> None:

@@ -80,6 +80,13 @@ def test_a_case_is_crossed_with_each_row() -> None:
     ]
 
 
+def test_a_slot_shows_a_variable_of_any_name() -> None:
+    """Hyphens, dots and blanks within the braces do not matter."""
+    text = "suite: s\ndefaults: {rubric: 'Is {{my-tone}}, {{ a.b }} and {{  c  }}, not {{ other }}'}\ncases:\n"
+    (case,) = loads_suite(text + "  - {output: x, variables: {my-tone: warm, a.b: dry, c: kind}}")
+    assert case.rubric.text == "Is warm, dry and kind, not {{ other }}"
+
+
 def test_each_case_has_the_place_of_what_it_was_written_as() -> None:
     """Of a row too, so that a report leads to a line that there is."""
     assert [case.place and case.place.line for case in loads_suite(SHARED)] == [8, 8, 9, 9, 10]

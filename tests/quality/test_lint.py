@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import rubric
 from rubric import (
     Anchor,
     Case,
@@ -236,6 +237,28 @@ def test_what_code_counts_without_error_is_hinted_at(text: str) -> None:
     ]
     for more in (f"{text} and is polite", f"Explains why it {text.lower()}"):
         assert not lint(R.expects(more, id="a").expects("Cites a law", id="other"), hints=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "broken"),
+    [
+        ("Is at most 3 words long", "a b c", "a b c d"),
+        ("Has more than two lines", "a\nb\nc", "a\nb"),
+        ("Has fewer than 1,000 characters", "a", "a" * 1000),
+        ("Contains the word 'Paris'", "In Paris.", "In Rome."),
+        ('Starts with the phrase "Dear"', "Dear Ada", "Ada, dear"),
+        ("Ends with the text 'Bye'", "Bye", "Bye, Ada"),
+        ("Is valid JSON", "[1]", "[1"),
+        ("Contains an ISO date", "On 2026-01-02.", "On Friday."),
+    ],
+)
+def test_the_code_that_is_hinted_at_asks_what_the_text_asks(text: str, kept: str, broken: str) -> None:
+    """The number, the comparison, the unit and the words are those of the criterion; the call is run as it is printed."""
+    (hint,) = lint(R.expects(text).expects("Cites a law", id="other"), hints=True)
+    known: dict[str, Any] = {"R": Rubric("r")}
+    exec("from rubric import Contains, EndsWith, IsJSON, Matches, StartsWith", known)  # noqa: S102
+    made = eval(f"R.{hint.cure.removeprefix('use ')}", known)  # noqa: S307 - the line as it is printed
+    assert [rubric.grade(said, made, "offline").passed for said in (kept, broken)] == [True, False]
 
 
 def test_a_scale_that_never_counts_in_full_is_hinted_at() -> None:

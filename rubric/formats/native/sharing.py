@@ -24,7 +24,7 @@ from rubric.suites.cases import Case
 Data = dict[str, Any]
 
 _FILLED = ("input", "messages", "rubric")
-_SLOT = re.compile(r"\{\{ ?(\w+) ?\}\}")
+_SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
 
 
 # -- reading ------------------------------------------------------------------------------------------------
