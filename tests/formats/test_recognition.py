@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rubric import load
 from rubric.errors import LoadError
 from rubric.formats.suites import load_suite, loads_suite
 from tests.places import SHARED
@@ -116,6 +117,15 @@ def test_the_name_of_a_file_tells_what_its_words_leave_open(name: str, tmp_path:
     (tmp_path / name).write_text(text)
     suite = load_suite(tmp_path / name)
     assert (suite.format, [case.input for case in suite]) == ("promptfoo", ["Say hello."])
+
+
+def test_a_rubric_with_tests_is_ours_beside_a_config_too(tmp_path: Path) -> None:
+    """Its tests have replies, as those of no other system have; a config beside it is about other files."""
+    (tmp_path / "promptfooconfig.yaml").write_text("tests: []\nprompts: [x]\nproviders: [echo]\n")
+    path = tmp_path / "ok.yaml"
+    path.write_text("rubric: r\ncriteria: [Names Oslo]\ntests: [{reply: In Oslo, passes: true}]\n")
+    assert len(load(path).tests) == 1
+    assert load_suite(path).format == "native"
 
 
 def test_a_file_of_two_systems_is_refused_with_the_choice() -> None:

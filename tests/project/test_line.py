@@ -27,7 +27,7 @@ NATIVE = frozenset("native rubrics suites document yaml json files cursor fields
 MOST = {
     "suites": 15,
     "formats": 9,
-    "quality": 10,
+    "quality": 9,
     "batches": 1,
     "trust": 3,
     "dask": 1,

@@ -23,6 +23,11 @@ def _rubrics(seen: Seen) -> Iterator[str]:
     yield from ("rubric" for one in (seen.keys, *maps(seen.tests)) if "suite" in seen.keys and "rubric" in one)
 
 
+def _rubric_tests(seen: Seen) -> Iterator[str]:
+    """Yield `tests` for a rubric whose tests have replies, as those of no other system have."""
+    yield from ("tests" for one in maps(seen.tests) if "reply" in one and "criteria" in seen.keys)
+
+
 NATIVE = Format(
     "native",
     "rubric.formats.native.suite:read",
@@ -30,6 +35,7 @@ NATIVE = Format(
     (
         (STRONG, has("cases")),
         (SURE, finds("it has the keys 'suite' and {!r}", _rubrics)),
+        (SURE, finds("it has the keys 'criteria' and {!r}", _rubric_tests)),
         (LIKELY, has("suite")),
         (LIKELY, has("criteria", kind=list)),
         (LIKELY, has("text", kind=str)),
