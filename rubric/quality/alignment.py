@@ -244,9 +244,15 @@ def align(  # noqa: PLR0917 - the order of the arguments is the order of the wor
     if isinstance(grades, str | PathLike):
         raise fields.refuse("grades", grades, "results to score anew, such as what grade_many(...).collect() returns")
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in edits]
+    called = {*kinds} - {*_FREE}
+    idle = {} if called else {"judge": judge, "budget": budget, "store": store}
+    idle |= {} if "texts" in called else {"writer": writer}
+    if name := next((name for name, value in idle.items() if value is not None), ""):
+        cure = f"edits={[*kinds, 'texts' if name == 'writer' else 'anchors']}"
+        raise DefinitionError("edits", f"with {kinds}, {name}= has no effect; leave it out, or write {cure}")
     options = Options(concurrency, store, budget)
     sample = sample_of(rubric, grades, labels)
-    grader = _Grader.of(sample, judge, writer, options, kinds) if {*kinds} - {*_FREE} else None
+    grader = _Grader.of(sample, judge, writer, options, kinds) if called else None
     now, found, start, levels = rubric, [], sample, _Risk(risk, risk / len(kinds))
     for kind in kinds:
         if sample.is_alike:

@@ -203,10 +203,15 @@ def test_a_budget_that_ends_half_way_leaves_the_rubric() -> None:
 
 
 def test_edits_that_are_free_call_nothing() -> None:
-    """Threshold and weights are fitted with a budget of zero calls."""
+    """Threshold and weights are fitted without a call; what is for calls alone is refused beside them."""
     world = World()
-    found = align(RUBRIC, world.graded(), LABELS, ["threshold", "weights"], world.writer, Budget(calls=0))
+    found = align(RUBRIC, world.graded(), LABELS, ["threshold", "weights"])
     assert (found.usage.calls, world.calls) == (0, 0)
+    for name, value in {"writer": world.writer, "budget": Budget(calls=9), "judge": "offline", "store": "x.db"}.items():
+        with pytest.raises(DefinitionError, match=f"{name}= has no effect; leave it out"):
+            align(RUBRIC, world.graded(), LABELS, ["threshold"], **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match="writer= has no effect"):
+        align(RUBRIC, world.graded(), LABELS, ["anchors"], world.writer)
 
 
 def test_kinds_are_tried_in_their_own_order() -> None:
