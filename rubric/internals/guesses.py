@@ -354,13 +354,15 @@ def source_of(name: str, value: object, place: str = "") -> str:
 
 def order_error(function: Callable[..., Any], args: tuple[Any, ...], error: DefinitionError) -> CallError | None:
     """Return the error for *args* in a wrong order, which *error* does not tell; None if each is in its place."""
-    names = [*inspect.signature(function).parameters]
+    parameters = inspect.signature(function).parameters
+    names = [*parameters]
     if " comes first" in error.message and names[0].startswith("candidate"):
         return None
     for name, value in zip(names, args, strict=False):
         kind = type(value).__name__
         meant = [each for each in names if kind in _words()["held"].get(each, "").split()]
-        if meant and name not in (*meant, "self", "cls"):
+        is_own = "judge" in meant and "JudgeLike" in str(parameters[name].annotation)  # a judge may be a writer
+        if meant and not is_own and name not in (*meant, "self", "cls"):
             line = f"{_callee(function, args)}({', '.join(each for each in names[: len(args)] if each != 'self')})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
     return None
