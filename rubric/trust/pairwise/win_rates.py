@@ -302,8 +302,13 @@ class Preferences(Presented, Listed["Preference"]):
         if len(self.systems) > 2 and strengths:
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
             ranges = ((s, _range(s.interval, "{:+.2f}")) for s in strengths)
-            rows = [(s.name, s.value, ends, f"{s.wins:g}", s.n, str(self.win_rate(s.name))) for s, ends in ranges]
-            shown.append(("Strengths", top, rows))
+            shown.append(
+                (
+                    "Strengths",
+                    top,
+                    [(s.name, s.value, ends, f"{s.wins:g}", s.n, str(self.win_rate(s.name))) for s, ends in ranges],
+                )
+            )
         return shown
 
     def to_dict(self) -> dict[str, Any]:
