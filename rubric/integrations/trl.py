@@ -127,10 +127,8 @@ def rubric_reward(
 
 
 def _check_audit(audit: object) -> None:
-    if audit is not None and not isinstance(audit, Audit):
-        raise fields.refuse("audit", audit, "an Audit: Audit(judge)")
-    if isinstance(audit, Audit) and audit.judge is None:
-        raise DefinitionError("audit", "it has no second judge; give one, Audit(judge), or call add(pairs) yourself")
+    if audit is not None and not (isinstance(audit, Audit) and audit.judge is not None):
+        raise fields.refuse("audit", audit, "an Audit with a second judge: Audit(judge)")
 
 
 async def _grade_until(stream: AsyncGrading, count: int, ends: float | None) -> list[Grade | Ungraded | None]:

@@ -311,11 +311,7 @@ def reason_of(criterion: Criterion, finding: Finding) -> str:
 
 @frozen(eq=False)
 class RowBuilder:
-    """
-    Builds the rows of many results.
-
-    It masks a text that many of them share, such as a criterion's, once.
-    """
+    """Builds the rows of many results; a text that many of them share, such as a criterion's, is masked once."""
 
     # Both caches end with the builder. A secret that enters the environment meanwhile is masked in everything that is
     # produced later (outputs, reasons), but not in a text of a rubric that was masked before.

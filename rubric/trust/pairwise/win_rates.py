@@ -301,13 +301,9 @@ class Preferences(Presented, Listed["Preference"]):
             shown.append((f"Win rate of {self.systems[0]} by criterion", head, rows))
         if len(self.systems) > 2 and strengths:
             top = ("system", "strength", "95 % interval", "wins", "pairs", "win rate")
-            ranges = ((s, _range(s.interval, "{:+.2f}")) for s in strengths)
+            told = ((s, _range(s.interval, "{:+.2f}"), str(self.win_rate(s.name))) for s in strengths)
             shown.append(
-                (
-                    "Strengths",
-                    top,
-                    [(s.name, s.value, ends, f"{s.wins:g}", s.n, str(self.win_rate(s.name))) for s, ends in ranges],
-                )
+                ("Strengths", top, [(s.name, s.value, ends, f"{s.wins:g}", s.n, won) for s, ends, won in told])
             )
         return shown
 
