@@ -565,7 +565,7 @@ class _Session:
         asks = prompting.compose_all(
             self.about, self.rubric, self.judge, groups, vote=self.vote, guidelines=self.guidelines
         )
-        if self.judge.prompt or self.rubric.prompt:
+        if self.judge.prompt or self.rubric.prompt is not None:
             self.log.notes.extend(prompting.remarks_on_template(asks, self.about, self.rubric))
         if self.rubric.max_steps:
             steps = STEPS in self.about.sections

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from itertools import count
 from statistics import NormalDist
 
 from attrs import frozen
@@ -19,8 +20,6 @@ from rubric.embed import Listed, NoTruth, Presented, Table, fields, guided, shar
 from rubric.trust.ratings import as_judged
 
 _Z = NormalDist().inv_cdf(0.975)
-_MOST = 10**7
-"""More labels than the narrowest interval takes."""
 
 
 @frozen
@@ -150,7 +149,10 @@ def _least(share: float, width: float) -> int:
         low, high = share_interval(round(share * n), n) or (0.0, 1.0)
         return high - low <= width
 
-    return bisect_left(range(_MOST), True, key=fits)  # noqa: FBT003
+    high = next(
+        size for size in (2**power for power in count(1)) if fits(size)
+    )  # near the least: widths waver a little
+    return bisect_left(range(high), True, high // 2, high, key=fits)  # noqa: FBT003
 
 
 def _count_labels(
