@@ -80,11 +80,9 @@ _CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens", "model_leng
 def is_cut_short(messages: Sequence[Any]) -> bool:
     """True if the last of *messages* says that its model ran into a limit: what is not there may have come after it."""
     last = _bare(messages[-1]) if messages else None
-    held = [at(each, key) for each in (last, at(last, "response_metadata")) for key in _ENDS]
+    ends = ("finish_reason", "stop_reason", "status")
+    held = [at(each, key) for each in (last, at(last, "response_metadata")) for key in ends]
     return any(isinstance(end, str) and end.lower() in _CUT_SHORT for end in held)
-
-
-_ENDS = ("finish_reason", "stop_reason", "status")
 
 
 def why_unanswered(messages: Sequence[Any]) -> str:
