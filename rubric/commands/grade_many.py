@@ -160,7 +160,7 @@ class Inputs:
         last = last_runs(1, [name, self.candidates])[0] / "results.jsonl"
         done: dict[int, Grade | Ungraded] = {}
         with last.open(encoding="utf-8") as lines:
-            digests = {each["index"]: each["candidate"] for each in map(json.loads, lines)}
+            digests = {each["index"]: each.get("candidate") for each in map(json.loads, lines)}
         for result in Grades.read_jsonl(last, rubric, judge):
             n = result.index or 0
             candidate = None

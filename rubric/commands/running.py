@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,7 @@ class RunOptions:
             raise Refusal(f"--rerun {self.rerun}: no case of the last run is {self.rerun}")
         names = [""] if len(files) == 1 else [f"{name}: " for name in names_of(files)]
         rows = {_case_of(row): row for row in earlier}
-        times = max((sum(1 for _ in rows) for _, rows in groupby(sorted(map(_case_of, earlier)))), default=1)
+        times = max(Counter(map(_case_of, earlier)).values(), default=1)
         if times != self.run["repeat"]:
             raise Refusal(f"--rerun {self.rerun}: the last run graded each case {times} times; give --repeat {times}")
         cases = {
@@ -320,10 +320,8 @@ def within(earlier: Report | None, report: Report) -> Report:
     """Return *report* with the rows of an *earlier* one that were not asked again for."""
     if earlier is None:
         return report
-    again = set(map(_case_of, report))
-    kept = (row for row in earlier if _case_of(row) not in again)
-    order = {row.id: place for place, row in enumerate(earlier)}
-    return evolve(report, rows=tuple(sorted((*kept, *report), key=lambda row: order.get(row.id, len(order)))))
+    rows = {row.id: row for row in (*earlier, *report)}
+    return evolve(report, rows=tuple(rows.values()))
 
 
 def _case_of(row: Row) -> str:

@@ -173,7 +173,8 @@ class Audit(Presented):
         return tuple(raised)
 
     def _follow(self, ids: Iterable[str]) -> None:
-        """Begin to follow criteria by themselves: those of the first audits, unless each prompt has its own, and more.
+        """
+        Begin to follow criteria by themselves: those of the first audits, unless each prompt has its own.
 
         Later ones are those that a dropout left out at first; they have shares of the risk that were kept for them.
         """
@@ -202,7 +203,7 @@ class Audit(Presented):
         """Return the share of the risk that a criterion has; all that can ever come sum to 1."""
         if not id_:
             return _WHOLE if self._first else 1.0
-        place = [*self._seen].index(id_) if id_ in self._seen else 1
+        place = [*self._seen].index(id_) if id_ in self._seen else 1  # the whole is the first, at 0
         later = place - self._first
         return _FIRST / self._first if later < 1 else _LATER / (later * (later + 1))
 

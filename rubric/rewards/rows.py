@@ -118,8 +118,9 @@ def _read_text(text: str) -> Rubric:
     if _DATA.match(text):
         why = f"it looks like data, and is no JSON: {shorten(text, 60)!r}"
         raise DefinitionError("rubrics", f"{why}; write the column by json.dumps")
-    starts = [*_NUMBER.finditer(text)]
-    starts = [one for one in starts if len(one[1]) == min(len(each[1]) for each in starts)]
+    found = [*_NUMBER.finditer(text)]
+    indent = min((len(one[1]) for one in found), default=0)
+    starts = [one for one in found if len(one[1]) == indent]  # others are of a list within an item
     if starts and not text[: starts[0].start()].strip():
         numbers = [int(one[2]) for one in starts]
         if numbers not in ([*range(numbers[0], numbers[0] + len(numbers))], [1] * len(numbers)):
@@ -135,10 +136,8 @@ def _read_text(text: str) -> Rubric:
 
 
 def _criterion(index: int, given: Mapping[str, Any], pitfalls: str | None) -> Criterion:
-    where, item = (
-        f"rubrics[{index}]",
-        {key: each for key, each in given.items() if each is not None},
-    )  # frames fill keys
+    where = f"rubrics[{index}]"
+    item = {key: each for key, each in given.items() if each is not None}  # frames fill the keys that a row lacks
     said = next((item[key] for key in _TEXTS if key in item), None)
     numbers = [key for key, each in item.items() if type(each) in (int, float) and key not in _BESIDE]
     key = next((key for key in _WEIGHTS if key in item), None)

@@ -194,7 +194,7 @@ _PLAIN = (YesNo, Check)
 
 @frozen
 class _Rule:
-    """What a rubric asks of criteria that differ in words alone, worked out once for them and for all candidates."""
+    """The scoring rule of criteria that differ only in their words; a rubric works it out once for all candidates."""
 
     criterion: Criterion  # one of them
     weight: float

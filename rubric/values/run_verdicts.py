@@ -241,7 +241,7 @@ def _judge_before(rule: RunRule, part: _Part) -> Broken:
     is_meant, is_other, keys, within = *_tests(rule), rule.within
     latest, acts, why = dict[Hashable, int](), 0, f"no {rule.other} before it"
     is_used_up = rule.kind == "needs_one"
-    why += " that no other has used" * is_used_up
+    why += " that no other has used" if is_used_up else ""
     for number, event, agent in part:
         if is_meant(event, agent):
             part.seen += 1
