@@ -9,7 +9,7 @@ follow from how answers are scored. Warnings read the text. Hints may be wrong, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import frexp
+from math import frexp, inf
 from typing import Literal
 
 from attrs import frozen
@@ -19,6 +19,7 @@ from rubric.embed import TOLERANCE, Check, Decided, shorten
 from rubric.grading.planning import without
 from rubric.quality import lint_texts
 from rubric.quality.coalitions import part_at, scores_of
+from rubric.quality.lint_code import by_code, length_in
 from rubric.quality.lint_conflicts import excluding, finding_of, implications, is_of_text
 from rubric.quality.reachable import Reach
 from rubric.scoring.outcomes import Rules
@@ -341,10 +342,22 @@ def _hashable(key: object) -> object:
 @_rule("opposites", "warning")
 def _opposites(subject: Subject) -> Iterator[Finding]:
     seen: dict[tuple[object, ...], tuple[str, bool]] = {}
+    longest: dict[str, tuple[float, str]] = {}
+    shortest: dict[str, tuple[float, str]] = {}
     for index, criterion in _each(subject):
         rubric = subject.rubric
         binds = criterion.required or rubric.strict or rubric.threshold is None
         if not binds or criterion.when is not None or criterion.is_unwanted or not isinstance(criterion.answer, YesNo):
+            continue
+        if length := length_in(criterion.text):
+            low = longest.get(length.unit, (0.0, ""))
+            high = shortest.get(length.unit, (inf, ""))
+            if length.high < low[0] or length.low > high[0]:
+                other = (low if length.high < low[0] else high)[1]
+                message = f"no output has both this length and that of {other!r}, and both are required"
+                yield Finding(index, message, "keep one of the two")
+            longest[length.unit] = max(low, (length.low, criterion.id))
+            shortest[length.unit] = min(high, (length.high, criterion.id))
             continue
         words, denies = lint_texts.thing_and_side(criterion.text)
         other, denied = seen.setdefault((words, criterion.polarity, criterion.on), (criterion.id, denies))
@@ -421,7 +434,7 @@ def _says_nothing(subject: Subject, criterion: Criterion) -> Words:
 
 @_of_each("code-decides", "hint")
 def _code_decides(_: Subject, criterion: Criterion) -> Words:
-    if isinstance(criterion.answer, YesNo) and (code := lint_texts.by_code(criterion.text)):
+    if isinstance(criterion.answer, YesNo) and (code := by_code(criterion.text)):
         message = "code decides this without a call and without error; a judge miscounts"
         yield message, f"use {code}" + ("" if "(count_" not in code else ", a function of your own that counts them")
 

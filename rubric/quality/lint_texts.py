@@ -51,12 +51,13 @@ _ON = r"(?:(?!\b(?:if|when|unless)\b)[^.\n]){0,300}?"
 """The rest of a sentence up to the scale; what follows an "if" is about the candidate."""
 
 _NOUN = r"\b(?:scale|score|rating|points?|stars?|grade|mark)\b[^.\n]{0,24}?"
-_JUDGED = (
+JUDGED = (
     r"(?:response|answer|output|reply|result|text|candidate|completion|summary|submission|conversation|assistant|agent)"
 )
+"""What a text calls the candidate."""
 _RATE = r"(?:score|rate|grade|mark|rank)\b"
 _BASE = r"(?<!to )\b(?:rate|score|grade|evaluate|assess|judge)"
-_OBJECT = rf"(?:the|this|its?|each)\s+(?:[\w'-]+\s+){{0,2}}?{_JUDGED}\b"
+_OBJECT = rf"(?:the|this|its?|each)\s+(?:[\w'-]+\s+){{0,2}}?{JUDGED}\b"
 _SCALES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -72,24 +73,50 @@ _SCALES = tuple(
         + _AFTER,
     )
 )
-_IN_BRACKETS = re.compile(
-    r"(?<!\d)(?<!\d )\(out of (?P<of>5|7|10|20|100)\)[ \t]*[.:]?[ \t]*$", re.IGNORECASE | re.MULTILINE
+_HIGH = r"(?:-|–|to)\s*(?P<high>3|4|5|7|10|20|100)"
+_OF = r"(?P<of>5|7|10|20|100)"
+_UNIT = r"(?:points?|stars?)"
+_END = r"[ \t]*[.:?]?[ \t]*$"
+_SHORT = r"\A\W*(?!\w*[^\Ws]s\s)(?:[\w'-]+,?\s+){1,2}"
+"""Two words or so that name a quality, such as "Tone and"; a verb, such as "Rates", has the ending of one."""
+
+_NAMED = rf"(?:\A\W*how\b[^.\n]{{0,200}}?|{_SHORT}|{_SENTENCE}{_RATE}[^.\n]{{0,200}}?)(?:scored\s+|rated\s+)?"
+_BARE = tuple(
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for pattern in (
+        rf"(?<!\d)(?<!\d )\(out of {_OF}\){_END}",
+        rf"(?<=[^\W\d_] )\(?/\s?{_OF}\)?{_END}",
+        rf"\((?P<low>[01])\s*{_HIGH}\s+{_UNIT}\){_END}",
+        rf"\A\W*(?:[\w'-]+\s+){{0,2}}[\w'-]*(?:ss|[^\Ws])\s*\((?P<low>[01])\s*{_HIGH}\){_END}",
+        rf"(?:\A|[.?!:]\s+|\n)(?:(?:give|award|assign)\s+)?(?P<low>[01])\s*{_HIGH}\s+{_UNIT}{_AFTER}",
+        rf"{_NAMED}\b(?:on|using)\s+an?\s+scale\s+(?:of|from)\s+(?P<low>[01])\s*{_HIGH}\b",
+        rf"{_NAMED}\b(?:on|using)\s+an?\s+(?P<steps>3|4|5|7|10)[ -]point\s+(?:likert\s+)?scale\b",
+        rf"{_NAMED}\bout\s+of\s+{_OF}{_END}",
+        rf"\A\W*(?P<low>[01])\s*(?:\([^)\n]{{1,40}}\)\s*)?{_HIGH}\s*(?:\([^)\n]{{1,40}}\))?\W*\Z",
+        r"\((?P<low>[01])\s*[=:]\s*[^,;)\d]{1,40}[,;]\s*(?P<high>3|4|5|7|10|100)\s*[=:]",
+    )
 )
-"""A scale at the end of a line; after a number it is a result, such as "at least 8 (out of 10)"."""
+"""Scales that need no order to score; after a number it is a result, such as "at least 8 (out of 10)"."""
 
 _TO = r"(?:から|到|至|[-–〜\uff5e~])"
 _RATES_CJK = r"(?:評価|採点|評点|点数|评分|打分|评价|评估|给分|評分)"
+_NUMERALS = {"一百": 100, "百": 100, "十": 10, **{numeral: at for at, numeral in enumerate("一二三四五六七八九", 1)}}
+_NUMERAL = re.compile(
+    rf"({'|'.join(_NUMERALS)})(?=\s*(?:{_TO}|段階|段阶|点満点|分制|[点分]|で(?:評価|採点)))|(?<=到|至|分)({'|'.join(_NUMERALS)})"
+)
 _CJK = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?P<low>\d+)\s*[点分]?\s*{_TO}\s*(?P<high>\d+)(?!\d)(?:の(?:尺度|スケール|段階))?[^。のを\n\d]{{0,12}}{_RATES_CJK}",
         rf"{_RATES_CJK}[^。\n\d]{{0,8}}?(?P<low>\d+)\s*[点分]?\s*{_TO}\s*(?P<high>\d+)\s*[点分]",
+        rf"[\uff08(](?P<low>[01])\s*[点分]?\s*{_TO}\s*(?P<high>\d+)\s*[点分][)\uff09]",
+        rf"(?P<low>[01])\s*[点分]?\s*{_TO}\s*(?P<high>\d+)\s*分?的分[数數]",
         rf"(?P<steps>\d+)\s*(?:段階|段阶)で?\s*{_RATES_CJK}",
         r"(?P<of>\d+)\s*点満点",
         r"[满滿]分(?:为|為|是)?\s*(?P<of>\d+)|(?P<of_>\d+)\s*分制",
     )
 )
-"""Scales in Japanese and Chinese: 1から5で評価, 5段階評価, 10点満点, 请按1-5分评分, 满分10分."""
+"""Scales in Japanese and Chinese: 1から5で評価, 五段階評価, 10点満点, 请按1-5分评分, 满分10分, 清晰度(1-5分)."""
 
 _LISTED_SCORE = re.compile(
     r"^\s*(?:[-*•]\s*)?(?:(?:score|level|rating)\s+)?(\d+)\s*(?:points?)?\s*(?:[:=]|–|—| - )\s*\S",
@@ -118,9 +145,10 @@ def scale_in(text: str) -> tuple[float, float] | None:
     said = _IN_WORDS.sub(
         lambda at: f"{_NUMBERS[at[1].lower()]} to {_NUMBERS[at[3].lower()]}", _EMPHASIS.sub("", _squeeze(text))
     )
+    said = _NUMERAL.sub(lambda at: str(_NUMERALS[at[1] or at[2]]), said)
     if not _DIGIT.search(said):
         return None
-    for pattern in (_IN_BRACKETS, *_CJK):
+    for pattern in (*_BARE, *_CJK):
         if match := pattern.search(said):
             ends = {name: float(end) for name, end in match.groupdict().items() if end}
             low, high = ends.get("low", 1.0 if "steps" in ends else 0.0), [*ends.values()][-1]
@@ -213,7 +241,7 @@ def states_absence(text: str) -> bool:
     return bool(_ABSENT.search(text.strip()))
 
 
-_SUBJECT = re.compile(rf"^(?:(?:the|this|an?|its?)\s+)?(?:{_JUDGED}\s+|it\s+)?", re.IGNORECASE)
+_SUBJECT = re.compile(rf"^(?:(?:the|this|an?|its?)\s+)?(?:{JUDGED}\s+|it\s+)?", re.IGNORECASE)
 _DENIES = frozenset("not no never doesn't don't isn't aren't without".split())  # noqa: SIM905 - read as a text
 _SMALL = _DENIES | {"any", "some", "does", "do"}
 
@@ -225,59 +253,6 @@ def thing_and_side(text: str) -> tuple[tuple[str, ...], bool]:
     if words:
         words[0] = re.sub(r"(?<=[^s])s$", "", words[0])
     return tuple(words), not _DENIES.isdisjoint(said[:4])
-
-
-# -- what code decides -----------------------------------------------------------------------------------
-
-_STARTS = rf"^(?:(?:the|its?)\s+)?(?:{_JUDGED}\s+|it\s+)?(?:(?:must|should)\s+)?"
-_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_BOUNDS = {
-    "<=": ("at most", "no more than", "up to", "within"),
-    "<": ("fewer than", "less than", "under"),
-    ">=": ("at least",),
-    ">": ("more than",),
-    "==": ("exactly",),
-}
-_BOUND = "|".join(said.replace(" ", r"\s+") for names in _BOUNDS.values() for said in names)
-_UNITS = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
-_LENGTH = re.compile(
-    rf"{_STARTS}(?:is|be|has|have|uses?|contains?|stays?|keeps?(?:\s+to)?|consists?\s+of)\s+(?P<bound>{_BOUND})\s+"
-    rf"(?P<count>\d[\d,]*|{'|'.join(_COUNTS)})\s+(?P<unit>word|character|line|sentence|paragraph|bullet\s+point)s?"
-    rf"(?:\s+long|\s+or\s+(?:fewer|less|more))?\.?$",
-    re.IGNORECASE,
-)
-_WORDING = re.compile(
-    rf"{_STARTS}(?P<verb>contains?|includes?|mentions?|uses?|starts?\s+with|begins?\s+with|ends?\s+with)\s+(?:the\s+)?"
-    r"(?:exact\s+)?(?:word|phrase|text|string)s?\s+[\"'“‘`](?P<words>[^\"'”’`]{1,60})[\"'”’`]\.?$",
-    re.IGNORECASE,
-)
-_FORM = re.compile(
-    rf"{_STARTS}(?:contains?|has|gives?|is)\s+(?:an?\s+)?(?:valid\s+)?(?P<form>ISO(?:\s+8601)?\s+date|JSON)\.?$",
-    re.IGNORECASE,
-)
-
-
-def by_code(text: str) -> str | None:
-    """Return the call that adds *text* as a check by code, if all of it is a length, a wording or a form."""
-    said = text.strip()
-    if found := _LENGTH.search(said):
-        bound, unit = " ".join(found["bound"].lower().split()), found["unit"].lower()
-        sign = next(sign for sign, names in _BOUNDS.items() if bound in names)
-        word = found["count"].lower()
-        count = _COUNTS.index(word) + 1 if word in _COUNTS else int(word.replace(",", ""))
-        return (
-            f"checks(lambda c: {_UNITS[unit]} {sign} {count})"
-            if unit in _UNITS
-            else f"checks(count_{unit.split()[0]}s)"
-        )
-    if found := _WORDING.search(said):
-        starts = found["verb"][:5].lower()
-        kind = "StartsWith" if starts in ("start", "begin") else "EndsWith" if starts[:3] == "end" else "Contains"
-        return f"checks({kind}({found['words']!r}))"
-    if found := _FORM.search(said):
-        is_json = found["form"].lower() == "json"
-        return "checks(IsJSON())" if is_json else r"checks(Matches(r'\d{4}-\d{2}-\d{2}'))"
-    return None
 
 
 # -- what was left in ------------------------------------------------------------------------------------

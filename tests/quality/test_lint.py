@@ -72,6 +72,18 @@ WRONG: dict[str, list[Rubric]] = {
         R.scores("10点満点で採点してください"),
         R.expects("请按1-5分评分"),
         R.scores("评价语气,满分10分"),
+        R.expects("Clarity (1-5)"),
+        R.expects("Tone and style (0-10 points)"),
+        R.expects("Clarity /10"),
+        R.expects("Is it clear? 0-5 points"),
+        R.expects("Give 0-5 points for clarity"),
+        R.expects("How clear is it, on a scale of 1 to 7?"),
+        R.expects("Politeness on a 5-point Likert scale"),
+        R.expects("Clarity (1 = bad, 5 = good)"),
+        R.scores("1 (worst) to 5 (best)"),
+        R.expects("五段階で評価"),
+        R.expects("清晰度\uff081-5分\uff09"),
+        R.expects("满分一百分"),
     ],
     "scale-upside-down": [
         R.rates("Is clear", {1: "perfect", 5: "unusable"}),
@@ -109,6 +121,8 @@ WRONG: dict[str, list[Rubric]] = {
         R.requires("Mentions a price").requires("Does not mention a price"),
         R.requires("The reply cites a source").requires("It cites no source"),
         Rubric("r").expects("Is short").expects("The answer is not short").strictly(),
+        R.requires("Is under 100 words").requires("Has more than 200 words"),
+        R.requires("Is between 5 and 10 sentences").requires("Is it no longer than four sentences?"),
     ],
     "left-over": [
         R.expects("Names the price. TODO: which one?"),
@@ -160,6 +174,15 @@ RIGHT: list[Rubric] = [
     R.expects("Answers no more than was asked"),
     R.expects("Scores at least 8 (out of 10) in the test"),
     R.expects("The film got 8 (out of 10)"),
+    R.expects("Summarises chapters (1-5)"),
+    R.expects("Rates films on a scale of 1 to 5"),
+    R.expects("Lists the first steps (0-5)."),
+    R.expects("Says that it was built in 5 /10 of the time"),
+    R.expects("Names the team that won 3 out of 5"),
+    R.expects("会议持续1到5分钟"),
+    R.expects("10から15分で読める"),
+    R.requires("Is under 100 words").requires("Has at least 50 words", id="some"),
+    R.requires("Is under 100 words").requires("Has more than 200 characters"),
     R.expects("3〜5文で書かれている"),
     R.expects("1〜5の商品を評価している"),
     R.expects("第1から3章を要約する"),
@@ -228,6 +251,24 @@ def test_hints_are_shown_on_request_and_fail_nothing() -> None:
         "It is no more than three sentences",
         "Contains an ISO date",
         "Is valid JSON",
+        "Agent returns valid JSON",
+        "Is the answer between 50 and 100 words?",
+        "The summary is 100 words or fewer",
+        "The reply must not exceed 280 characters",
+        "Isn't longer than 3 paragraphs",
+        "Answer in at most 50 words",
+        'Starts with "Dear"',
+        "Does the answer mention 'refund'?",
+        "Never uses the word 'cheap'",
+        'Contains the words "yes" or "no"',
+        "Gives the date as YYYY-MM-DD",
+        "The date is written in ISO 8601 format",
+        "Ends with a question mark",
+        "Contains no exclamation marks",
+        "Contains a URL",
+        "Is all lowercase",
+        "回答は100文字以内",
+        "回答不超过100字",
     ],
 )
 def test_what_code_counts_without_error_is_hinted_at(text: str) -> None:
@@ -250,13 +291,23 @@ def test_what_code_counts_without_error_is_hinted_at(text: str) -> None:
         ("Ends with the text 'Bye'", "Bye", "Bye, Ada"),
         ("Is valid JSON", "[1]", "[1"),
         ("Contains an ISO date", "On 2026-01-02.", "On Friday."),
+        ("Is between two and 3 words", "a b c", "a"),
+        ("Does not exceed 3 words", "a b c", "a b c d"),
+        ("Is 3 words or more", "a b c", "a b"),
+        ("Never mentions 'Rome'", "In Paris.", "In Rome."),
+        ("Mentions 'Rome' and 'Paris'", "Paris, Rome", "Rome"),
+        ("Is exactly 'Rome'", "Rome", "In Rome"),
+        ("Ends with a question mark", "Why?", "Why? So."),
+        ("Contains no exclamation marks", "Why?", "Why!"),
+        ("Is all lowercase", "why", "Why"),
+        ("回答は3文字以内", "東京都", "東京都区"),
     ],
 )
 def test_the_code_that_is_hinted_at_asks_what_the_text_asks(text: str, kept: str, broken: str) -> None:
     """The number, the comparison, the unit and the words are those of the criterion; the call is run as it is printed."""
     (hint,) = lint(R.expects(text).expects("Cites a law", id="other"), hints=True)
     known: dict[str, Any] = {"R": Rubric("r")}
-    exec("from rubric import Contains, EndsWith, IsJSON, Matches, StartsWith", known)  # noqa: S102
+    exec("from rubric import Contains, ContainsAll, EndsWith, Equals, IsJSON, Matches, StartsWith", known)  # noqa: S102
     made = eval(f"R.{hint.cure.removeprefix('use ')}", known)  # noqa: S307 - the line as it is printed
     assert [rubric.grade(said, made, "offline").passed for said in (kept, broken)] == [True, False]
 

@@ -1,0 +1,191 @@
+"""
+What code decides of a criterion without a call: a length, a wording or a form, read from its text.
+
+All of the text must say it: "Has at most 100 words" is a length; "Has at most 100 words and is polite" is for a judge.
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+from attrs import frozen
+
+from rubric.quality.lint_texts import JUDGED
+
+_LONGEST = 160
+"""The letters of the longest text that is read: a longer one asks for more than a length or a wording."""
+
+_ABOUT = re.compile(
+    rf"""(?:ensures?\s+(?:that\s+)?)?(?:(?:does|do|is|are|has|have)\s+(?=the\s|this\s|it\s))?(?:the\s+date\s+(?=is\s))?
+    (?:(?:the|its?|this|your|each)\s+)?(?:(?:{JUDGED}|it)(?:'s)?\s+)?(?:length\s+)?(?:(?:must|should|shall)\s+)?
+    (?P<not>(?:(?:does|do|is)\s+)?not\s+|(?:doesn|isn|mustn|shouldn)[’']t\s+|never\s+)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Whom a text speaks of, as a statement or as a question, and whether it denies the rest."""
+
+# -- lengths ---------------------------------------------------------------------------------------------
+
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BOUNDS = {
+    "<=": "at most|no more than|up to|within|no longer than|maximum|maximum of|max|max of",
+    "<": "fewer than|less than|under|below|shorter than",
+    ">=": "at least|no fewer than|no less than|no shorter than|minimum|minimum of|min|min of",
+    ">": "more than|over|above|longer than",
+    "==": "exactly",
+}
+_SIGNS = {words: sign for sign, named in _BOUNDS.items() for words in named.split("|")}
+_OPPOSITE = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}
+_MEASURES = {"word": "len(c.output.split())", "character": "len(c.output)", "line": "len(c.output.splitlines())"}
+_NUMBER = rf"\d[\d,]*|{'|'.join(_COUNTS)}"
+_BOUND = "|".join(sorted(_SIGNS, key=len, reverse=True)).replace(" ", r"\s+")
+_LENGTH = re.compile(
+    rf"""(?:(?:is|be|has|have|uses?|contains?|stays?|keeps?|runs?|consists?\s+of|limited|written|answers?|responds?
+    |(?P<exceeds>exceeds?)|to|it|in|with|an?|the)\s+)*
+    (?:(?P<bound>{_BOUND})\s+(?:of\s+)?(?P<count>{_NUMBER})
+    |(?:between\s+)?(?P<low>{_NUMBER})\s*(?:-|–|and|to)\s*(?P<high>{_NUMBER})|(?P<bare>{_NUMBER}))
+    [\s-]+(?P<unit>word|character|line|sentence|paragraph|bullet(?:\s+point)?)s?
+    (?:\s+(?P<after>or\s+(?:fewer|less|more)|(?P<long>long)|in\s+length|in\s+total|at\s+most|at\s+least|maximum|minimum))*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_CJK_LENGTH = re.compile(
+    r"[^。]{0,12}?(?:(?P<before>不超过|不超過|不多于|至多|最多|不少于|至少)\s*)?(?P<count>\d+)\s*(?:个|個)?(?:文字|字符|字)"
+    r"\s*(?P<after>以内|以內|以下|以上|未満)?(?:である|で書かれている|です|にする|に収まっている)?[。]?"
+)
+_CJK_SIGNS = {"不少于": ">=", "至少": ">=", "以上": ">=", "未満": "<"}
+
+
+@frozen
+class Length:
+    """A length that a text asks for: *low* to *high* of a *unit* such as "word", and *wanted*, that in Python."""
+
+    unit: str
+    low: float
+    high: float
+    wanted: str
+
+    @classmethod
+    def of(cls, unit: str, sign: str, count: int) -> Length:
+        """Return the length that is *sign*, such as "<=", than *count*."""
+        low, high = {"<=": (0.0, count), "<": (0, count - 1), ">=": (count, inf), ">": (count + 1, inf)}.get(
+            sign, (count, count)
+        )
+        return cls(unit, low, high, f"{_MEASURES.get(unit, unit)} {sign} {count}")
+
+
+def length_in(text: str) -> Length | None:
+    """Return the length that *text* asks for, if that is all it asks for."""
+    said, denies = _predicate(text)
+    if match := _LENGTH.fullmatch(said):
+        return _length_of(match.groupdict(), denies=denies)
+    if not denies and (match := _CJK_LENGTH.fullmatch(text.strip())) and (match["before"] or match["after"]):
+        sign = _CJK_SIGNS.get(match["before"] or match["after"], "<=")
+        return Length.of("character", sign, int(match["count"]))
+    return None
+
+
+def _predicate(text: str) -> tuple[str, bool]:
+    """Return what *text* says of the candidate, and whether it is denied; "" for a long text."""
+    said = text.strip().rstrip(".?").rstrip()
+    if len(said) > _LONGEST:
+        return "", False
+    about = _ABOUT.match(said)
+    assert about is not None  # noqa: S101 - every part of the pattern may be missing
+    return said[about.end() :], bool(about["not"])
+
+
+def _length_of(given: dict[str, str | None], *, denies: bool) -> Length | None:
+    unit = (given["unit"] or "").lower().split()[0]
+    if given["low"] and given["high"]:
+        low, high = _count(given["low"]), _count(given["high"])
+        outside = denies or low >= high or given["exceeds"] or given["after"] not in (None, "long", "in length")
+        return None if outside else Length(unit, low, high, f"{low} <= {_MEASURES.get(unit, unit)} <= {high}")
+    count = _count(given["count"] or given["bare"] or "")
+    after = " ".join((given["after"] or "").lower().split())
+    if given["bound"]:
+        sign = _SIGNS[" ".join(given["bound"].lower().split())]
+    elif given["exceeds"]:
+        sign = ">"
+    elif after in ("or fewer", "or less", "at most", "maximum"):
+        sign = "<="
+    elif after in ("or more", "at least", "minimum"):
+        sign = ">="
+    else:
+        return None
+    if denies and sign not in _OPPOSITE:
+        return None
+    return Length.of(unit, _OPPOSITE[sign] if denies else sign, count)
+
+
+def _count(said: str) -> int:
+    return _COUNTS.index(said.lower()) + 1 if said.lower() in _COUNTS else int(said.replace(",", ""))
+
+
+# -- wordings and forms ----------------------------------------------------------------------------------
+
+_QUOTED = r"[\"'“‘`「]([^\"'”’`」]{1,60})[\"'”’`」]"
+_WORDING = re.compile(
+    rf"""(?P<verb>contains?|includes?|mentions?|uses?|says?|has|have|starts?\s+with|begins?\s+with|ends?\s+with|equals?
+    |(?:is|be)\s+exactly)\s+(?:(?:either|both|the|any\s+of|all\s+of)\s+)*(?:exact\s+)?(?:(?:word|phrase|text|string|term)s?:?\s+)?
+    (?P<texts>{_QUOTED}(?:(?:,|,?\s+(?P<joint>and|or))\s+{_QUOTED}){{0,9}})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_KINDS = {
+    "start": "StartsWith",
+    "begin": "StartsWith",
+    "end": "EndsWith",
+    "equal": "Equals",
+    "is": "Equals",
+    "be": "Equals",
+}
+_MARKS = {"question": "?", "exclamation": "!"}
+_MARK = re.compile(
+    r"(?P<verb>ends?\s+with|contains?|has|uses?)\s+(?P<no>no|an?|any)\s+(?P<mark>question|exclamation)\s+(?:mark|point)s?",
+    re.IGNORECASE,
+)
+_FORM = re.compile(
+    r"""(?:(?:contains?|includes?|has|have|gives?|is|be|returns?|responds?|replies|reply|outputs?|uses?|written|only|in
+    |with|as)\s+)+(?:(?:an?|the|all|only|dates?|in|as|valid|well-formed|form|format)\s+)*
+    (?P<form>ISO(?:[\s-]8601)?(?:\s+(?:dates?|format|form))?|\(?YYYY-MM-DD\)?(?:\s+(?:format|form))?
+    |JSON(?:\s+(?:object|array|document|format))?|URLs?|(?:e-?mail)\s+address|at\s+least\s+one\s+(?:number|digit)
+    |lower[- ]?case|upper[- ]?case)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FORMS = (
+    ("json", "IsJSON()"),
+    ("url", "Matches(r'https?://')"),
+    ("mail", r"Matches(r'[^@\s]+@[^@\s]+\.\w+')"),
+    ("least", r"Matches(r'\d')"),
+    ("lower", "lambda c: c.output.islower()"),
+    ("upper", "lambda c: c.output.isupper()"),
+    ("", r"Matches(r'\d{4}-\d{2}-\d{2}')"),
+)
+
+
+def by_code(text: str) -> str | None:
+    """Return the call that adds *text* as a check by code, if all of it is a length, a wording or a form."""
+    if length := length_in(text):
+        return f"checks(lambda c: {length.wanted})" if length.unit in _MEASURES else f"checks(count_{length.unit}s)"
+    said, denies = _predicate(text)
+    if (match := _WORDING.fullmatch(said)) and (check := _wording(match, denies=denies)):
+        return f"checks({check})"
+    if match := _MARK.fullmatch(said):
+        mark, ends = _MARKS[match["mark"].lower()], match["verb"].lower().startswith("end")
+        if ends and match["no"].lower() in ("a", "an") and not denies:
+            return f"checks(EndsWith({mark!r}))"
+        return None if ends or match["no"].lower() != "no" or denies else f"checks(lambda c: {mark!r} not in c.output)"
+    if (match := _FORM.fullmatch(said)) and not denies:
+        form = match["form"].lower()
+        return f"checks({next(check for word, check in _FORMS if word in form)})"
+    return None
+
+
+def _wording(match: re.Match[str], *, denies: bool) -> str | None:
+    texts = re.findall(_QUOTED, match["texts"])
+    verb, alternatives = match["verb"].lower(), (match["joint"] or "").lower() == "or"
+    kind = next((kind for start, kind in _KINDS.items() if verb.startswith(start)), "Contains")
+    if kind != "Contains":
+        return f"{kind}({texts[0]!r})" if len(texts) == 1 and not denies else None
+    if denies:
+        return f"lambda c: {texts[0]!r} not in c.output" if len(texts) == 1 else None
+    return f"Contains({texts[0]!r})" if len(texts) == 1 else f"Contains{'Any' if alternatives else 'All'}({texts!r})"
