@@ -16,6 +16,7 @@ JUnit's XML, and the exit status 1, since nothing is known of the candidate.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from collections.abc import Generator, Sequence
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from rubric.values import AnyJudge
 
 _PROPERTY = "rubric"
+_UNGRADED = ("rubric_ungraded", "true")
+"""The property in JUnit's XML of a test with a candidate that could not be graded."""
 _NO_JUDGE = "no judge: run pytest with --rubric-judge, or give one: assert_grade(candidate, rubric, judge)"
 
 
@@ -79,14 +82,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rubric-judge", metavar="MODEL", help="the judge of tests that name none")
     group.addoption("--rubric-store", metavar="FILE", help="cache replies in this file")
     group.addoption("--rubric-replay", metavar="FILE", help="grade from this file alone, without a request")
-    group.addoption("--rubric-budget", metavar="USD", type=float, help="the most that each process may spend")
+    group.addoption("--rubric-budget", metavar="USD", type=_dollars, help="the most that each process may spend")
+
+
+def _dollars(said: str) -> float:
+    try:
+        amount = float(said)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected dollars from 0, found {said!r}")
+    return amount
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Remember the options."""
+    """Remember the options, and refuse wrong ones before the first test."""
     global _run  # noqa: PLW0603 - assert_grade is a plain function, which pytest hands nothing
-    if config.getoption("--rubric-store") and config.getoption("--rubric-replay"):
+    store, replay = config.getoption("--rubric-store"), config.getoption("--rubric-replay")
+    if store and replay:
         raise pytest.UsageError("--rubric-store and --rubric-replay exclude each other")
+    for option, path in (("--rubric-store", store), ("--rubric-replay", replay)):
+        if path == "":
+            raise pytest.UsageError(f"{option}: expected the path of a file, found ''")
+        if path is not None and Path(path).is_dir():
+            raise pytest.UsageError(f"{option}: {path} is a folder, and a file in it was expected")
+    if replay is not None and not Path(replay).is_file():
+        raise pytest.UsageError(f"--rubric-replay: there is no file {replay}; --rubric-store {replay} records one")
     _run = _Run(config)
 
 
@@ -184,13 +205,33 @@ def _record(result: Mapped) -> None:
     _run.item.user_properties.append((_PROPERTY, json.dumps(said)))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Mark the report of a test whose candidate could not be graded; the mark goes along with xdist."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """
+    Mark the report of a test whose candidate could not be graded; the mark goes along with xdist.
+
+    What is known to fail (xfail) is not known to be ungraded, so such a test fails all the same, unless it says that
+    `UngradedTest` is what it raises.
+    """
     report = yield
-    if call.excinfo is not None and call.excinfo.errisinstance(UngradedTest):
+    if call.excinfo is not None and _is_ungraded(call.excinfo.value):
+        if hasattr(report, "wasxfail"):
+            expected = [each.kwargs.get("raises") for each in item.iter_markers("xfail")]
+            if any(UngradedTest in (each if isinstance(each, tuple) else (each,)) for each in expected):
+                return report
+            del report.wasxfail
+            report.outcome = "failed"
         report.rubric_ungraded = True
+        if _UNGRADED not in item.user_properties:
+            item.user_properties.append(_UNGRADED)
     return report
+
+
+def _is_ungraded(raised: BaseException) -> bool:
+    """True if nothing else than `UngradedTest` was raised, alone or by the tasks of a group."""
+    if isinstance(raised, BaseExceptionGroup):
+        return all(map(_is_ungraded, raised.exceptions))
+    return isinstance(raised, UngradedTest)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -205,11 +246,17 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, Any, Any]:
 
 def _mark_errors(path: Path) -> None:
     content = path.read_text("utf-8") if path.is_file() else ""
-    if UngradedTest.__name__ not in content:
+    if _UNGRADED[0] not in content:
         return
     tree = ET.fromstring(content)  # noqa: S314 - it is pytest's
     for suite in tree.iter("testsuite"):
-        ungraded = [each for each in suite.iter("failure") if UngradedTest.__name__ in each.get("message", "")]
+        ungraded = [
+            failure
+            for case in suite.iter("testcase")
+            if any(each.get("name") == _UNGRADED[0] for each in case.iter("property"))
+            for failure in case.iter("failure")
+            if UngradedTest.__name__ in f"{failure.get('message')} {failure.text}"
+        ]
         for each in ungraded:
             each.tag = "error"
         for name, more in (("failures", -len(ungraded)), ("errors", len(ungraded))):
@@ -217,6 +264,7 @@ def _mark_errors(path: Path) -> None:
     ET.ElementTree(tree).write(path, "utf-8", xml_declaration=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest's own for subtests
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
     """Give an ungraded test a category of its own; it still fails the run."""
     if getattr(report, "rubric_ungraded", False):
@@ -231,15 +279,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("ungraded")
         for report in ungraded:
             terminalreporter.write_line(f"{report.nodeid}")
-            terminalreporter.write_line(f"  {report.longrepr.reprcrash.message}".replace("\n", "\n  "))  # type: ignore[union-attr]
-    grades = [
-        json.loads(str(value))
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if getattr(report, "when", "") == "call"
-        for name, value in report.user_properties
-        if name == _PROPERTY
-    ]
+            crash = getattr(report.longrepr, "reprcrash", None)
+            told = str(report.longrepr) if crash is None else crash.message
+            terminalreporter.write_line(f"  {told}".replace("\n", "\n  "))
+    kept: dict[str, list[Any]] = {}  # a report of a subtest has the grades of its test so far
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", "") == "call":
+                said = [value for name, value in report.user_properties if name == _PROPERTY]
+                kept[report.nodeid] = max(kept.get(report.nodeid, []), said, key=len)
+    grades = [json.loads(str(value)) for said in kept.values() for value in said]
     if grades:
         terminalreporter.section("rubric")
         terminalreporter.write_line(_summary(grades))

@@ -54,6 +54,41 @@ def test_no_judge_given():
 """
 
 
+ODDITIES = f"""
+import asyncio
+import pytest
+from test_replies_base import JUDGE, POLITE
+from rubric.integrations.pytest import UngradedTest, assert_grade
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="known")
+def test_known_failure():
+    assert_grade({BAD!r}, POLITE, JUDGE)
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="known")
+def test_ungraded_is_no_known_failure():
+    assert_grade({ODD!r}, POLITE, JUDGE)
+
+@pytest.mark.xfail(raises=UngradedTest, reason="no judge reads this")
+def test_ungraded_as_is_expected():
+    assert_grade({ODD!r}, POLITE, JUDGE)
+
+def test_another_failure():
+    assert_grade({GOOD!r}, POLITE, JUDGE)
+    assert 0, "UngradedTest is a word of this test"
+
+def test_in_a_group():
+    raise ExceptionGroup("tasks", [UngradedTest("not graded: no reply")])
+
+def test_in_a_mixed_group():
+    raise ExceptionGroup("tasks", [UngradedTest("not graded: no reply"), AssertionError("wrong")])
+
+def test_parts(subtests):
+    for reply in ({GOOD!r}, {BAD!r}, {ODD!r}):
+        with subtests.test(reply=reply):
+            assert_grade(reply, POLITE, JUDGE)
+"""
+
+
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
     """Yield an endpoint of the judging server."""
@@ -125,6 +160,42 @@ def test_junit_tells_failed_from_ungraded(tmp_path: Path, endpoint: Endpoint, wo
     (failure,) = suite.iter("failure")
     assert "not graded" in error.get("message", "")
     assert "Names a day" in (failure.text or "")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_what_is_ungraded_is_told_in_each_kind_of_test(
+    tmp_path: Path, endpoint: Endpoint, workers: tuple[str, ...]
+) -> None:
+    """Known failures, groups of exceptions, subtests and other messages: only what could not be graded is an `<error>`."""
+    (tmp_path / "test_replies_base.py").write_text(TESTS.partition("def test_good")[0])
+    done = run(tmp_path, endpoint, "--junitxml", "out.xml", *workers, tests=ODDITIES)
+    assert done.returncode == 1
+    assert "4 failed, 2 xfailed, 3 ungraded" in done.stdout, done.stdout
+    assert "7 grades (2 pass, 2 fail, 3 ungraded)" in done.stdout
+    root = ET.parse(tmp_path / "out.xml").getroot()  # noqa: S314 - it is pytest's
+    errors = [case.get("name") for case in root.iter("testcase") for _ in case.iter("error")]
+    assert sorted(map(str, errors)) == ["test_in_a_group", "test_parts", "test_ungraded_is_no_known_failure"]
+    (suite,) = root.iter("testsuite")
+    assert (suite.get("failures"), suite.get("errors")) == ("4", "3")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--rubric-budget", "-1", "expected dollars from 0, found '-1'"),
+        ("--rubric-budget", "nan", "expected dollars from 0, found 'nan'"),
+        ("--rubric-replay", "nope.db", "--rubric-replay: there is no file nope.db"),
+        ("--rubric-store", "", "--rubric-store: expected the path of a file"),
+        ("--rubric-store", ".", "--rubric-store: . is a folder"),
+    ],
+)
+def test_a_wrong_option_ends_the_run_before_the_first_test(
+    tmp_path: Path, endpoint: Endpoint, option: str, value: str, said: str
+) -> None:
+    """The status is that of wrong usage, and no test fails for it."""
+    done = run(tmp_path, endpoint, f"{option}={value}")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert said in done.stderr
 
 
 def test_a_store_answers_the_second_run_and_a_replay_asks_nobody(tmp_path: Path, endpoint: Endpoint) -> None:
