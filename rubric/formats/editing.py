@@ -60,11 +60,13 @@ def _merged_map(node: CommentedMap, old: dict[str, Any], new: dict[str, Any], pa
 
 
 def _merged_list(node: CommentedSeq, old: list[Any], new: list[Any], path: tuple[Any, ...]) -> CommentedSeq:
-    """Match the items by their ids or texts, and move each with its comments."""
+    """Match the items by their ids or texts, and move each with its comments; one with a new name keeps its place."""
     was = {_name_of(item): index for index, item in enumerate(old)}
+    kept = {_name_of(item) for item in new}
+    renamed = {index for name, index in was.items() if name not in kept} if len(new) == len(old) else set()
     items, comments = [], {}
     for index, item in enumerate(new):
-        before = was.pop(_name_of(item), None)
+        before = was.pop(_name_of(item), index if index in renamed else None)
         if before is None:
             items.append(_style(item, (*path, index)))
             continue

@@ -160,6 +160,14 @@ class JavaScript:
         return Decided(cut, reason=reason or f"{self.__name__}: {'yes' if passed else 'no'}", passed=passed)
 
 
+_UNKNOWN = (
+    "provider",
+    "trace",
+    *(f"test.{key}" for key in ("assert", "description", "metadata", "options", "provider")),
+)
+"""What promptfoo's context has besides: code that asks for it is not run to its end, and its case is ungraded."""
+
+
 def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | None) -> dict[str, Any]:
     """Return what a program is given as `context`, under promptfoo's names and AgentV's."""
     asked = [{"role": message.role, "content": message.content} for message in candidate.messages]
@@ -175,6 +183,7 @@ def context_of(candidate: Candidate, variables: FrozenMap, config: FrozenMap | N
         "input": asked or [{"role": "user", "content": candidate.input}],
         "expectedOutput": expected,
         "criteria": candidate.context,
+        "$unknown": _UNKNOWN,
     }
 
 

@@ -5,16 +5,19 @@
   const quiet = () => undefined;
   globalThis.console = {};
   for (const name of input.quiet) globalThis.console[name] = quiet;
-  for (const name of input.absent) {
-    const parts = name.split('.'), key = parts.pop();
-    const owner = parts.length ? Object.getOwnPropertyDescriptor(globalThis, parts[0])?.value : globalThis;
-    if (!owner || key in owner) continue;
-    Object.defineProperty(owner, key, {
-      configurable: true,
-      get() { lack = lack || name; throw new ReferenceError(name + ' is not defined'); },
-      set(value) { Object.defineProperty(owner, key, {value, writable: true, configurable: true}); },
-    });
-  }
+  const leaveOut = (root, names, shown = '') => {
+    for (const name of names) {
+      const parts = name.split('.'), key = parts.pop();
+      const owner = parts.length ? Object.getOwnPropertyDescriptor(root, parts[0])?.value : root;
+      if (!owner || key in owner) continue;
+      Object.defineProperty(owner, key, {
+        configurable: true,
+        get() { lack = lack || shown + name; throw new ReferenceError(shown + name + ' is not defined'); },
+        set(value) { Object.defineProperty(owner, key, {value, writable: true, configurable: true}); },
+      });
+    }
+  };
+  leaveOut(globalThis, input.absent);
   // Without tables of locales the engine has a plain form of these, which is not what Node answers.
   const alike = /^[0-9a-z]*$/, locale = (kind, name, plain) => {
     const own = kind.prototype[name];
@@ -63,6 +66,11 @@
   };
   try {
     const [output, context = {}] = input.arguments;
+    if (context?.$unknown) {
+      const names = context.$unknown;
+      delete context.$unknown;
+      leaveOut(context, names, 'context.');
+    }
     let value;
     if (input.module) {
       const module = {exports: {}};

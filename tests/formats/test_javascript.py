@@ -388,6 +388,8 @@ FORBIDDEN = [
     "new console.Console(process.stdout)",
     "/(x)/.test(output) && RegExp.$1 === 'x'",
     "/x/.test(output) && RegExp['$&'] === output && RegExp.lastMatch === output",
+    "context.test.metadata.tags.length === 2",
+    "context.provider ? 1 : 0",
 ]
 
 

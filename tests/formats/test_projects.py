@@ -270,12 +270,15 @@ def test_scenarios_stand_in_files_by_pattern_and_folder(where: str, tmp_path: Pa
         "defaultTest: {provider: {id: 'promptfoo:simulated-user', config: {maxTurns: 3}}}\n",
     ],
 )
-def test_a_simulated_user_leaves_its_cases_ungraded(text: str, tmp_path: Path) -> None:
-    """A simulated user is no judge."""
-    config = f"{text}tests: [{{vars: {{q: x}}, assert: [{{type: llm-rubric, value: x}}]}}]\n"
+def test_no_target_is_asked_for_a_simulated_user(text: str, tmp_path: Path) -> None:
+    """It is no judge either; a conversation that was held elsewhere is graded."""
+    config = f"{text}prompts: [Be kind]\ntests: [{{vars: {{q: x}}, assert: [{{type: contains, value: x}}]}}]\n"
     suite = load_suite(written(tmp_path / "promptfooconfig.yaml", config))
-    assert lacks(suite)
-    assert suite.warnings
+    assert "simulated user" in suite.warnings[0].message
+    (row,) = suite.run("offline", target=lambda _: "x")
+    assert (row.status, "--outputs" in row.reason) == ("passed", False)
+    (row,) = suite.run("offline", target="openai/gpt-5-mini")
+    assert (row.status, "--outputs FILE" in row.reason) == ("deferred", True)
 
 
 def test_the_filter_load_reads_json(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Case, Criterion, LoadError, Rubric
-from rubric.formats.native.sharing import share, spread
+from rubric import Case, Choices, Criterion, LoadError, Rubric
+from rubric.formats.native.sharing import fill_slots, share, spread
 from rubric.formats.suites import convert, dumps_suite, load_suite, loads_suite
 from rubric.suites.suite import Suite
 from tests.places import ROOT
@@ -24,6 +24,7 @@ rubrics = st.sampled_from([
     "Is right",
     {"criteria": ["Is right", "Is {{ a }}"]},
     {"threshold": 0.5, "criteria": [{"text": "Is warm French", "weight": 2}]},
+    {"criteria": [{"text": "Which?", "choices": {"French": 1, "warm": 0, "{{ b }}": 0}}]},
 ])  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def test_what_is_shared_is_read_as_it_was(data: dict[str, Any]) -> None:
     for case in read["cases"]:
         rubric = case.setdefault("rubric", default)
         if isinstance(rubric, dict) and [*rubric] == ["ref"]:
-            case["rubric"] = named[rubric["ref"]]
+            case["rubric"] = fill_slots(named[rubric["ref"]], case.get("variables"))
     assert read == data
 
 
@@ -128,6 +129,50 @@ def test_a_rubric_of_several_cases_is_named_once() -> None:
     text = dumps_suite(suite)
     assert (text.count("Is short"), text.count("{ref: Is long}")) == (2, 2)
     assert loads_suite(text).cases == suite.cases
+
+
+def test_rubrics_that_differ_by_variables_alone_are_named_once() -> None:
+    """With slots, which a reference fills; a rubric that several have as it stands has none."""
+    cases = [
+        Case(f"{word} {n}", Rubric(criteria=[f"Says {word}", about]), variables={"word": word})
+        for word in ("alpha", "beta")
+        for n, about in enumerate(["Is short", "Is long"])
+    ]
+    text = dumps_suite(Suite("s", cases))
+    assert text.count("{{word}}") == 2
+    assert "alpha" not in text.partition("cases:")[0]
+    assert loads_suite(text).cases == tuple(cases)
+
+
+SLOTS = """
+suite: s
+rubrics: {named: {criteria: [{text: "Is {{x}}", choices: {"{{x}}": 1, none: 0}}]}}
+defaults: {rubric: {ref: named}, input: "i {{x}}", output: "o {{x}}", reference: "r {{x}}", context: "c {{x}}"}
+cases: [{variables: {x: red}}]
+"""
+
+
+@pytest.mark.parametrize("place", ["defaults: {rubric: {ref: named}, ", "rubric: {ref: named}\ndefaults: {"])
+def test_slots_are_filled_wherever_defaults_have_text(place: str) -> None:
+    """In each text of a candidate, and in a named rubric with the labels of its choices, whoever refers to it."""
+    (case,) = loads_suite(SLOTS.replace("defaults: {rubric: {ref: named}, ", place))
+    assert (case.input, case.output, case.reference, case.context) == ("i red", "o red", "r red", "c red")
+    (criterion,) = case.rubric.criteria
+    assert criterion.text == "Is red"
+    assert criterion.answer == Choices({"red": 1, "none": 0})
+
+
+def test_labels_that_become_one_are_refused() -> None:
+    """One of two choices would be lost."""
+    with pytest.raises(LoadError, match="make the same text of two keys"):
+        loads_suite(SLOTS.replace("x: red", "x: none"))
+
+
+def test_variables_are_put_into_checks_alone() -> None:
+    """What metadata say is free, and is written and read as it is."""
+    rubric = Rubric(criteria=[Criterion("Is kind", metadata={"variables": "{{variables}}"})])
+    suite = Suite("s", [Case("one", rubric, output="x", variables={"a": "b"})])
+    assert loads_suite(dumps_suite(suite)).cases == suite.cases
 
 
 def test_the_variables_of_a_case_are_written_once() -> None:

@@ -22,7 +22,10 @@ WEATHER = {
         "required": ["location"],
     },
 }
-TOOLS = [{"type": "function", "function": WEATHER}, {"type": "mcp", "server_label": "docs"}]
+TOOLS = [
+    {"type": "function", "function": WEATHER},
+    {"type": "mcp", "server_label": "docs", "headers": {"Authorization": "Bearer {{ env.DOCS_KEY }}"}},
+]
 BOSTON = {"name": "get_current_weather", "arguments": '{"location": "Boston, MA"}'}
 
 

@@ -234,6 +234,7 @@ def test_a_file_holds_tests_with_replies_of_their_own(tmp_path: Path) -> None:
     [
         ("{reply: file://none.txt, fails: true}", "reply"),
         ("{reply: file://../../etc/hosts, fails: true}", "reply"),
+        ("{reply: {output: file://rubric.yaml}, fails: true}", "no file is read for it; .* reply: file://rubric.yaml"),
         ("{reply: a b, fails: [dat]}", "did you mean 'date'"),
         ("{reply: a b}", "expects something"),
         ("{reply: a b, pases: true}", "did you mean 'passes'"),

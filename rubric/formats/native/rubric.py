@@ -180,14 +180,19 @@ def reading_from(loading: Loading) -> Iterator[None]:
 
 def _read_reply(data: Any) -> Any:
     loading = _loading.get(Loading())
-    if isinstance(data, dict):
-        return read_candidate(data)
-    if loading.folder is None or not isinstance(data, str) or not is_reference(data):
-        return data
+    output = data.get("output") if isinstance(data, dict) else data
+    if loading.folder is None or not isinstance(output, str) or not is_reference(output):
+        return read_candidate(data) if isinstance(data, dict) else data
     from rubric.formats.includes import bare  # noqa: PLC0415 - it brings templates, which few rubrics need
 
+    file = loading.folder / bare(output)
+    if isinstance(data, dict):
+        if file.is_file():
+            cure = f"write the text of the file here, or the file alone: reply: {output}"
+            raise DefinitionError("output", f"the output of a mapping is text, and no file is read for it; {cure}")
+        return read_candidate(data)
     try:
-        return Candidate(read_text_of(loading.folder / bare(data), loading.root))
+        return Candidate(read_text_of(file, loading.root))
     except LoadError as error:
         raise DefinitionError("", error.problems[0].message) from None
 

@@ -23,7 +23,7 @@ from rubric.suites.cases import Case
 
 Data = dict[str, Any]
 
-_FILLED = ("input", "messages", "rubric")
+_FILLED = ("input", "messages", "output", "reference", "context", "rubric")
 _SLOT = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
 
 
@@ -51,7 +51,11 @@ def spread(data: Data) -> tuple[Data, list[int]]:
     origin: list[int] = []
     for index, case in enumerate(cases):
         for row in rows if crossed[index] else [{}]:
-            made.append(_case({"id": f"case-{index + 1}", **case}, defaults, row) if isinstance(case, dict) else case)
+            try:
+                one = _case({"id": f"case-{index + 1}", **case}, defaults, row) if isinstance(case, dict) else case
+            except DefinitionError as problem:
+                raise DefinitionError(f"cases[{index}]", problem.message) from None
+            made.append(one)
             origin.append(index)
     return {**rest, "cases": made}, origin
 
@@ -73,7 +77,7 @@ def _check(key: str, data: Any, refused: Sequence[str] = ()) -> Data:
 def _case(case: Data, defaults: Data, row: Data) -> Data:
     variables = case.get("variables", row.get("variables", defaults.get("variables", {})))
     shared = {**defaults, **row}
-    filled = {key: _fill(shared[key], variables) for key in _FILLED if key in shared}
+    filled = {key: fill_slots(shared[key], variables) for key in _FILLED if key in shared}
     id_ = _SLOT.sub(lambda slot: str(case["id"]) if slot[1] == "id" else slot[0], row.get("id", _id_of(row)))
     return {**shared, **filled, **case, "id": id_} if row else {**shared, **filled, **case}
 
@@ -83,12 +87,25 @@ def _id_of(row: Data) -> str:
     return " / ".join(["{{id}}", *map(str, cell.values())]) if isinstance(cell, dict) else "{{id}}"
 
 
-def _fill(value: Any, variables: Any) -> Any:
-    """Return *value* with the *variables* of its case in their slots; a slot without one stays."""
+def fill_slots(value: Any, variables: Any) -> Any:
+    """
+    Return *value* with the *variables* of its case in the slots of its texts and keys; a slot without one stays.
+
+    Raises:
+        DefinitionError: Two keys, such as labels of a choice, become one.
+    """
+    if isinstance(value, list):
+        return [fill_slots(inner, variables) for inner in value]
     shown = variables if isinstance(variables, Mapping) else {}
-    return each_text(
-        value, lambda text: _SLOT.sub(lambda slot: _text(shown[slot[1]]) if slot[1] in shown else slot[0], text)
-    )
+    if isinstance(value, str):
+        return _SLOT.sub(lambda slot: _text(shown[slot[1]]) if slot[1] in shown else slot[0], value)
+    if not isinstance(value, dict):
+        return value
+    filled = {fill_slots(key, shown): fill_slots(inner, shown) for key, inner in value.items()}
+    if len(filled) < len(value):
+        keys = ", ".join(str(key) for key in value if fill_slots(key, shown) != key)
+        raise DefinitionError("", f"its variables make the same text of two keys ({keys}); give them other values")
+    return filled
 
 
 def _text(value: Any) -> str:
@@ -101,12 +118,13 @@ VARIABLES = "{{variables}}"
 
 
 def with_variables(value: Any, new: Any, old: Any = VARIABLES) -> Any:
-    """Return *value*, a rubric as plain data, with *new* at each key `variables` that holds *old*."""
+    """Return *value*, a rubric as plain data, with *new* at each key `variables` of a check that holds *old*."""
     if isinstance(value, list):
         return [with_variables(inner, new, old) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {k: new if k == "variables" and v == old else with_variables(v, new, old) for k, v in value.items()}
+    checks = {key: inner for key, inner in value.items() if key != "metadata"}
+    return value | {k: new if k == "variables" and v == old else with_variables(v, new, old) for k, v in checks.items()}
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -181,10 +199,15 @@ def _template(key: str, cases: Sequence[Data]) -> list[Any]:
         return []
     found = [cases[0][key], *(_with_slots(case[key], case) for case in cases[:5] if key in _FILLED)]
 
-    def fits(value: Any) -> bool:
-        return all((_fill(value, case.get("variables")) if key in _FILLED else value) == case[key] for case in cases)
+    return [value for value in found if all(_becomes(value, key, case) for case in cases)][:1]
 
-    return [value for value in found if fits(value)][:1]
+
+def _becomes(value: Any, key: str, case: Data) -> bool:
+    """True if *value*, said for several cases, is what *case* has at *key*."""
+    try:
+        return bool((fill_slots(value, case.get("variables")) if key in _FILLED else value) == case[key])
+    except DefinitionError:
+        return False
 
 
 def _with_slots(value: Any, case: Data) -> Any:
@@ -198,21 +221,32 @@ def _with_slots(value: Any, case: Data) -> Any:
 
 def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
     """Return *cases* that name each rubric that several have, and those; the most frequent one is the suite's own."""
-    texts = [json.dumps(case.get("rubric")) for case in cases]
-    counts = Counter(text for text, case in zip(texts, cases, strict=True) if isinstance(case.get("rubric"), dict))
-    several = {text: json.loads(text) for text, count in counts.most_common() if count > 1}
-    own = next(iter(several), None) if all("rubric" in case for case in cases) else None
+    texts = [json.dumps(case["rubric"]) if isinstance(case.get("rubric"), dict) else "" for case in cases]
+    slotted = [_slotted(case) if text else "" for text, case in zip(texts, cases, strict=True)]
+    counts = Counter(text for pair in zip(texts, slotted, strict=True) for text in {*pair} if text)
+    own = next(iter([text for text, count in Counter(filter(None, texts)).most_common(1) if count > 1]), None)
+    own = own if all("rubric" in case for case in cases) else None
     names: dict[str, str] = {}
-    for text in (text for text in several if text != own):
-        names[text] = free_name(_name(several[text]), names.values())
-    for case, text in zip(cases, texts, strict=True):
+    for case, text, template in zip(cases, texts, slotted, strict=True):
+        if not text:
+            continue
         if text == own:
             del case["rubric"]
-        elif text in names:
-            case["rubric"] = {"ref": names[text]}
-    return cases, {"rubrics": {name: several[text] for text, name in names.items()}, "rubric": several.get(own or "")}
+        elif counts[shared := max(text, template, key=counts.__getitem__)] > 1 and _becomes(
+            json.loads(shared), "rubric", case
+        ):
+            name = names.setdefault(shared, free_name(_name(json.loads(shared)), names.values()))
+            case["rubric"] = {"ref": name}
+    named = {name: json.loads(text) for text, name in names.items()}
+    return cases, {"rubrics": named, "rubric": json.loads(own) if own else None}
+
+
+def _slotted(case: Data) -> str:
+    template = _with_slots(case["rubric"], case)
+    return json.dumps(template) if _becomes(template, "rubric", case) else ""
 
 
 def _name(rubric: Data) -> str:
     first = next(iter(rubric.get("criteria") or [{}]))
-    return str(rubric.get("rubric") or (first.get("id") if isinstance(first, dict) else first) or "rubric")[:40]
+    name = str(rubric.get("rubric") or (first.get("id") if isinstance(first, dict) else first) or "rubric")
+    return _SLOT.sub(r"\1", name)[:40]

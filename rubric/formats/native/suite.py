@@ -15,7 +15,7 @@ from rubric.formats.fields import WRITERS, Gathering, SeveralError
 from rubric.formats.native.judge import read_any_judge, read_judges
 from rubric.formats.native.rubric import read_images, read_rubric, reading_from
 from rubric.formats.native.runs import read_call, read_message, read_metrics, read_run
-from rubric.formats.native.sharing import share, spread, with_variables
+from rubric.formats.native.sharing import fill_slots, share, spread, with_variables
 from rubric.internals.fields import suggest
 from rubric.suites.cases import Case, Turn
 from rubric.suites.suite import Suite
@@ -104,16 +104,16 @@ def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
 
 
 def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any:
-    """Return the rubric of *case*, its own, one of those *named* by `{ref: name}`, or the *default*."""
+    """Return the rubric of *case*, or the *default*; `{ref: name}` is one of those *named*, with its slots filled."""
     rubric = case.get("rubric", default)
-    if "rubric" not in case or not isinstance(rubric, dict) or [*rubric] != ["ref"]:
+    if not isinstance(rubric, dict) or [*rubric] != ["ref"]:
         return rubric
     name, known = rubric["ref"], [str(key) for key in named]
     found = named.get(name) if isinstance(name, str) else None
     if found is None:
         hint = suggest(str(name), known) if known else ", which is missing or empty"
         raise DefinitionError("rubric.ref", f"no rubric {name!r} under `rubrics`{hint}")
-    return found or "unknown"  # an empty one, which is refused where it is named
+    return fill_slots(found, case.get("variables")) or "unknown"  # an empty one is refused where it is named
 
 
 def _read_any_rubric(data: Any) -> Rubric:

@@ -281,7 +281,7 @@ def read_assertions(
     if len(made) < len(asserts):
         return None
     with place.notes.lacking(whole=True) as lacks:
-        bar = None if threshold is None else threshold.number(written=True)
+        bar = None if threshold is None else _bar(threshold)
         if made and not any(one.weight for one in made):
             place.error("the weights of its assertions sum to 0, so that any answer would pass; give one a weight")
     made, bar = ([lacking("a test", lacks, place)], None) if lacks else ([*made, *more], bar)
@@ -306,6 +306,13 @@ def read_assertions(
         if judge is not None:
             judges[criterion.id] = judge
     return Graded(rubric, judges=judges)
+
+
+def _bar(threshold: Cursor) -> float | None:
+    bar = threshold.number(written=True)
+    if bar is not None and not 0 <= bar <= 1:
+        threshold.error(f"expected a number from 0 to 1, got {bar:g}")
+    return bar
 
 
 def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:

@@ -512,13 +512,11 @@ def cells_for(test: Test, cells: list[Cell]) -> list[Cell]:
 
 
 SIMULATED = "promptfoo:simulated-user"
-SIMULATION = "a simulated user, and so a conversation of many turns"
+SIMULATION = "a simulated user, and so a conversation of many turns; let it run elsewhere: --outputs FILE"
 
 
 def lacks_of(cell: Cell) -> str:
     """Return what this library lacks to ask as *cell* does; '' where it lacks nothing."""
-    if cell.provider.startswith(SIMULATED):
-        return SIMULATION
     return "" if cell.prompt is None else cell.prompt.missing
 
 

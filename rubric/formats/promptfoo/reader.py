@@ -136,15 +136,20 @@ def _cases(whole: Cursor) -> Iterator[Case]:
 
 
 def _without_stored(test: Test, stored: Sequence[str], cells: list[Cell]) -> Test:
-    """Return *test*; it is ungraded where its prompts, variables or assertions show an output that is *stored*."""
-    if test.lacks or not stored:
-        return test
-    values = [*test.asserts, *test.variables.values(), *test.options.values()]
-    shown = [cell.prompt.template for cell in cells_for(test, cells) if cell.prompt is not None]
-    text = "\n".join([*map(as_text, (at.value for at in values)), *shown])
-    words = {word for tag in re.findall(r"\{[{%][^}]*", text) for word in re.findall(r"\w+", tag)}
-    name = next((name for name in stored if name in words), None)
-    return test if name is None else evolve(test, lacks=f"an output that another test stores (storeOutputAs: {name})")
+    """Return *test*, unasked where its prompts show an output that is *stored*, ungraded where anything else does."""
+    values = [*test.asserts, *test.variables.values(), *test.options.values()] if stored else []
+    prompts = [cell.prompt.template for cell in cells_for(test, cells) if cell.prompt is not None] if stored else []
+    shown, asked = _first_shown([at.value for at in values], stored), _first_shown(prompts, stored)
+    lack = "an output that another test stores (storeOutputAs: {})"
+    lacks, unasked = (lack.format(name) if name else "" for name in (shown, asked))
+    return evolve(test, lacks=test.lacks or lacks, unasked=unasked) if shown or asked else test
+
+
+def _first_shown(texts: Sequence[Any], names: Sequence[str]) -> str:
+    """Return the first of *names* that stands in a tag of *texts*; '' if none does."""
+    tags = re.findall(r"\{[{%][^}]*", "\n".join(map(as_text, texts))) if names else []
+    words = {word for tag in tags for word in re.findall(r"\w+", tag)}
+    return next((name for name in names if name in words), "")
 
 
 def _tests(whole: Cursor, defaults: Test) -> list[Test]:
@@ -279,7 +284,7 @@ def _with_transformed(test: Test, number: int) -> Test:
 def _read_graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Graded | None:
     lacks, provider = lacks_of(cell), test.options.get("provider")
     if provider is not None and name_of(provider)[0].startswith(SIMULATED):
-        lacks, provider = SIMULATION, None
+        provider = None
     scores = test.options.get("factuality")
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
     context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=tools_of(cell))
@@ -331,9 +336,19 @@ def clean(text: str) -> str:
     return shorten(plain, 160)
 
 
+def _unasked(test: Test, cell: Cell) -> str:
+    """Return why *cell* cannot be asked, though what answers it can be graded; '' if it can."""
+    grader = test.options.get("provider")
+    if test.unasked:
+        return f"{test.unasked}; give its value as a variable, or the answers: --outputs FILE"
+    if any(name.startswith(SIMULATED) for name in (cell.provider, "" if grader is None else name_of(grader)[0])):
+        return SIMULATION
+    return ""
+
+
 def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
-    prompt, asked = cell.prompt, Asked()
-    if prompt is not None and not lacks_of(cell):
+    prompt, asked, unasked = cell.prompt, Asked(), _unasked(test, cell)
+    if prompt is not None and not lacks_of(cell) and not unasked:
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
         around = _around(test) if prompt.program is None else ()  # as in promptfoo, a made prompt has nothing around it
         prompt = run_program(prompt, slots.variables, cell.provider)
@@ -348,6 +363,8 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
             output = providers[0].transform_output(output, slots.variables, asked.text)
         except RubricError as problem:
             why = why or f"a provider's transform that failed ({shorten(str(problem), 120)})"
+    if unasked:
+        test.at.once(f"no target is asked for {unasked}")
     if why:
         rubric = _read_graded(evolve(test, lacks=test.lacks or why), slots, cell) or rubric
     _warn_of_names(test, slots.variables, asked)
@@ -371,7 +388,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         place=test.at.place,
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=providers,
-        unasked=why or (prompt.unmade if prompt is not None else ""),
+        unasked=why or unasked or (prompt.unmade if prompt is not None else ""),
     )
 
 

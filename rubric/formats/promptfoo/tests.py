@@ -127,6 +127,7 @@ class Test:
         threshold: The least weighted mean with which it passes.
         fields: `provider`, `providers`, `prompts`, `providerOutput` and `assertScoringFunction`, where it has them.
         lacks: What this library lacks to read the test; it is ungraded.
+        unasked: What it lacks to ask a target; answers from elsewhere are graded.
         conversation: The tests with which it shares a conversation: those of its scenario, or of the same metadata.
     """
 
@@ -139,6 +140,7 @@ class Test:
     fields: dict[str, Cursor] = field(factory=dict)
     metadata: dict[str, Any] = field(factory=dict)
     lacks: str = ""
+    unasked: str = ""
     conversation: str = ""
 
     def on(self, defaults: Test) -> Test:

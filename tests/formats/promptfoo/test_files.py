@@ -75,7 +75,7 @@ def test_context_recall_takes_the_prompt_for_the_context_where_there_is_none(tmp
 
 
 def test_a_test_that_shows_the_stored_output_of_another_is_ungraded(tmp_path: Path) -> None:
-    """Its prompt would be sent without it."""
+    """Its assertions would say something else; where its prompt shows it, no target is asked."""
     first = {"vars": {"n": "a"}, "options": {"storeOutputAs": "told"}, "assert": [{"type": "equals", "value": "a"}]}
     by_variable = {"vars": {"n": "so {{told}}"}, "assert": [CONTAINS]}
     by_assertion = {"vars": {"n": "b"}, "assert": [{"type": "equals", "value": "{{ told }}"}]}
@@ -83,6 +83,28 @@ def test_a_test_that_shows_the_stored_output_of_another_is_ungraded(tmp_path: Pa
     rows = suite_of(tmp_path, [first, by_variable, by_assertion, apart]).run("offline")
     assert [row.status for row in rows] == ["passed", "ungraded", "ungraded", "passed"]
     assert "storeOutputAs: told" in rows[1].reason
+
+
+def test_no_target_is_asked_where_a_prompt_shows_a_stored_output(tmp_path: Path) -> None:
+    """Answers from elsewhere are graded."""
+    first = {"vars": {"n": "a"}, "options": {"storeOutputAs": "told"}, "assert": [CONTAINS]}
+    suite = suite_of(
+        tmp_path,
+        [first, {"vars": {"n": "b"}, "assert": [CONTAINS]}],
+        prompts=["{{n}} {{told}}"],
+        providers=["openai:x"],
+    )
+    assert [row.status for row in suite.run("offline", target=lambda _: "hello")] == ["passed", "passed"]
+    (row,) = suite.only(suite.cases[1].id).run("offline", target="openai/gpt-5-mini")
+    assert (row.status, "storeOutputAs: told" in row.reason) == ("deferred", True)
+
+
+def test_a_threshold_that_no_test_can_have_leaves_its_test_ungraded(tmp_path: Path) -> None:
+    """The other tests are graded."""
+    tests = [{"vars": {"n": "he"}, "assert": [CONTAINS], "threshold": bar} for bar in (0.5, 1.5)]
+    rows = suite_of(tmp_path, tests).run("offline")
+    assert [row.status for row in rows] == ["passed", "ungraded"]
+    assert "1.5" in rows[1].reason
 
 
 # -- finished outputs --------------------------------------------------------------------------------------
