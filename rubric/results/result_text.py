@@ -11,7 +11,7 @@ from rubric.internals.text import cell, shorten, table, visible
 from rubric.results.report_rows import count_votes, label, lack_of, needs_of, penalty_words, points_off, reason_of
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.judges import Judge
+from rubric.values.judges import Judge, Jury, Panel
 from rubric.values.requests import Failure, Usage
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def advice(result: Grade) -> str:
     for criterion, finding in zip(result.rubric.judged, result.findings, strict=True):
         if result.contributions.get(finding.id) not in (None, 1):
             what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
-            lines.append(f"- {what}: {criterion.text} ({_reason(finding) or 'no reason given'})")
+            votes = [vote for vote in finding.votes if isinstance(vote, Scored)]
+            worst = (max if criterion.is_unwanted else min)(votes, key=lambda vote: vote.score, default=finding)
+            lines.append(f"- {what}: {criterion.text} ({_reason(worst) or 'no reason given'})")
     return visible("\n".join(lines))[0]
 
 
@@ -114,8 +116,23 @@ def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
     share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
     lack = lack_of(result.rubric, criterion, finding)
     gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
-    said = _reason(finding, criterion) or _verdict_words(finding, contribution, criterion)
+    said = _split(finding) or _reason(finding, criterion) or _verdict_words(finding, contribution, criterion)
     return f"{mark} {shorten(criterion.text, 200)}{share}{gate}: {said}"
+
+
+def _split(finding: Finding) -> str:
+    """Return what the judges say who disagree: the least and the most, how many of all say so, and a reason of each."""
+    by_score: dict[float, list[Scored]] = {}
+    for vote in finding.votes:
+        if isinstance(vote, Scored):
+            by_score.setdefault(vote.score, []).append(vote)
+    told = []
+    for end in sorted({min(by_score), max(by_score)}) if len(by_score) > 1 else ():
+        first = by_score[end][0]
+        verdict = {True: "yes", False: "no"}[first.value] if isinstance(first.value, bool) else f"{end:.2f}"
+        count = f"{len(by_score[end])} of {len(finding.votes)}"
+        told.append(f"{count} say {verdict}: {_reason(first) or 'no reason given'}")
+    return "; ".join(told)
 
 
 def explanation(result: Ungraded) -> str:
@@ -126,6 +143,12 @@ def explanation(result: Ungraded) -> str:
     lines = lines or ["of every criterion that applies, the judge said that it cannot tell"]
     head = f"not graded: the score could be {low:.3f} to {high:.3f} ({result.coverage:.0%} of the weight was judged)"
     rest = [f"  and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+    answered = sum(vote.outcome.score is not None for vote in result.votes)
+    if 0 < answered < len(result.votes) and isinstance(result.judge, Jury | Panel):
+        name = type(result.judge).__name__
+        rest += [
+            f"  {answered} of {len(result.votes)} votes were given; {name}(..., quorum={answered}) grades by these"
+        ]
     return visible("\n".join([head, *(f"  {line}" for line in lines[:_MOST]), *rest]))[0]
 
 

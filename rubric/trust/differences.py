@@ -43,6 +43,8 @@ class CriterionDifference(NoTruth):
         adjusted: The same after Holm's correction for the number of criteria; of the whole, as it is.
         gained: Of verdicts: pairs of which only the new one passes.
         lost: Of verdicts: pairs of which only the old one passes.
+        worse: The keys (or places) of the candidates to which the new run gives less; more, where a yes is unwanted.
+        better: Those to which it gives more, or less.
         mcnemar: Of verdicts: the p-value of McNemar's exact test, which takes pairs as independent.
         detectable: The smallest difference that 80 % of such comparisons find.
         error: The standard error of the difference.
@@ -69,6 +71,8 @@ class CriterionDifference(NoTruth):
     labels: int | None = None
     bounds: Interval | None = None
     ungraded_labels: int = 0
+    worse: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, id: str, n: int, new: Floats, old: Floats, found: Contrast) -> CriterionDifference:
@@ -128,14 +132,25 @@ class Difference(Presented, Listed[CriterionDifference]):
         moved = f" But {', '.join(moves)}: chance does not explain it." if moves else ""
         return sentence_of(lead.id, lead.difference, lead.interval, lead.n, is_shown=lead.is_shown) + moved
 
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The keys (or places) of the candidates that score lower in the new run; each criterion has its own."""
+        return next((one.worse for one in self.criteria if one.id == "score"), ())
+
+    @property
+    def better(self) -> tuple[str, ...]:
+        """Those that score higher in the new run."""
+        return next((one.better for one in self.criteria if one.id == "score"), ())
+
     def remarks(self) -> list[str]:
         """What to know before it is trusted."""
         lines = []
+        for keys, how in ((self.worse, "lower"), (self.better, "higher")):
+            if keys:
+                lines.append(f"{counted(len(keys), 'candidate')} scored {how}: {_some(keys, 10)}.")
         for name, keys in (("new", self.unpaired_new), ("old", self.unpaired_old)):
             if keys:
-                shown = ", ".join(map(repr, keys[:3]))
-                more = ", ..." if len(keys) > 3 else ""
-                lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({shown}{more}).")
+                lines.append(f"{counted(len(keys), 'candidate')} in the {name} run alone ({_some(keys, 3)}).")
         lead = self.criteria[0]
         if self.ungraded:
             by = f"with an ungraded side count by {lead.ungraded_labels:,} labels"
@@ -150,12 +165,13 @@ class Difference(Presented, Listed[CriterionDifference]):
 
     def tables(self) -> list[Table]:
         """Each criterion in a row."""
-        head = ("", "pairs", "new", "old", "difference", "95 % interval", "p (Holm)", "detectable")
+        head = ("", "pairs", "new", "old", "difference", "95 % interval", "p (Holm)", "detectable", "worse", "better")
         rows: list[tuple[object, ...]] = []
         for c in self.criteria:
             interval = f"{c.interval[0]:+.3f} to {c.interval[1]:+.3f}"
             least = "none" if c.is_share and c.detectable > 1 else c.detectable
-            rows.append((c.id, c.n, c.new, c.old, f"{c.difference:+.3f}", interval, c.adjusted, least))
+            moved = f"{c.difference:+.3f}"
+            rows.append((c.id, c.n, c.new, c.old, moved, interval, c.adjusted, least, len(c.worse), len(c.better)))
         return [("", head, rows)]
 
     def plot(self) -> Any:
@@ -166,6 +182,10 @@ class Difference(Presented, Listed[CriterionDifference]):
         ]
         drawn = forest(rows, "difference, new less old, with its 95 % interval", [(0, "no difference")])
         return chart(drawn, title=self.sentence)
+
+
+def _some(keys: Sequence[str], most: int) -> str:
+    return ", ".join([*map(repr, keys[:most]), *(["..."] if len(keys) > most else [])])
 
 
 @guided
@@ -186,7 +206,7 @@ def compare(
         DefinitionError: No candidate is in both, or labels are not a pair.
     """
     a, b = as_judged(new, "new"), as_judged(old, "old")
-    rows_a, rows_b, only_a, only_b = _pairs(a, b)
+    names, rows_a, rows_b, only_a, only_b = _pairs(a, b)
     groups = a.groups[rows_a] if a.grouped else None
     targets, remarks = _targets(a, b, labels)
     columns = {"pass rate": (a.columns[""][1], b.columns[""][1]), "score": (a.scores, b.scores)}
@@ -212,7 +232,11 @@ def compare(
             freedom = [len(np.unique(np.arange(len(x))[of] if groups is None else groups[of])) for of in (basis, apart)]
             one, ends = _with_ungraded(one, rest, float(1 - both.mean()), int(apart.sum()), freedom), None
         moved = (one.difference - float((x - z)[both].mean())) * float(both.mean())  # by labels
-        found.append(evolve(one, bounds=ends and (ends[0] + moved, ends[1] + moved)))
+        less, more = ([names[row] for row in np.flatnonzero(both & side)] for side in (x < z, x > z))
+        if name in a.columns and a.columns[name][0].is_inverted:
+            less, more = more, less
+        ends = ends and (ends[0] + moved, ends[1] + moved)
+        found.append(evolve(one, bounds=ends, worse=tuple(less), better=tuple(more)))
     if not found:
         raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
     own = [c for c in found if c.id not in ("pass rate", "score")]
@@ -254,8 +278,8 @@ def _bounds(new: Floats, old: Floats, scale: Scale) -> Interval | None:
     return float(least.mean()), float(most.mean())
 
 
-def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
-    """Return the rows of the pairs in both, and the names that one of them lacks. Names that repeat pair in order."""
+def _pairs(a: Judged, b: Judged) -> tuple[list[str], Codes, Codes, list[str], list[str]]:
+    """Return the names of the pairs, their rows in both, and what one lacks. Names that repeat pair in order."""
     by_key = any(a.keys) and any(b.keys)
     if any(a.keys) != any(b.keys):
         which = "new" if any(b.keys) else "old"
@@ -269,7 +293,7 @@ def _pairs(a: Judged, b: Judged) -> tuple[Codes, Codes, list[str], list[str]]:
         raise DefinitionError("new", f"no candidate is in both runs: {one!r}, ... and {other!r}, ...")
     only_a, only_b = ([name for name, _ in x if (name, _) not in y] for x, y in ((rows_a, rows_b), (rows_b, rows_a)))
     first, second = (np.array([rows[name] for name in both], dtype=np.intp) for rows in (rows_a, rows_b))
-    return first, second, only_a, only_b
+    return [name for name, _ in both], first, second, only_a, only_b
 
 
 def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats, Floats]], list[str]]:

@@ -100,6 +100,37 @@ def test_what_votes_decide_is_measured_by_votes(how: Any, needs: str) -> None:
     assert needs in result._repr_markdown_()
 
 
+def test_judges_who_disagree_are_each_quoted() -> None:
+    """The line says how many say what, and why; the author is told by a judge who found fault."""
+    panel = Panel([judge(warm=True, price=True), judge(warm=True, price=False), judge(warm=False, price=False)])
+    result = grade("Hi", Rubric(threshold=0).expects("Is warm", id="warm").forbids("Names a price", id="price"), panel)
+    assert "~ Is warm (0.67): 1 of 3 say no: " in str(result)
+    assert "; 2 of 3 say yes: " in str(result)
+    numbers = Panel([judge(warm=0.2), judge(warm=0.9)])
+    shown = str(evaluate("Hi", Rubric().scores("Is warm", id="warm"), numbers))
+    assert "1 of 2 say 0.20: " in shown
+    assert "1 of 2 say 0.90: " in shown
+
+
+def test_the_author_is_told_by_a_judge_who_found_fault() -> None:
+    """Of a wish that is the lowest score, of what must not hold the highest."""
+    one, other = Says(True, "it greets"), Says(False, "no greeting")
+    panel = Panel([judge(warm=one, rude=one), judge(warm=one, rude=other), judge(warm=other, rude=other)])
+    told = grade("Hi", Rubric(threshold=0).expects("Is warm", id="warm").forbids("Is rude", id="rude"), panel)
+    assert "Is warm (no greeting)" in told.feedback()
+    assert "Is rude (it greets)" in told.feedback()
+
+
+@pytest.mark.parametrize("kind", ["rubric", "criterion"])
+def test_a_panel_without_one_of_its_votes_names_the_quorum(kind: Any) -> None:
+    """The call that grades by the others is printed, and works."""
+    down = Judge(ScriptedModel([None]))
+    judges, rubric = [judge(warm=True), judge(warm=True), down], Rubric().expects("Is warm", id="warm")
+    result = evaluate("Hi", rubric, Panel(judges, level=kind))
+    assert "2 of 3 votes were given; Panel(..., quorum=2) grades by these" in str(result)
+    assert grade("Hi", rubric, Panel(judges, level=kind, quorum=2)).passed
+
+
 def test_a_cascade_is_measured_as_the_judge_that_decided() -> None:
     """The second judge is alone, so the threshold counts."""
     rule = Cascade(judge(warm=0.5), judge(warm=0.9), when="fails")

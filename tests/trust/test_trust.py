@@ -587,6 +587,10 @@ def test_a_difference_is_paired_by_key() -> None:
     assert good.is_shown
     assert good.interval[1] < 0
     assert (good.gained, good.n) == (0, 189)
+    lost = tuple(str(key) for key in range(0, 190, 5) if JUDGE[key]["good"])
+    assert (good.worse, good.better) == (lost, ())
+    assert found.worse == lost
+    assert f"{len(lost)} candidates scored lower: '{lost[0]}', " in str(found)
     assert good.mcnemar is not None
     assert good.mcnemar < 0.001
     assert found.unpaired_old == tuple(map(str, range(190, 200)))
@@ -606,6 +610,7 @@ def test_swapping_two_runs_negates_the_difference(seed: int) -> None:
         assert there.difference == pytest.approx(-back.difference)
         assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
         assert there.p == pytest.approx(back.p)
+        assert (there.worse, there.better) == (back.better, back.worse)
 
 
 def test_labels_of_both_runs_correct_the_difference() -> None:
