@@ -364,11 +364,10 @@ def _one_judge(about: SharedPrompt, judge: Judge, vote: int) -> Steps[Result]:
     models = sorted({*map(_MODEL, replies)} - {""})
     unsent = [f"{name} was not sent: the model does not take it" for name in chain.from_iterable(map(_UNSENT, replies))]
     remarks = chain.from_iterable(map(_REMARKS, replies))
-    flagged = [finding for finding in findings if isinstance(finding, Scored) and finding.flag is not None]
     contradictory = [
         f"contradictory: the judge {'passed' if f.flag else 'failed'} {f.id!r} with a score of {f.score:g}"
-        for f in flagged
-        if f.score == float(not f.flag)
+        for f in findings
+        if isinstance(f, Scored) and f.flag is not None and f.score == float(not f.flag)
     ]
     warnings = [*about.warnings, *dict.fromkeys([*unsent, *remarks, *log.notes]), *contradictory]
     usage = Usage.total([reply.usage for reply in log.replies])

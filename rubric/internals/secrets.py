@@ -146,11 +146,21 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | 
     """Return *text* with *secrets*, secret values of the environment, and all that looks like a secret, masked."""
     if len(text) < _SHORTEST_TEXT:
         return text
-    known, clean_texts = _known_in(environ)
+    seen, known, clean_texts = _seen
+    if environ is not None or seen != getattr(os.environ, "_data", None):  # encoded: to decode all of it takes 100 µs
+        known, clean_texts = _known_in(environ)
     if text in clean_texts and not secrets:
         return text
-    masked = text
-    for form in _longest_first((*known, *_forms(secrets))) if secrets else known:
+    masked = _mask_text(text, _longest_first((*known, *_forms(secrets))) if secrets else known)
+    if masked == text and len(text) <= _LONGEST_KEPT:
+        if len(clean_texts) >= _MOST_KEPT:
+            clean_texts.clear()
+        clean_texts.add(text)
+    return masked
+
+
+def _mask_text(masked: str, forms: Iterable[str]) -> str:
+    for form in forms:
         if form in masked:
             masked = masked.replace(form, MASK)
     low = masked.lower()
@@ -161,10 +171,6 @@ def redact(text: str, secrets: Iterable[str] = (), environ: Mapping[str, str] | 
         masked = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if _is_secret_in_query(unquote(m[1])) else m[0], masked)
     if (":" in low or "=" in low) and True in map(holds, _IN_NAMES):
         masked = _SAID.sub(_without_said, masked)
-    if masked == text and len(text) <= _LONGEST_KEPT:
-        if len(clean_texts) >= _MOST_KEPT:
-            clean_texts.clear()
-        clean_texts.add(text)
     return masked
 
 
@@ -233,7 +239,7 @@ def _forms_in(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 _MOST_KEPT, _LONGEST_KEPT = 1024, 1000
 
-_seen: tuple[Any, tuple[str, ...], set[str]] = (None, (), set())
+_seen: tuple[Any, tuple[str, ...], set[str]] = ((), (), set())
 """
 What `os.environ` held when its secrets were last looked for, their forms, and texts without any secret.
 
@@ -246,18 +252,14 @@ itself does not show it.
 
 
 def _known_in(environ: Mapping[str, str] | None) -> tuple[tuple[str, ...], set[str]]:
-    """Return the forms of the secrets in *environ*, or in that of this process, and texts that hold no secret."""
+    """Look for the secrets in *environ*, or in that of this process: return their forms, and an empty set of texts."""
     global _seen  # noqa: PLW0603
-    seen, forms, clean_texts = _seen
-    data = getattr(os.environ, "_data", None)  # it is encoded; to decode every variable takes 100 µs
-    if seen == data and environ is None:
-        return forms, clean_texts
     if environ is not None:
         return _forms_in(environ), set()
     # The copy comes first, so a change after it is found by the next call. All are replaced in one assignment: a
     # thread that reads meanwhile gets the old ones, never a new copy with old forms.
-    seen = dict(data or ())
-    forms, clean_texts = _forms_in(os.environ), set()
+    seen = dict(getattr(os.environ, "_data", ()))
+    forms, clean_texts = _forms_in(os.environ), set[str]()
     _seen = (seen, forms, clean_texts)
     return forms, clean_texts
 

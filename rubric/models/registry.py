@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from functools import cache, partial
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
@@ -151,9 +151,9 @@ def model_of(judge: Judge, /) -> Model:
         if judge.via == "http":
             return _direct()
         return _offline if model == OFFLINE else _keyless if surely_missing_key(judge) else _litellm()
-    if isinstance(model, Model):
-        return model
-    return _of_client(model) if judge.client else _of_function(model, judge.threads)
+    if judge.is_function:  # the judge keeps this; asking the protocol each time would take a tenth of a grade
+        return _of_function(cast("Function", model), judge.threads)
+    return model if isinstance(model, Model) else _of_client(model)
 
 
 @cache
