@@ -39,7 +39,7 @@ settings.load_profile("ci")
 _SLOW = re.compile(
     r"^(?:from|import) (?:distributed|jedi|nbclient|socket|subprocess|sybil)\b"
     r"|^from rubric\.programs\.processes\b|^pytest\.importorskip\(\"quickjs\""  # JavaScript runs in a process too
-    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|harnesses|mcp_server|proxies|servers|serving|storing|tool_server|trees|vendors)",
+    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|forks|harnesses|mcp_server|proxies|servers|serving|storing|tool_server|trees|vendors)",
     re.MULTILINE,
 )
 """What a module of tests imports that talks over sockets, starts processes or runs the documentation."""
@@ -57,11 +57,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector the modules and the collected tests: walking them took a sixth of the time."""
+_modules_spared = 0
+
+
+def spare_the_collector() -> None:
+    """Spare the garbage collector what is there: walking modules and collected tests took a sixth of the time."""
+    global _modules_spared  # noqa: PLW0603
+    _modules_spared = len(sys.modules)
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector run seldom, and not over what all tests have in common."""
+    spare_the_collector()
     gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_runtest_teardown() -> None:
+    """Spare it LiteLLM and the like once a test has imported them: each `gc.collect()` took a third of a second."""
+    if len(sys.modules) > _modules_spared + 300:
+        spare_the_collector()
 
 
 def stay_at_home(event: str, args: tuple[Any, ...]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.forks import Forks
 
 if not Path("/proc/self/status").exists():
     pytest.skip("memory is measured where Linux tells it", allow_module_level=True)
@@ -16,7 +16,7 @@ if not Path("/proc/self/status").exists():
 MEMORY = 200 * 1024 * 1024
 
 READER = """
-import resource, sys
+import resource
 from pathlib import Path
 from rubric.errors import LoadError
 from rubric.formats.rubrics import load
@@ -26,13 +26,21 @@ def status(name):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
-resource.setrlimit(resource.RLIMIT_AS, (status("VmSize:") + int(sys.argv[2]),) * 2)
-try:
-    load(sys.argv[1])
-except LoadError as error:
-    print(len(str(error)), str(error).splitlines()[0])
-print(status("VmHWM:"))
+def read(path, memory):
+    resource.setrlimit(resource.RLIMIT_AS, (status("VmSize:") + memory,) * 2)
+    try:
+        load(path)
+    except LoadError as error:
+        print(len(str(error)), str(error).splitlines()[0])
+    print(status("VmHWM:"))
 """
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Forks]:
+    """Yield a process that has imported the readers."""
+    with Forks(READER) as forks:
+        yield forks
 
 
 def in_layers(layer: str, count: int = 9) -> str:
@@ -94,21 +102,19 @@ HAZARDS = {
 }
 
 
-def read_apart(path: Path) -> list[str]:
+def read_apart(reader: Forks, path: Path) -> list[str]:
     """Return what a process of its own says of the file at *path*: its first problem, its peak of memory in bytes."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-W", "error", "-c", READER, str(path), str(MEMORY)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = reader.run(f"read({str(path)!r}, {MEMORY})")
+    assert (done.status, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("hazard", HAZARDS)
-def test_hazard(hazard: str, tmp_path: Path) -> None:
+def test_hazard(hazard: str, tmp_path: Path, reader: Forks) -> None:
     """A hostile file gives a bounded error that names the file, and where it is about one the place, within 200 MiB."""
     path = tmp_path / "hazard.yaml"
     path.write_text(HAZARDS[hazard], encoding="utf-8")
-    problem, peak = read_apart(path)
+    problem, peak = read_apart(reader, path)
     length, _, message = problem.partition(" ")
     whole = f"{path}: a file has at most"
     assert message.startswith(whole) or re.match(rf"{re.escape(str(path))}:\d+:\d+: ", message)
@@ -117,8 +123,8 @@ def test_hazard(hazard: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\ude00 and more"])
-def test_lone_surrogate_is_text(text: str, tmp_path: Path) -> None:
+def test_lone_surrogate_is_text(text: str, tmp_path: Path, reader: Forks) -> None:
     """Half a surrogate is odd, and harmless: it loads."""
     path = tmp_path / "odd.yaml"
     path.write_text(f'text: "{text}"', encoding="utf-8")
-    assert len(read_apart(path)) == 1
+    assert len(read_apart(reader, path)) == 1

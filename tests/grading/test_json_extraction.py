@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
+from tests.forks import Forks
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -148,15 +148,21 @@ HOSTILE = {
 }
 
 
+@pytest.fixture(scope="module")
+def reading() -> Iterator[Forks]:
+    """Yield a process that can read replies."""
+    with Forks("from tests.asks import SEALED, UNSEALED, ask_for, verdict_of") as forks:
+        yield forks
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_replies_take_no_time(name: str) -> None:
+def test_hostile_replies_take_no_time(name: str, reading: Forks) -> None:
     """200 kB of what parsers choke on are read in a moment, beside a candidate of a megabyte, and hold no verdict."""
     script = f"""
-from tests.asks import SEALED, UNSEALED, ask_for, verdict_of
 for judge in (SEALED, UNSEALED):
     ask = ask_for(judge=judge, candidate='{{"a": 1}} word' * 70_000)
     said = verdict_of(ask, {HOSTILE[name]})
     assert said in ("<unreadable>", "<truncated>"), said
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert (run.returncode, run.stderr) == (0, "")
+    run = reading.run(script)
+    assert (run.status, run.stderr) == (0, "")

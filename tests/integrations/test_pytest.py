@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
+from attrs import frozen
 
 from rubric import CallError, DefinitionError, Rubric
 from rubric.integrations.pytest import assert_grade
@@ -107,11 +108,29 @@ def run(folder: Path, endpoint: Endpoint, *options: str, tests: str = TESTS) -> 
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_a_run_tells_passed_failed_and_ungraded(tmp_path: Path, endpoint: Endpoint) -> None:
+@frozen
+class Whole:
+    """A run of all tests above: what it printed, its JUnit, and the options for workers, if any."""
+
+    done: subprocess.CompletedProcess[str]
+    junit: ET.Element
+    workers: tuple[str, ...]
+
+
+@pytest.fixture(scope="module", params=[(), ("-n", "2")], ids=["alone", "xdist"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Run all tests once, in one process and with xdist: several tests read what came of it."""
+    folder = tmp_path_factory.mktemp("whole")
+    with Server(respond=respond) as server:
+        done = run(folder, server.at("ok"), "--junitxml", "out.xml", *request.param)
+    return Whole(done, ET.parse(folder / "out.xml").getroot(), request.param)  # noqa: S314 - it is pytest's
+
+
+def test_a_run_tells_passed_failed_and_ungraded(whole: Whole) -> None:
     """A line a criterion for the failed test, a category of its own for the ungraded one, exit status 1, a sum."""
-    done = run(tmp_path, endpoint)
+    done = whole.done
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "test_replies.py .FU." in done.stdout
+    assert whole.workers or "test_replies.py .FU." in done.stdout
     assert "✗ Names a day: So it is." in done.stdout
     assert "1 failed, 2 passed, 1 ungraded" in done.stdout
     assert "not graded: the score could be 0.000 to 1.000" in done.stdout
@@ -131,30 +150,20 @@ def test_only_an_ungraded_test_fails_the_run_too(tmp_path: Path, endpoint: Endpo
     assert "1 ungraded" in done.stdout
 
 
-def test_workers_are_summed(tmp_path: Path, endpoint: Endpoint) -> None:
-    """With xdist the sum and the category are the same."""
-    done = run(tmp_path, endpoint, "-n", "2")
-    assert "4 grades (1 pass, 2 fail, 1 ungraded)" in done.stdout, done.stdout + done.stderr
-    assert "1 failed, 2 passed, 1 ungraded" in done.stdout
-
-
-def test_junit_holds_the_grade(tmp_path: Path, endpoint: Endpoint) -> None:
+def test_junit_holds_the_grade(whole: Whole) -> None:
     """A property of the test has digest, verdict, score, cost and reasons, as JSON."""
-    run(tmp_path, endpoint, "--junitxml", "out.xml")
     properties = {
         case.get("name"): [json.loads(each.get("value") or "") for each in case.iter("property")]
-        for case in ET.parse(tmp_path / "out.xml").getroot().iter("testcase")  # noqa: S314 - it is pytest's
+        for case in whole.junit.iter("testcase")
     }
     (said,) = properties["test_bad"]
     assert (said["verdict"], said["score"], len(said["digest"])) == ("fail", 0.25, 16)
     assert said["cost"] > 0
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_junit_tells_failed_from_ungraded(tmp_path: Path, endpoint: Endpoint, workers: tuple[str, ...]) -> None:
+def test_junit_tells_failed_from_ungraded(whole: Whole) -> None:
     """An ungraded test is an `<error>`, as in the XML of a suite, and the counts say so."""
-    run(tmp_path, endpoint, "--junitxml", "out.xml", *workers)
-    (suite,) = ET.parse(tmp_path / "out.xml").getroot().iter("testsuite")  # noqa: S314 - it is pytest's
+    (suite,) = whole.junit.iter("testsuite")
     assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
     (error,) = suite.iter("error")
     (failure,) = suite.iter("failure")

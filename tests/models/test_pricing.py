@@ -152,20 +152,3 @@ assert with_cost(Judge("openai/gpt-4o-mini"), Usage(1, 10, 0, 1, None)).cost
 assert "litellm" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_price_that_a_program_has_registered_counts() -> None:
-    """LiteLLM's list may have more than its file; a call through LiteLLM is charged by the list."""
-    code = """
-import sys
-from rubric import Judge, grade
-import litellm
-litellm.register_model({"openai/mine-7b": {"input_cost_per_token": 1.0, "output_cost_per_token": 2.0,
-                                           "litellm_provider": "openai", "mode": "chat"}})
-usage = grade("Good morning!", "Is polite", Judge("openai/mine-7b", params={"api_base": sys.argv[1], "api_key": "sk-t"})).usage
-assert usage.cost == usage.prompt_tokens + 2 * usage.completion_tokens, usage
-"""
-    with Server() as server:
-        command = [sys.executable, "-W", "ignore", "-c", code, server.at("ok").openai]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.forks import Forks
 from tests.places import ROOT
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Server
 
@@ -30,21 +32,36 @@ def run(root, make=openai_ask, **judge):
 """
 
 
+QUIET = "ignore::DeprecationWarning"
+
+
+def environ() -> dict[str, str]:
+    """Return the environment without what a test before this one may have left behind."""
+    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)} | {"PYTHONPATH": str(ROOT)}
+
+
 def in_child(script: str, *arguments: str, cwd: Path = ROOT) -> tuple[int, str, str]:
     """Run *script* in a new interpreter; return its exit code, and what it printed on stdout and on stderr."""
-    own = ("LITELLM_", "TIKTOKEN_", "EXPERIMENTAL_")  # what a test before this one may have left behind
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", START + script, *arguments]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=cwd,
-        env={**environ, "PYTHONPATH": str(ROOT)},
-    )
+    command = [sys.executable, "-W", QUIET, "-c", START + script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=cwd, env=environ())
     return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def importing() -> Iterator[Forks]:
+    """Yield a process that has imported LiteLLM as a first call does, and has made no call; it forks for each script."""
+    if sys.platform == "win32":
+        pytest.skip("there is no fork")
+    setup = f"{START}from rubric.models.litellm_library import library\nlibrary()"
+    with Forks(setup, warnings=QUIET, environ=environ()) as forks:
+        yield forks
+
+
+def in_fork(importing: Forks, script: str, *arguments: str) -> tuple[int, str, str]:
+    """Run *script* where LiteLLM is there already, which takes seconds; return as `in_child` does."""
+    ended = importing.run(script, *arguments)
+    return ended.status, ended.stdout, ended.stderr
 
 
 SILENT = """
@@ -53,13 +70,13 @@ for make, root, seconds in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3], s
 """
 
 
-def test_nothing_is_printed(server: Server) -> None:
+def test_nothing_is_printed(server: Server, importing: Forks) -> None:
     """All that can go wrong with a call of either dialect, in one process, prints nothing on stdout and on stderr."""
     calls = [("openai_ask", name) for name in BEHAVIOURS]
     calls += [("anthropic_ask", name) for name in [*STATUSES, *ANTHROPIC_BODIES, *WIRES]]
     seconds = {"hang": "0.2", "trickle": "0.2"}
     arguments = [text for make, name in calls for text in (make, server.at(name).root, seconds.get(name, "30"))]
-    assert in_child(SILENT, *arguments) == (0, "", "")
+    assert in_fork(importing, SILENT, *arguments) == (0, "", "")
 
 
 def test_a_first_call_that_times_out_prints_nothing(server: Server) -> None:
@@ -78,10 +95,10 @@ with ThreadPoolExecutor(8) as threads:
 """
 
 
-def test_eight_threads_with_five_loops_each(server: Server) -> None:
+def test_eight_threads_with_five_loops_each(server: Server, importing: Forks) -> None:
     """Loops that come and go in eight threads at once all get their replies, in silence."""
     endpoint = server.at("ok")
-    assert in_child(THREADS, endpoint.root) == (0, "", "")
+    assert in_fork(importing, THREADS, endpoint.root) == (0, "", "")
     assert len(endpoint.requests) == 40
 
 
@@ -98,11 +115,10 @@ assert isinstance(reply, Reply), reply
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_fork_in_the_midst(server: Server) -> None:
+def test_a_fork_in_the_midst(server: Server, importing: Forks) -> None:
     """After a fork both processes go on calling, in silence."""
     endpoint = server.at("ok")
-    assert in_child(FORK, endpoint.root) == (0, "", "")
+    assert in_fork(importing, FORK, endpoint.root) == (0, "", "")
     assert len(endpoint.requests) == 3
 
 
@@ -132,15 +148,14 @@ assert score() == 1
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_forked_child_ends_in_silence_and_leaves_the_parents_connections(server: Server) -> None:
+def test_a_forked_child_ends_in_silence_and_leaves_the_parents_connections(server: Server, importing: Forks) -> None:
     """
     A child that ends as any program does prints nothing, and the parent goes on after it.
 
     After an idle child, one that grades, and a pool's workers, in one parent whose connections stay open throughout.
     """
     endpoint = server.at("ok")
-    assert in_child(FORK_AND_EXIT, endpoint.openai) == (0, "", "")
+    assert in_fork(importing, FORK_AND_EXIT, endpoint.openai) == (0, "", "")
     assert len(endpoint.requests) == 9  # one at the start, and of each kind of child: its own, and the parent's
 
 
@@ -164,18 +179,25 @@ assert before.items() <= os.environ.items()
     assert in_child(script, server.at("ok").root, cwd=tmp_path) == (0, "", "")
 
 
-def test_the_users_callbacks_are_called(server: Server) -> None:
-    """A callback that the user has registered with LiteLLM is called, and before the process ends."""
+def test_what_the_user_has_registered_with_litellm_counts(server: Server) -> None:
+    """A callback is called, and before the process ends; a price that LiteLLM's file does not have is charged."""
     script = """
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
+from rubric import Judge, grade
 
 class Printer(CustomLogger):
     async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):
         print("logged")
 
 litellm.callbacks = [Printer()]
+prices = {"input_cost_per_token": 1.0, "output_cost_per_token": 2.0}
+litellm.register_model({"openai/mine-7b": {**prices, "litellm_provider": "openai", "mode": "chat"}})
 run(sys.argv[1])
+judge = Judge("openai/mine-7b", params={"api_base": sys.argv[2], "api_key": "sk-t"})
+usage = grade("Good morning!", "Is polite", judge).usage
+assert usage.cost == usage.prompt_tokens + 2 * usage.completion_tokens, usage
 """
-    assert in_child(script, server.at("ok").root) == (0, "logged\n", "")
+    endpoint = server.at("ok")
+    assert in_child(script, endpoint.root, endpoint.openai) == (0, "logged\nlogged\n", "")
