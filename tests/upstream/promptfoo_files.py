@@ -84,6 +84,26 @@ LAYOUTS: dict[str, dict[str, str]] = {
         "  - {vars: {q: c}, assert: [{type: equals, value: 'c!?', transform: 'output + \"?\"'}, {type: equals, value: c!}]}\n"
         "  - {vars: {q: d}, options: {transformVars: '({...vars, q: vars.q + vars.q})'}, assert: [{type: equals, value: dd!}]}\n"
     },
+    "stored outputs": {
+        "": "prompts: ['A {{q}} {{kept}}', 'B {{q}} {{kept}}']\nproviders: [echo]\ntests:\n  - {vars: {q: one}, options: "
+        "{storeOutputAs: kept}, assert: [{type: contains, value: one}]}\n  - {vars: {q: two}, assert: [{type: contains, "
+        "value: A one}]}\n  - {vars: {q: six}, assert: [{type: contains, value: A two}]}\n"
+    },
+    "variables that are lists": {
+        "": ECHO.replace("{{q}}", "{{q}} {{w}}") + "defaultTest: {vars: {w: [x, y]}, assert: [{type: contains, value: x}]}\n"
+        "tests: [file://t.yaml, {vars: {q: c, w: z}}]\nscenarios:\n  - config: [{vars: {q: [a, b]}}, {vars: {q: c}}]\n    tests: "
+        "[{vars: {w: [x, y]}}, {vars: {w: z}, options: {disableVarExpansion: true}, assert: [{type: contains, value: a}]}]\n",
+        "t.yaml": "- {vars: {q: [a, b], w: [[1, 2], [3]]}}\n- {vars: {q: [{a: 1}, {a: 2}]}}\n- {vars: {q: [1, 2.0, true, x]}}\n"
+        "- {vars: {q: [d, e]}, options: {disableVarExpansion: true}}\n- {vars: {q: []}, assert: [{type: contains, value: y}]}\n",
+    },
+    "columns of tests": {
+        "": ECHO + "tests: t.csv\n",
+        "t.csv": "q,__expected1,__expected2,__threshold,__prefix,__suffix,__providerOutput,__metadata:tags[]\n"
+        'hello,contains: hello,contains: zzz,0.4,,,,"a,b"\nhello,equals: Ahello,,,A,,,\nhello,equals: hello!,,,,!,,\n'
+        "hello,equals: given,,,,,given,\nhello,is-json,not-is-json,,,,,\n\"two\nlines\",contains: two,regex: lines$,,,,,\n"
+        'hello,Hello,,,,,,\nhello,fn: output.length == 5,,,,,,\nhello,eval: output.length == 4,,,,,,\n"a,b",contains:a,,,,,,\n'
+        'hello,"contains-any: x,hello",,,,,,\nhello,rouge-n(0.5): hello,,,,,,\nhello,contains :hello,,,,,,\n',
+    },
     "references": {
         "": ECHO + "assertionTemplates: {short: {type: javascript, value: output.length < 4}}\ntests:\n"
         "  - {vars: {q: abc}, assert: [{$ref: '#/assertionTemplates/short'}]}\n"

@@ -152,6 +152,9 @@ def _code() -> Iterator[Grading]:
     ]  # fmt: skip
     yield from _each(_both("javascript"), code, TEXTS[:6])
     yield from _each(["javascript"], [_keys(value="output.length / 10", threshold=0.5)], TEXTS[:6])
+    shown = ["context.test.metadata.tags.length === 2", "context.provider ? 1 : 0", "({pass: true})", "await true"]
+    yield from _each(["javascript"], shown, TEXTS[3:5], metadata={"tags": ["a", "b"]})
+    yield from _each(["contains"], ["hello"], TEXTS[3:5], threshold=1.5)
     yield from _each(["tool-call-f1"], ["find", ["find", "buy"], _keys(value="find", threshold=0.5)], CALLS)
     yield from _each(["latency", "cost", "perplexity"], [_keys()], TEXTS[3:4])
     yield from _each(_both("latency"), [_keys(threshold=100_000)], TEXTS[3:5])

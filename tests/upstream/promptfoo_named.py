@@ -46,6 +46,7 @@ _ELSEWHERE = {
 
 NAMED: tuple[Named, ...] = (
     *(Named(row, _about(kinds, lambda _, pair: _ungraded(pair))) for row, kinds in _ELSEWHERE.items()),
+    Named("`storeOutputAs`", lambda pair: pair.kind == "live: stored outputs"),
     Named(
         "a number as the `value` of `starts-with`",
         _about("(?:not-)?starts-with", lambda one, _: isinstance(one.get("value"), int)),
@@ -59,7 +60,18 @@ NAMED: tuple[Named, ...] = (
         "one line of JavaScript that begins with `return`",
         _about("(?:not-)?javascript", lambda one, _: one["value"].startswith("return") and "\n" not in one["value"]),
     ),
-    Named("a score of JavaScript outside of 0..1", _about("(?:not-)?javascript", lambda *_: True)),
+    Named(
+        "a score of JavaScript outside of 0..1",
+        _about("(?:not-)?javascript", lambda _, pair: not 0 <= (pair.theirs.score or 0) <= 1),
+    ),
+    Named(
+        "`{pass: ...}` of JavaScript without a score or a reason",
+        _about("(?:not-)?javascript", lambda one, _: "pass:" in one["value"]),
+    ),
+    Named(
+        "`context.provider`, `context.trace`, `context.test` but its `vars`, in JavaScript",
+        _about("javascript", lambda one, pair: "context." in one["value"] and _ungraded(pair)),
+    ),
     Named(
         "a limit on what the run took (`latency`, `cost`, tokens) where that is not known",
         _about("(?:not-)?(?:latency|cost)", lambda _, pair: _ungraded(pair)),
@@ -71,7 +83,11 @@ NAMED: tuple[Named, ...] = (
     Named("`is-valid-*-call` of a provider without tools", _about("is-valid-.*", lambda _, pair: _ungraded(pair))),
     Named(
         "other errors in one test: a value that its type cannot have, a weight below 0",
-        _about("is-json", lambda one, pair: one.get("value") == "zzz" and _ungraded(pair)),
+        lambda pair: (
+            _ungraded(pair)
+            and isinstance(pair.data, Grading)
+            and (pair.data.assertions[0].get("value") == "zzz" or pair.data.more.get("threshold") == 1.5)
+        ),
     ),
     Named(
         "a judge that fails, or whose reply cannot be read",
