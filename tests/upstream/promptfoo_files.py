@@ -84,6 +84,19 @@ LAYOUTS: dict[str, dict[str, str]] = {
         "  - {vars: {q: c}, assert: [{type: equals, value: 'c!?', transform: 'output + \"?\"'}, {type: equals, value: c!}]}\n"
         "  - {vars: {q: d}, options: {transformVars: '({...vars, q: vars.q + vars.q})'}, assert: [{type: equals, value: dd!}]}\n"
     },
+    "templates of values": {
+        "": ECHO + "defaultTest: {vars: {w: hello}}\ntests:\n"
+        + "".join(
+            f"  - {{vars: {{q: 'hello {{\"a\": \"hello\"}}'}}, assert: [{{type: {one}}}]}}\n"
+            for one in (
+                "contains, value: file://v.txt", "not-contains, value: file://v.txt", "contains-any, value: file://l.yaml",
+                "contains-any, value: [file://v.txt, '{{w}}']", "contains-all, value: [file://v.txt, '{{w}}']",
+                "contains-json, value: {properties: {a: {const: '{{w}}'}}}", "contains-json, value: file://s.json",
+                "contains-json, value: '{\"properties\": {\"a\": {\"const\": \"{{w}}\"}}}'", "regex, value: file://v.txt",
+            )
+        ),
+        "v.txt": "{{w}}\n", "l.yaml": "['{{w}}', zzz]\n", "s.json": '{"properties": {"a": {"const": "{{w}}"}}}',
+    },
     "stored outputs": {
         "": "prompts: ['A {{q}} {{kept}}', 'B {{q}} {{kept}}']\nproviders: [echo]\ntests:\n  - {vars: {q: one}, options: "
         "{storeOutputAs: kept}, assert: [{type: contains, value: one}]}\n  - {vars: {q: two}, assert: [{type: contains, "

@@ -234,7 +234,7 @@ def _rubric_text(at: Cursor, context: Context, *, has_prompt: bool) -> Cursor | 
     value = at["value"]
     if value.value is None and has_prompt:
         return value.holding(_WITHOUT_VALUE)
-    content = texts.content_of(value, context)
+    content = texts.value_of(value, context)
     if content is None:
         return None
     if isinstance(content.value, dict):

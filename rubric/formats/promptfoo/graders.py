@@ -113,7 +113,7 @@ def _read_value(at: Cursor, key: str, context: Context, bare: str) -> Any:
             k: ",".join(map(texts.as_text, v)) if isinstance(v, list) else v for k, v in context.slots.variables.items()
         }
         context = evolve(context, slots=Slots(joined))
-    content = texts.content_of(at["value"], context)
+    content = texts.value_of(at["value"], context)
     return None if content is None else content.value
 
 
@@ -372,7 +372,7 @@ def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False)
     """Return the texts that the assertion's value is; None where it was noted that it is none or (not *empty*) ''."""
     value = at["value"]
     try:
-        content = None if value.value is None else texts.content_of(value, context)
+        content = None if value.value is None else texts.value_of(value, context)
     except UnsupportedPromptError:
         content = None
     if content is None or content.value in ([], {}) or (content.value == "" and not empty):

@@ -375,7 +375,7 @@ class Context:
 
 
 def content_of(at: Cursor, context: Context) -> Cursor | None:
-    """Return the value with files read and templates rendered, all the way down; None if it was noted why not."""
+    """Return the value with templates rendered, all the way down, in a file too; None if it was noted why not."""
     found = _open(at, is_prompt=False)
     if found is None:
         return None
@@ -384,3 +384,21 @@ def content_of(at: Cursor, context: Context) -> Cursor | None:
         return found.holding(each_text(found.value, lambda text: fill_slots(found, text, context.slots.variables)))
 
     return fill_found() if is_reference(at.value) else at.built(fill_found)
+
+
+def value_of(at: Cursor, context: Context) -> Cursor | None:
+    """
+    Return the value of an assertion; None if it was noted why not.
+
+    As in promptfoo, templates are rendered in a text, and in the texts of a list, but neither in a mapping nor in what
+    a file has.
+    """
+    if isinstance(at.value, list):
+        items = [value_of(item, context) if isinstance(item.value, str) else item for item in at]
+        return None if None in items else at.holding([item.value for item in items if item is not None])
+    if isinstance(at.value, str) and not is_reference(at.value):
+        return content_of(at, context)
+    found = _open(at, is_prompt=False)
+    if found is not None and is_template(as_text(found.value)):
+        at.warn("a template in a mapping, or in a file, is taken as it stands, as in promptfoo; write it as a text")
+    return found

@@ -691,7 +691,8 @@ def test_files_are_read_from_the_folder_of_the_file_that_names_them(tmp_path: Pa
         folder=tmp_path,
     )
     assert [case.input for case in suite] == ["First ships", "Second ships"]
-    assert {case.rubric.text for case in suite} == {"Is about ships"}
+    assert {case.rubric.text for case in suite} == {"Is about {{a}}"}  # promptfoo fills in no template of its file
+    assert any("taken as it stands, as in promptfoo" in warning.message for warning in suite.warnings)
     assert suite.cases[0].place is not None
     assert suite.cases[0].place.source.endswith("tests.yaml")
 
