@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rubric import Budget, Candidate, Grade, Rubric, ToolCall, Ungraded, UngradedError, aevaluate, evaluate
-from rubric.embed import Grader, JudgeLike, Limiter, StoreLike, checked_candidate
+from rubric.embed import Grader, JudgeLike, Limiter, StoreLike, checked_candidate, guided
 from rubric.integrations.mapping import importing, mapped, output_text
 
 with importing("deepeval", "deepeval"):
@@ -56,6 +56,7 @@ class RubricMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not typed
         store, budget, limits: What `evaluate` takes under these names.
     """
 
+    @guided
     def __init__(
         self,
         rubric: Rubric | str | Path,

@@ -107,8 +107,9 @@ class GradeOptions(TypedDict, total=False):
 def checked_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return *options* if `evaluate` takes them; a wrong one is an error where the adapter is made."""
     allowed = fields_dict(Options)
-    if unknown := [name for name in options if name not in allowed]:
-        raise DefinitionError(unknown[0], f"unknown option{fields.suggest(unknown[0], allowed)}")
+    if name := next((name for name in options if name not in allowed), ""):
+        cure = fields.suggest_option(name, options[name], [*allowed, "judge", "candidate"])
+        raise DefinitionError(name, f"unknown option{cure}")
     Options(**options)
     return options
 

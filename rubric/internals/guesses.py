@@ -624,3 +624,12 @@ def word_cure(table: str, owner: str, word: str, known: Collection[str]) -> str:
             return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
     near = misspelt(word, known)
     return f"; did you mean {near!r}?" if near else ""
+
+
+def option_cure(name: str, value: object, allowed: Collection[str]) -> str:
+    """Return the end of the message on an option that no adapter has; it has those *allowed*."""
+    for note, words in _cures("notes", "adapter"):
+        if name in words:
+            return f"; {note.replace('{value}', source_of(name, value))}"
+    meant = _argument("adapter", name, allowed)
+    return f"; did you mean {meant!r}?" if meant else suggest(name, allowed)

@@ -1,0 +1,32 @@
+"""What every adapter does with its options, whatever the harness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rubric import DefinitionError, Rubric
+from rubric.embed import Grader
+
+
+@pytest.mark.parametrize(
+    ("option", "cure"),
+    [
+        ({"stroe": "kept.db"}, "did you mean 'store'?"),
+        ({"judges": "openai/gpt-5"}, "did you mean 'judge'?"),
+        ({"model": "openai/gpt-5"}, "did you mean 'judge'?"),
+        ({"workers": 4}, "did you mean 'concurrency'?"),
+        ({"cache": True}, "write store='replies.db'"),
+        ({"rpm": 60}, "write limits=Limits(rpm=60)"),
+        ({"max_cost": 2}, "write budget=Budget(cost=2)"),
+        ({"threshold": 0.5}, "give rubric.passing_at(0.5)"),
+        ({"n": 3}, "give Jury('openai/gpt-5', 3)"),
+        ({"colour": 3}, "allowed: concurrency, store, budget, limits, keep, judge, candidate"),
+    ],
+)
+def test_a_wrong_option_of_an_adapter_is_told_the_right_one(option: dict[str, Any], cure: str) -> None:
+    """The words that people bring are answered as in calls of this library."""
+    with pytest.raises(DefinitionError) as refused:
+        Grader(Rubric("r", ["Is polite"]), "offline", option)
+    assert cure in str(refused.value)
