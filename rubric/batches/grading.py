@@ -61,7 +61,7 @@ async def agrade_in_batches(
     judge: JudgeLike | None,
     path: str | os.PathLike[str],
     *,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     size: int = MOST_LINES,

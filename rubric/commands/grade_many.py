@@ -149,7 +149,7 @@ class Inputs:
         print_line(f"report: {file}", problem=True)
 
     def _to_ask(
-        self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | None]
+        self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | Sequence[str] | None]
     ) -> tuple[Any, list[Grade | Ungraded]]:
         """Return the candidates to grade, and with `--rerun` what the last run says of all others."""
         path = str(self.candidates)
@@ -181,7 +181,7 @@ class Inputs:
             raise Refusal(f"--rerun {self.rerun}: no candidate of the last run is {self.rerun}")
         return [place for place in places if place.index not in done], [done[n] for n in sorted(done)]
 
-    def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | None]) -> str:
+    def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | Sequence[str] | None]) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
         source = source_of(str(self.candidates), columns)
         first: list[Candidate] = []

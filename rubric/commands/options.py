@@ -120,7 +120,7 @@ COLUMN = click.option(
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Read a field from this column, such as output=answer; question= skips that column.",
+    help="Read a field from this column, such as output=answer; question= skips that column; variables=topic keeps it.",
 )
 FILTER = click.option(
     "--filter",
@@ -329,15 +329,20 @@ def refuse_given(names: Collection[str], why: str) -> None:
             raise click.UsageError(f"{option.opts[0]} {why}")
 
 
-def columns_of(given: Sequence[str]) -> dict[str, str | None]:
-    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips a column."""
-    named: dict[str, str | None] = {}
+def columns_of(given: Sequence[str]) -> dict[str, str | Sequence[str] | None]:
+    """Return the column of each field, from `FIELD=COLUMN`; `COLUMN=` skips one; `variables` has several."""
+    named: dict[str, str | Sequence[str] | None] = {}
+    kept: list[str] = []
     for text in given:
         name, sign, column = text.partition("=")
         if not name or not sign:
             raise click.UsageError(
                 f"--column {text}: expected FIELD=COLUMN, such as output=answer; question= passes over"
             )
+        if name == "variables" and column:
+            kept.append(column)
+            named[name] = kept
+            continue
         if name in named:
             raise click.UsageError(f"--column {text}: {name} is given twice; give it once")
         named[name] = column or None

@@ -46,7 +46,7 @@ def grade_on_cluster(
     judge: JudgeLike | None = None,
     *,
     store_folder: str | os.PathLike[str],
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     shards: int | None = None,
     concurrency: int = CONCURRENCY,
     in_doubt: InDoubt = "retry",
@@ -147,7 +147,7 @@ _CURE = "give what can be pickled; as a judge, a model name or a function withou
 # -- the client ------------------------------------------------------------------------------------------
 
 
-def _read(candidates: Candidates, columns: Mapping[str, str | None] | None) -> list[Placed]:
+def _read(candidates: Candidates, columns: Mapping[str, str | Sequence[str] | None] | None) -> list[Placed]:
     source = source_of(candidates, columns)
     items = source.items
     if isinstance(items, AsyncIterable):

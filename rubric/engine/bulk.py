@@ -50,7 +50,7 @@ def grade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
@@ -77,7 +77,8 @@ def grade_many(
         ordered: Whether results come in the order of the candidates, or as they are completed; `index` is the place.
         columns: Which column of a row holds which field of a candidate, if it has another name, such as
             `{"output": "answer", "input": "question"}`. A column that looks like a field and is not used is refused
-            before anything is sent; `{"question": None}` ignores it.
+            before anything is sent; `{"question": None}` ignores it, and `{"variables": ["topic"]}` keeps a column as
+            a variable, for `Grades.by("topic")`.
         store: Keeps every reply, and serves those that it has: a `Store`, or the path of one.
         budget: What may be spent; a candidate that it refuses is ungraded.
         limits: How fast models may be asked: `Limits`.
@@ -111,7 +112,7 @@ def agrade_many(
     *,
     concurrency: int = CONCURRENCY,
     ordered: bool = True,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     store: StoreLike | None = None,
     budget: Budget | None = None,
     limits: Limiter | None = None,
@@ -132,7 +133,7 @@ def _job(
     candidates: Candidates,
     rubric: RubricOrEach,
     judge: JudgeLike | None,
-    columns: Mapping[str, str | None] | None,
+    columns: Mapping[str, str | Sequence[str] | None] | None,
     options: Options,
     *,
     is_async: bool,

@@ -21,6 +21,7 @@ from rubric.errors import DefinitionError, Wording
 from rubric.internals.fields import nearest, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.row_files import refuse_twice
+from rubric.internals.text import shorten
 from rubric.values.candidates import Candidate
 
 FIELDS = (*(one.alias or one.name for one in fields(Candidate) if one.eq), "messages", "tool_calls")
@@ -52,16 +53,23 @@ def _likely_fields(name: str) -> tuple[str, ...]:
 
 
 def _as_named(value: object) -> FrozenMap:
-    """Return *value* as a mapping of fields to their columns, and of other columns to None."""
+    """Return *value* as a mapping of fields to their columns, and of other columns to None; `variables` has several."""
     if not isinstance(value, Mapping):
         raise refuse("columns", value, "a mapping such as {'output': 'answer', 'input': 'question'}")
+    several = value.get("variables")
+    if isinstance(several, list | tuple) and several and all(isinstance(each, str) for each in several):
+        value = {**value, "variables": tuple(several)}
     for name, column in value.items():
+        if name == "variables" and isinstance(column, tuple):
+            continue
         if name == "output" and column is None:
             raise DefinitionError("columns.output", "a candidate has one; name its column")
         if column is None and isinstance(name, str):
             continue
         if not isinstance(column, str):
-            raise refuse(f"columns.{name}", column, "the name of a column, or None to pass over a column of this name")
+            many = ", or several in a list" if name == "variables" else ""
+            expected = f"the name of a column{many}, or None to pass over a column of this name"
+            raise refuse(f"columns.{name}", column, expected)
         if name not in FIELDS:
             swapped = Wording("; it is the other way round: ", columns={column: name})
             why = swapped if column in FIELDS else suggest(str(name), FIELDS)
@@ -75,7 +83,8 @@ class Columns:
     Which columns of a row hold the fields of a candidate.
 
     Args:
-        named: The column of each field that has another name; None for a column that is ignored.
+        named: The column of each field that has another name; None for a column that is ignored. `variables` may have
+            several, each a variable of its own name: `columns={"variables": ["topic", "tier"]}`.
 
     Raises:
         DefinitionError: A key that is no field, or a column that is no name.
@@ -90,7 +99,26 @@ class Columns:
             cure = self._cure(" Name it, ", means[0], name) if known else ""
             raise DefinitionError(name, Wording(f"is no field of a candidate; did you mean {means[0]!r}?", cure))
         columns = {name: self.named.get(name, name) for name in FIELDS}
-        return {name: row[column] for name, column in columns.items() if column is not None and column in row}
+        if "variables" in self.named:
+            columns["variables"] = None
+        fields = {name: row[column] for name, column in columns.items() if column is not None and column in row}
+        return fields | self._variables(row)
+
+    def _variables(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return the variables that *row* has in named columns: one that holds them all, or one for each of them."""
+        named = self.named.get("variables") or ()
+        if isinstance(named, str) and isinstance(row.get(named), Mapping):
+            return {"variables": row[named]}
+        held = {name: row[name] for name in ([named] if isinstance(named, str) else named) if name in row}
+        for name, value in held.items():
+            if isinstance(value, str) and value.lstrip().startswith("{"):
+                why = f"column {name!r} holds {shorten(value, 40)!r}, a mapping as text; give rows with mappings, or"
+                raise DefinitionError("columns.variables", f"{why} a column for each variable")
+        return {"variables": held} if held else {}
+
+    def _used(self) -> set[str]:
+        """Return the columns that are named for a field."""
+        return {name for each in self.named.values() if each for name in ([each] if isinstance(each, str) else each)}
 
     def check(self, names: Iterable[object], *, one: bool = False) -> None:
         """
@@ -100,8 +128,10 @@ class Columns:
         """
         there = [name for name in names if isinstance(name, str)]
         refuse_twice(there)
-        for name, column in self.named.items():
-            if column is not None and column not in there:
+        for name, of in self.named.items():
+            for column in () if of is None else (of,) if isinstance(of, str) else of:
+                if column in there:
+                    continue
                 raise DefinitionError(f"columns.{name}", f"there is no column {column!r}{suggest(column, there)}")
         unused = dict(self._likely_columns(there))
         if unused:
@@ -112,7 +142,7 @@ class Columns:
         texts, others = Counter[str](), Counter[str]()
         for row in rows:
             for name, value in row.items() if isinstance(row, Mapping) else ():
-                if isinstance(name, str) and name not in (*FIELDS, *self.named, *self.named.values()) and value:
+                if isinstance(name, str) and name not in (*FIELDS, *self.named, *self._used()) and value:
                     (texts if _is_prose(value) else others)[name] += 1
         if not (found := [name for name in texts if texts[name] > others[name]]):
             return ""
@@ -140,7 +170,7 @@ class Columns:
 
     def _likely_columns(self, names: Iterable[object]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the columns that look like a field and are neither used nor ignored, with the fields they may be."""
-        used = {column for column in self.named.values() if column is not None}
+        used = self._used()
         for name in names:
             is_used = name in FIELDS or name in used or name in self.named
             if isinstance(name, str) and not is_used and (means := _likely_fields(name)):

@@ -268,7 +268,7 @@ def plan(
     rubric: RubricOrEach,
     judge: JudgeLike | None = None,
     *,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
 ) -> Plan:
     """
     Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.

@@ -84,7 +84,7 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def of(
-        self, candidates: Candidates, /, *, columns: Mapping[str, str | None] | None = None
+        self, candidates: Candidates, /, *, columns: Mapping[str, str | Sequence[str] | None] | None = None
     ) -> Iterable[Placed] | AsyncIterable[Placed]:
         """
         Return those of *candidates* that are in this shard, each with its place among all of them.

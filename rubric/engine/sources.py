@@ -23,7 +23,7 @@ Files and frames are read while they are graded, so memory stays flat. A broken 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -134,7 +134,7 @@ class Source:
             raise DefinitionError("rubric", f"there are {rubrics} rubrics for {count} candidates; {cure}")
 
 
-def source_of(candidates: Candidates, columns: Mapping[str, str | None] | None = None, /) -> Source:
+def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] | None] | None = None, /) -> Source:
     """
     Return *candidates* as a source; nothing but the names of columns is read yet.
 

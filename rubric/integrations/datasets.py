@@ -43,7 +43,7 @@ class _Map:
 
     rubric: Rubric = field(converter=rubric_of)
     judge: JudgeLike | None
-    columns: Mapping[str, str | None] | None
+    columns: Mapping[str, str | Sequence[str] | None] | None
     prefix: str
     options: Mapping[str, Any] = field(converter=checked_options)
 
@@ -63,7 +63,7 @@ class _Map:
         if not isinstance(data, Mapping):  # what it returned would replace the columns, not add to them
             raise DefinitionError("data", "the data set has a format of frames; call map on dataset.with_format(None)")
         plain = {name: data[name].tolist() if hasattr(data[name], "tolist") else data[name] for name in data}
-        output = (self.columns or {}).get("output") or "output"
+        output = str((self.columns or {}).get("output") or "output")
         first = plain.get(output, plain.get("messages"))
         if not isinstance(first, list | tuple) or is_chat(first):
             return [plain], False
@@ -92,7 +92,7 @@ def rubric_map(
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     prefix: str = "rubric",
     **options: Any,
 ) -> Callable[[Mapping[str, Any]], Columns]:
@@ -113,7 +113,7 @@ def arubric_map(
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     prefix: str = "rubric",
     **options: Any,
 ) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, Columns]]:

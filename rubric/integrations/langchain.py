@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # pyright: reportMissingImports=false
 # The harness is not a dependency.
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ with importing("langchain", "langchain-core"):
     from langchain_core.runnables import Runnable, RunnableLambda
 
 
-def default_candidate(value: Any, columns: Mapping[str, str | None] | None = None) -> Candidate:
+def default_candidate(value: Any, columns: Mapping[str, str | Sequence[str] | None] | None = None) -> Candidate:
     """
     Return *value* as the candidate.
 
@@ -44,7 +44,7 @@ def rubric_runnable(
     rubric: Rubric | str | Path,
     judge: JudgeLike | None = None,
     *,
-    columns: Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     candidate: Callable[[Any], Candidate] | None = None,
     **options: Any,
 ) -> Runnable[Any, dict[str, Any]]:

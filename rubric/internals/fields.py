@@ -96,13 +96,6 @@ def suggest(found: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
 
 
-def suggest_option(name: str, value: object, allowed: Collection[str]) -> str:
-    """Return the end of the message on an option that no adapter has: what was meant, else what is *allowed*."""
-    from rubric.internals.guesses import option_cure  # noqa: PLC0415 - needed for errors alone
-
-    return option_cure(name, value, allowed)
-
-
 def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
     """Return the one of *names* that is nearest to *found*, in a list; an empty one if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed for errors alone

@@ -247,9 +247,8 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 groups.setdefault(value, []).append(result)
         if groups.keys() == {NO_VALUE}:
             named = "tag, group, key, verdict, rubric, judge, a variable of the candidates or a function of a result"
-            raise refuse(
-                "by", what, f"{named}; no result here has it: Candidate('the reply', variables={{'topic': 'refunds'}})"
-            )
+            cure = "Candidate('the reply', variables={'topic': 'refunds'}), or of rows columns={'variables': ['topic']}"
+            raise refuse("by", what, f"{named}; no result here has it: {cure}")
         return {value: Grades(results) for value, results in groups.items()}
 
     def rescore(

@@ -240,3 +240,34 @@ def test_unreadable_replies_are_told_of() -> None:
     """What the judge did wrong stands under the summary, too."""
     grades = grade_many(["a", "b"], POLITE, lambda _: "no idea").collect()
     assert "2 ungraded: 2 × unreadable: it holds no JSON" in str(grades)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_are_kept_as_variables(form: str, tmp_path: Path) -> None:
+    """They are no part of what is graded, and results are grouped by them."""
+    named = {"output": "answer", "input": "question", "variables": ["question", "answer"]}
+    grades = grade_many(FORMS[form](tmp_path), POLITE, Judge(model()), columns=named).collect()
+    assert {key: len(part) for key, part in grades.by("question").items()} == {"Why?": 1, "How?": 1}
+    assert grades.by("answer").keys() == {row["answer"] for row in ASKED}
+
+
+def test_a_column_of_variables_is_one_of_them_unless_it_holds_a_mapping() -> None:
+    """One column may hold them all; a text of a mapping could be meant as either, and is refused."""
+    told = [
+        candidate_of_row({"output": "Hi", "topic": held}, "topic").variables
+        for held in ("refunds", {"topic": "refunds"})
+    ]
+    assert told == [{"topic": "refunds"}, {"topic": "refunds"}]
+    with pytest.raises(DefinitionError, match="a mapping as text"):
+        candidate_of_row({"output": "Hi", "topic": '{"topic": "refunds"}'}, "topic")
+    with pytest.raises(DefinitionError, match="there is no column 'topics'; did you mean 'topic'"):
+        Columns({"variables": ["topics"]}).check(["output", "topic"])
+    with pytest.raises(
+        DefinitionError, match=r"columns\.variables: expected the name of a column, or several in a list"
+    ):
+        Columns({"variables": {"topic": "topic"}})
+
+
+def candidate_of_row(row: dict[str, Any], variables: str) -> Candidate:
+    """Return the candidate of a *row* with one column of *variables*."""
+    return Candidate(**Columns({"variables": variables}).row(row))
