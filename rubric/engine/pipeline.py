@@ -17,16 +17,16 @@ from __future__ import annotations
 import asyncio
 import os
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field, fields_dict, frozen
 
 from rubric.engine.budget import Budget
-from rubric.errors import ModelError, RubricError
+from rubric.errors import DefinitionError, ModelError, RubricError
 from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
 from rubric.grading.steps import Batch, Got, Steps, T
@@ -530,6 +530,17 @@ class Options:
             raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
         if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
             raise refuse("limits", limits, "Limits, such as Limits(rpm=500)")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return those *given* by name; an unknown one is answered with the one, or the line, that was meant."""
+        allowed = fields_dict(cls)
+        if name := next((name for name in given if name not in allowed), ""):
+            from rubric.internals.guesses import option_cure  # noqa: PLC0415 - needed for errors alone
+
+            cure = option_cure(name, given[name], [*allowed, "judge", "candidate"])
+            raise DefinitionError(name, f"unknown option{cure}")
+        return cls(**given)
 
     @property
     def keeps(self) -> bool:

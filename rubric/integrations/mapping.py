@@ -21,12 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict
 
-from attrs import field, fields_dict, frozen
+from attrs import field, frozen
 from attrs.converters import optional
 
 from rubric import Budget, Candidate, DefinitionError, Grade, Rubric, Ungraded, aevaluate, evaluate
 from rubric.embed import Limiter, Options, StoreLike, as_rubric, candidate_of, is_chat
-from rubric.internals.guesses import option_cure
 from rubric.runs import is_run
 from rubric.values import AnyJudge, as_judge
 from rubric.values.chats import text_of
@@ -107,11 +106,7 @@ class GradeOptions(TypedDict, total=False):
 
 def checked_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return *options* if `evaluate` takes them; a wrong one is an error where the adapter is made."""
-    allowed = fields_dict(Options)
-    if name := next((name for name in options if name not in allowed), ""):
-        cure = option_cure(name, options[name], [*allowed, "judge", "candidate"])
-        raise DefinitionError(name, f"unknown option{cure}")
-    Options(**options)
+    Options.of(options)
     return options
 
 
