@@ -27,6 +27,7 @@ from rubric.internals.text import counted, shorten
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _SHORT, _MOST_NAMED = 60, 14
 _UNFIT = "these arguments do not fit"
+_KINDS = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD")
 
 
 @cache
@@ -107,44 +108,33 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: each for name, each in found.items() if name not in ("self", "cls")}
 
 
+@attrs.define(slots=False)
 class _Call:
     """A call that does not fit: its name, what it would take, and what it was given."""
 
-    def __init__(  # noqa: PLR0917 - private
-        self,
-        owner: str,
-        called: str,
-        parameters: Mapping[str, inspect.Parameter],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        make: Callable[..., object] | None = None,
-        bare: Callable[..., object] | None = None,  # without the hook, which would try its cures within this one
-    ) -> None:
-        self.owner = owner
-        self.make = make
-        self.bare = bare
-        self.alike = str(_words()["alike"].get(owner, owner))
-        self.sections = (self.alike, "criterion") if owner in _words()["criteria"]["calls"] else (self.alike,)
-        self.called = called
-        self.args = args
-        self.named = named
-        self.names = [
-            name for name, each in parameters.items() if each.kind not in (each.VAR_KEYWORD, each.POSITIONAL_ONLY)
-        ]
-        self.places = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.unknown = [name for name in named if name not in self.names]
-        self.given = {**dict(zip(self.places, args, strict=False)), **named}
-        self.required = [
-            n
-            for n, p in parameters.items()
-            if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        ]
-        self.is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
-        self.positional_only = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
-        lacking = [
-            n for n, p in parameters.items() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
-        self.missing = [name for name in lacking if name not in self.given]
+    owner: str
+    called: str
+    parameters: Mapping[str, inspect.Parameter]
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    make: Callable[..., object] | None = None
+    bare: Callable[..., object] | None = None  # without the hook, which would try its cures within this one
+
+    def __attrs_post_init__(self) -> None:
+        kinds = {name: each.kind for name, each in self.parameters.items()}
+        only, either, rest, keyword, more = (getattr(inspect.Parameter, kind) for kind in _KINDS)
+        lacking = [name for name, each in self.parameters.items() if each.default is each.empty]
+        self.alike = str(_words()["alike"].get(self.owner, self.owner))
+        is_criterion = self.owner in _words()["criteria"]["calls"]
+        self.sections = (self.alike, "criterion") if is_criterion else (self.alike,)
+        self.names = [name for name, kind in kinds.items() if kind not in (more, only)]
+        self.places = [name for name, kind in kinds.items() if kind in (only, either)]
+        self.unknown = [name for name in self.named if name not in self.names]
+        self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
+        self.required = [name for name in lacking if kinds[name] in (either, keyword)]
+        self.is_variadic = rest in kinds.values()
+        self.positional_only = [name for name, kind in kinds.items() if kind is only]
+        self.missing = [name for name in lacking if kinds[name] not in (rest, more) and name not in self.given]
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
