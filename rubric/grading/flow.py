@@ -184,10 +184,17 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     The shortest goes ahead: if it is too long for its model, so are the others, and none of them is sent.
     """
     sent: set[Any] = set()
+    alone: list[Ask] = []  # those that were sent by themselves: their prefixes matter once several are sent
     beyond: dict[Any, tuple[int, Failure]] = {}
 
     def in_order(batch: Batch) -> Steps[Got]:
-        first = [] if batch[0].program else _first_of_each_prefix(batch, sent)
+        first: list[int] = []
+        if len(batch) > 1:
+            sent.update(map(_prefix, alone))
+            alone.clear()
+            first = _first_of_each_prefix(batch, sent)
+        elif not batch[0].program:
+            alone.append(batch[0])
         if not first and not beyond:
             got = yield batch
             _note_overflow(batch, got, beyond)
@@ -232,9 +239,6 @@ def _unsent(batch: Batch, beyond: dict[Any, tuple[int, Failure]], outcomes: Iter
 
 def _first_of_each_prefix(batch: Batch, sent: set[Any]) -> list[int]:
     """Return the places of the asks to send ahead, and add the prefixes of *batch* to those that are *sent*."""
-    if len(batch) == 1:
-        sent.add(_prefix(batch[0]))
-        return []
     places: dict[Any, list[int]] = {}
     last, prefix = batch[0], _prefix(batch[0])
     for index, ask in enumerate(batch):
