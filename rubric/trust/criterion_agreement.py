@@ -29,7 +29,9 @@ _COPIES = 50
 _COMMON, _MOST_PAIRS = 3, 300
 """The candidates that two people have in common, and the pairs of people that are compared."""
 
-LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
+LEVELS: tuple[co.Level, ...] = ("ordinal", "interval")
+"""The alphas of numbers. A nominal one takes a rating that is a point off for as wrong as the opposite."""
+
 _EXACT = 0.5
 """Where more numbers are equal, intervals allow for differences that the sample missed."""
 
@@ -77,11 +79,16 @@ class CriterionAgreement(NoTruth):
     each: tuple[Statistic, ...] = ()
 
     def __getitem__(self, name: str) -> Statistic:
-        """Return the statistic *name*, such as `agreement`, `kappa` or `pearson`."""
-        for statistic in self.statistics:
-            if statistic.name == name:
-                return statistic
-        raise KeyError(name)
+        """
+        Return the statistic *name*, such as `agreement`, `kappa` or `pearson`.
+
+        Raises:
+            KeyError: There is no such statistic of this kind of ratings.
+        """
+        found = {statistic.name: statistic for statistic in self.statistics}
+        if name not in found:
+            raise KeyError(f"no statistic {name!r} of a {self.kind} among {', '.join(found)}")
+        return found[name]
 
     @property
     def title(self) -> str:

@@ -1,9 +1,10 @@
 """
 Simulate how often the intervals cover the truth: the tables of `docs/explanation/simulations.md`, with fixed seeds.
 
-    python -m tests.simulations [--runs 1000] [--only NAME ...] [--write]
+    python -m tests.simulations [--runs 1000] [--seed N] [--only NAME ...] [--write]
 
-All of them take some twenty minutes; `nox -s simulations` runs it. `--write` puts the tables into the page.
+All of them take some twenty minutes; `nox -s simulations` runs it. `--seed` draws other samples, and `--write` puts the
+tables into the page.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from tests.places import ROOT
-from tests.simulations import agreeing, aligning, assuming, choosing, estimating, trusting
+from tests.simulations import agreeing, aligning, assuming, choosing, drawing, estimating, trusting
 from tests.simulations.drawing import SIZES, Table
 
 PAGE = ROOT / "docs" / "explanation" / "simulations.md"
@@ -94,9 +95,11 @@ def main() -> int:
     """Print tables; return 1 if an interval covers less than 92 %, or another figure does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=0, help="draw other samples")
     parser.add_argument("--only", nargs="+", choices=[table.__name__ for table in TABLES])
     parser.add_argument("--write", action="store_true", help="put them into the page of the documentation")
     given = parser.parse_args()
+    drawing.SEED = given.seed
     least: dict[str, float] = {}
     for table, (part, head) in TABLES.items():
         name = table.__name__

@@ -15,7 +15,7 @@ from rubric.trust.criterion_agreement import _like_for_like, _pair
 from rubric.trust.inference import Codes, Floats
 from rubric.trust.rates import rates_of
 from rubric.trust.ratings import VERDICT, Judged, Scale
-from tests.simulations.drawing import JUDGES, RATES, SIZES, Chance, Table, covers, grouped, ratings, verdicts
+from tests.simulations.drawing import JUDGES, RATES, SIZES, Chance, Table, chance_of, covers, grouped, ratings, verdicts
 
 STARS = Scale("number", 1.0, 5.0)
 _LARGE = 1_000_000
@@ -75,7 +75,7 @@ def of_verdicts(rate: float, errs: tuple[float, float], size: int | None, runs: 
     """Return the coverage in samples of one *size*, drawn as tables; None: 20 groups of ten, with an ICC of .3."""
     cells = [rate * errs[0], rate * (1 - errs[0]), (1 - rate) * (1 - errs[1]), (1 - rate) * errs[1]]
     tally, of_classes = Tally(_truth(tuple(round(share * _LARGE) for share in cells)), names), names != _COEFFICIENTS
-    chance = np.random.default_rng(5)
+    chance = chance_of(5)
     if size is None:
         for _ in range(runs):
             people, judge = verdicts(chance, grouped(chance, rate, 0.3, _GROUPS), errs, len(_GROUPS))
@@ -135,9 +135,9 @@ def rated(chance: Chance, n: int, exact: float | None, groups: Codes | None = No
 def numbers(runs: int) -> Table:
     """Yield the coverage of what is said of numbers."""
     for exact in (None, 0.8, 0.9):
-        whole = {one.name: one for one in _pair(*rated(np.random.default_rng(12), 200_000, exact), STARS, None)}
+        whole = {one.name: one for one in _pair(*rated(chance_of(12), 200_000, exact), STARS, None)}
         for size in (*SIZES, None):
-            chance, tally = np.random.default_rng(13), Tally(whole, NUMBERS)
+            chance, tally = chance_of(13), Tally(whole, NUMBERS)
             groups = _GROUPS if size is None else None
             for _ in range(runs if size != SIZES[-1] else runs // 2):
                 found = _pair(*rated(chance, size or 200, exact, groups), STARS, groups)
@@ -179,9 +179,9 @@ def ceilings(runs: int) -> Table:
     )
     for kind, draw, scale, both, among in kinds:
         for raters in (2, 3, 5):
-            whole = _of_people(draw, scale, np.random.default_rng(31), 100_000, raters)
+            whole = _of_people(draw, scale, chance_of(31), 100_000, raters)
             for size in (*SIZES, None):
-                chance = np.random.default_rng(32)
+                chance = chance_of(32)
                 tallies = [Tally(one, names) for one, names in zip(whole, (both, (*both, *among)), strict=True)]
                 for _ in range(runs if size != SIZES[-1] else runs // 2):
                     found = _of_people(draw, scale, chance, size, raters)
@@ -214,9 +214,9 @@ def juries(runs: int) -> Table:
         one = votes_of("x", VERDICT, votes, given)
         return {"flip rate": one.flip_rate, "ICC1": one.icc, "alpha": one.alpha}
 
-    whole = found(np.random.default_rng(33), 500_000)
+    whole = found(chance_of(33), 500_000)
     for size in SIZES:
-        chance, tally = np.random.default_rng(34), Tally(whole, [*whole])
+        chance, tally = chance_of(34), Tally(whole, [*whole])
         for _ in range(runs):
             tally.add(found(chance, size))
         yield (size, *map(shown, tally.shares())), lowest(tally.shares())

@@ -13,6 +13,7 @@ from rubric.quality import Alignment, align
 from rubric.quality.alignment import _thresholds, _weights
 from rubric.quality.labelled import Sample, sample_of
 from tests.recorded import lines, result
+from tests.simulations.drawing import chance_of
 
 HANNA = ("RE", "CH", "EM", "SU", "EG", "CX")
 
@@ -48,7 +49,7 @@ class Recorded:
 
     def align(self, old: Rubric, n: int, seed: int, **options: Any) -> tuple[Alignment, list[int]]:
         """Return what `align` makes of *n* labels drawn at random, and which."""
-        drawn = [int(k) for k in np.random.default_rng(seed).choice(len(self.people), n, replace=False)]
+        drawn = [int(k) for k in chance_of(seed).choice(len(self.people), n, replace=False)]
         labels = {str(k): bool(self.people[k]) for k in drawn}
         return align(old, [self.grades[k] for k in drawn], labels, **options), drawn
 

@@ -17,7 +17,7 @@ from rubric.trust.differences import _difference
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, holm, paired_contrast
 from rubric.trust.ratings import Scale
-from tests.simulations.drawing import Chance, Table, covers, grouped, ratings, verdicts
+from tests.simulations.drawing import Chance, Table, chance_of, covers, grouped, ratings, verdicts
 
 _FINDS = {".9/.8": (0.9, 0.8), ".8/.95": (0.8, 0.95)}
 
@@ -36,7 +36,7 @@ def clustered(runs: int) -> Table:
         for together in (0.1, 0.3, 0.6):
             cells = []
             for count, size, labelled in ((300, 5, 40), (100, 10, 20)):
-                groups, chance = np.repeat(np.arange(count), size), np.random.default_rng((41, round(100 * rate)))
+                groups, chance = np.repeat(np.arange(count), size), chance_of(41, round(100 * rate))
                 hits = np.zeros(2)
                 for _ in range(runs):
                     people = (chance.random(len(groups)) < grouped(chance, rate, together, groups)).astype(float)
@@ -54,7 +54,7 @@ def clustered(runs: int) -> Table:
 def ungraded(runs: int) -> Table:
     """Yield the coverage of an estimate and of a difference where a judge fails on half of the bad candidates."""
     for labels in (40, 100, 300):
-        chance, hits = np.random.default_rng(42), np.zeros(4)
+        chance, hits = chance_of(42), np.zeros(4)
         for _ in range(runs):
             people, judge = verdicts(chance, 0.7, (0.9, 0.8), 1_000)
             failed = (people == 0) & (chance.random(1_000) < 0.5)
@@ -72,7 +72,7 @@ def ungraded(runs: int) -> Table:
 def divided(runs: int) -> Table:
     """Yield the coverage of the mean of the votes of two raters who pass .6 and .8 of the candidates."""
     for labels in (25, 60, 150):
-        chance, hits = np.random.default_rng(43), np.zeros(2)
+        chance, hits = chance_of(43), np.zeros(2)
         for _ in range(runs):
             good = chance.random(1_000)
             people = np.stack([good < 0.6, good < 0.8], axis=1).astype(float)
@@ -88,7 +88,7 @@ def divided(runs: int) -> Table:
 def weighted(runs: int) -> Table:
     """Yield the coverage of the agreement by labels that were drawn doubtful first, with weights and without."""
     for labels in (60, 100, 200):
-        chance, hits = np.random.default_rng(44), np.zeros(2)
+        chance, hits = chance_of(44), np.zeros(2)
         for _ in range(runs):
             sure = chance.random(2_000) < 0.7  # the judge is right on .97 of what it is sure of, on .6 of the rest
             people = (chance.random(2_000) < 0.6).astype(float)
@@ -107,7 +107,7 @@ def corrected_differences(runs: int) -> Table:
     """Yield the coverage of a difference that labels of both sides correct, by a judge who favours the new system."""
     for name, gain in (("unchanged", 0.0), ("better by .10", 0.1)):
         for labels in (20, 60, 200):
-            chance, hits = np.random.default_rng(45), np.zeros(2)
+            chance, hits = chance_of(45), np.zeros(2)
             for _ in range(runs):
                 old, was = verdicts(chance, 0.7, (0.9, 0.8), 500)
                 new = np.maximum(old, chance.random(500) < gain / 0.3).astype(float)
@@ -122,7 +122,7 @@ def corrected_differences(runs: int) -> Table:
 def beside(runs: int) -> Table:
     """Yield how often, among unchanged criteria, an interval leaves out 0, a change is shown, and the word is said."""
     for criteria in (2, 5, 10):
-        chance, told = np.random.default_rng(46), np.zeros(3)
+        chance, told = chance_of(46), np.zeros(3)
         for _ in range(runs):
             moved = chance.choice([-1.0, 0.0, 1.0], (criteria, 100), p=[0.1, 0.8, 0.1])
             found = [one for row in moved if (one := paired_contrast(row, None)) is not None]
@@ -142,7 +142,7 @@ def calibrated(runs: int) -> Table:
     for n in (20, 60, 200, 1_000):
         cells = []
         for how in ("isotonic", "platt", "linear"):
-            chance, held = np.random.default_rng(47), 0.0
+            chance, held = chance_of(47), 0.0
             for _ in range(runs):
                 people = chance.beta(2, 1.5, n + 100)
                 judge = np.clip(people**1.5 + chance.normal(0, 0.12, n + 100), 0, 1)

@@ -9,14 +9,14 @@ from rubric import Rubric
 from rubric.trust.cutoffs import _Sample
 from rubric.trust.inference import Floats
 from rubric.trust.slices import _slice
-from tests.simulations.drawing import Chance, Table, ratings, verdicts
+from tests.simulations.drawing import Chance, Table, chance_of, ratings, verdicts
 
 TPR, TNR = 0.9, 0.8
 
 
 def chosen(runs: int) -> Table:
     """Yield how often the interval of a chosen threshold's agreement holds, and how far the apparent figure flatters."""
-    chance = np.random.default_rng(27)
+    chance = chance_of(27)
     rubric = Rubric("r").scores("Good", id="good")
     quality, scores = _scored(chance, 50_000)
     for n in (20, 60, 200):
@@ -44,7 +44,7 @@ def _scored(chance: Chance, n: int) -> tuple[Floats, Floats]:
 
 def slices(runs: int) -> Table:
     """Yield how often a difference by length is told, where there is none and where the judge fails more long ones."""
-    chance = np.random.default_rng(28)
+    chance = chance_of(28)
     for n in (40, 100, 300):
         cells = []
         for harder in (0.0, 0.2):

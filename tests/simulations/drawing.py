@@ -18,6 +18,15 @@ JUDGES = {"useless": (0.5, 0.5), ".9/.8": (0.9, 0.8), ".8/.95": (0.8, 0.95), ".9
 RATES, SIZES = (0.05, 0.5, 0.95), (5, 20, 60, 200, 1_000)
 
 
+SEED = 0
+"""What `--seed` gives: another one draws other samples."""
+
+
+def chance_of(*seed: int) -> Chance:
+    """Return the generator of a table, by its own *seed* and that of all tables."""
+    return np.random.default_rng([SEED, *seed] if SEED else [*seed])
+
+
 def row(cells: Sequence[object]) -> None:
     """Print a row of a Markdown table."""
     print(f"| {' | '.join(map(str, cells))} |", flush=True)

@@ -9,7 +9,7 @@ import numpy as np
 from rubric.embed import mean_interval
 from rubric.trust.estimates import estimate_of
 from rubric.trust.ratings import Scale
-from tests.simulations.drawing import JUDGES, RATES, SIZES, Table, covers, grouped, ratings, verdicts
+from tests.simulations.drawing import JUDGES, RATES, SIZES, Table, chance_of, covers, grouped, ratings, verdicts
 
 _STARS = Scale("number", 0.0, 4.0)
 _MEANS = {
@@ -25,7 +25,7 @@ def means(runs: int) -> Table:
     """Yield the coverage of the interval of a mean, without and with groups."""
     groups = {icc: [10] * 20 for icc in (0.1, 0.3, 0.6)} | {0.31: [1, 2, 3, 5, 8, 10, 15, 20, 30, 40]}
     for mean in (0.05, 0.5, 0.8, 0.95):
-        cells, chance = [], np.random.default_rng(4)
+        cells, chance = [], chance_of(4)
         for n in SIZES:
             drawn = (chance.binomial(4, mean, n) / 4 for _ in range(runs))
             cells.append(_covered((mean_interval(x.tolist()) for x in drawn), mean, runs))
@@ -46,7 +46,7 @@ def estimates(runs: int) -> Table:
         for name, errs in JUDGES.items():
             cells, worst = [], 1.0
             for n in SIZES:
-                chance, hits, widths, alone = np.random.default_rng(1), 0, 0.0, 0.0
+                chance, hits, widths, alone = chance_of(1), 0, 0.0, 0.0
                 for _ in range(runs):
                     people, judge = verdicts(chance, rate, errs, n + 1_000)
                     people[n:] = np.nan
@@ -64,7 +64,7 @@ def estimated_means(runs: int) -> Table:
     for place, (name, weights) in enumerate(_MEANS.items()):
         truth, cells, worst = float(np.array(weights) @ np.arange(5)), [], 1.0
         for n in SIZES:
-            chance, hits, widths = np.random.default_rng((11, place)), 0, 0.0
+            chance, hits, widths = chance_of(11, place), 0, 0.0
             for _ in range(runs):
                 people = chance.choice(5, n + 1_000, p=weights).astype(float)
                 off = np.where(chance.random(n + 1_000) < 0.8, 0, chance.choice([-1, 1], n + 1_000))
@@ -87,7 +87,7 @@ def grouped_estimates(runs: int) -> Table:
             cells, worst = [], 1.0
             for sizes, labelled in ((even, 40), (uneven, 30)):
                 groups, n = np.repeat(np.arange(len(sizes)), sizes), sum(sizes[:labelled])
-                chance, hits, widths = np.random.default_rng((2, round(100 * rate))), 0, 0.0
+                chance, hits, widths = chance_of(2, round(100 * rate)), 0, 0.0
                 for _ in range(runs):
                     people, judge = verdicts(chance, grouped(chance, rate, together, groups), (0.9, 0.8), len(groups))
                     people[n:] = np.nan
@@ -104,7 +104,7 @@ def rogan_gladen(runs: int) -> Table:
         for name, errs in {".7/.7": (0.7, 0.7), ".9/.8": (0.9, 0.8), ".95/.95": (0.95, 0.95)}.items():
             cells = []
             for n in (50, 100, 200):
-                chance, hits = np.random.default_rng(3), 0
+                chance, hits = chance_of(3), 0
                 for _ in range(runs):
                     people, judge = verdicts(chance, rate, errs, 2_000)
                     some, says = verdicts(chance, 0.5, errs, n)

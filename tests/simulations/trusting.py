@@ -15,7 +15,7 @@ from rubric.trust.assumptions import _sample_remark, _useless
 from rubric.trust.drift import Baseline, drift
 from rubric.trust.inference import Floats, paired_contrast
 from rubric.trust.selective import _try_thresholds, distance
-from tests.simulations.drawing import SIZES, Chance, Table, covers, ratings
+from tests.simulations.drawing import SIZES, Chance, Table, chance_of, covers, ratings
 
 
 def rates_of_one(runs: int) -> Table:
@@ -71,8 +71,8 @@ _KEPT: dict[str, tuple[Drawn, float, int]] = {
 def kept(runs: int) -> Table:
     """Yield what `trusted` keeps at the default threshold, what the exact test of one level allows, and violations."""
     for name, (draw, error, n) in _KEPT.items():
-        chance, held, allowed, bad = np.random.default_rng(14), 0.0, 0.0, 0
-        everyone, scores = draw(np.random.default_rng(15), 200_000)
+        chance, held, allowed, bad = chance_of(14), 0.0, 0.0, 0
+        everyone, scores = draw(chance_of(15), 200_000)
         far, wrong_far = sure_of(scores), (scores >= 0.7) != everyone
         for _ in range(runs):
             people, scores = draw(chance, n)
@@ -115,7 +115,7 @@ def drops(runs: int) -> Table:
     for cases in (20, 50, 200):
         cells = []
         for flips, drop in ((0.02, 0.0), (0.02, 0.1), (0.05, 0.1)):
-            chance, failed = np.random.default_rng(8), 0
+            chance, failed = chance_of(8), 0
             for _ in range(runs):
                 truth = chance.random(cases) < 0.8
                 worse = truth & (chance.random(cases) >= drop / 0.8)
@@ -131,7 +131,7 @@ def two_runs(runs: int) -> Table:
         for spread in (0.0, 0.15, 0.3):
             cells = []
             for drop in (0.0, 0.1):
-                chance, gate, both = np.random.default_rng(16), 0, 0
+                chance, gate, both = chance_of(16), 0, 0
                 for _ in range(runs if not drop else runs // 2):
                     shares, moved = chance.beta(2, 1, cases), chance.normal(0, spread, cases)
                     before, after = (
@@ -158,7 +158,7 @@ def drifts(runs: int) -> Table:
         return Baseline.of_ratings("judge", "digest", [named])
 
     for icc in (0.1, 0.3):
-        chance = np.random.default_rng(17)
+        chance = chance_of(17)
         same, worse = (
             sum(drift(month(chance, icc, right, "b"), month(chance, icc, 0.9, "a")).changed for _ in range(runs)) / runs
             for right in (0.9, 0.7)
@@ -169,8 +169,8 @@ def drifts(runs: int) -> Table:
 def several_runs(runs: int) -> Table:
     """Yield the coverage of pass@k, pass^k and flip rates, of cases that pass with a probability of their own."""
     for cases in (5, 20, 60, 200):
-        chance, hits = np.random.default_rng(18), np.zeros(3)
-        shares = np.random.default_rng(19).beta(1.5, 0.7, 1_000_000)
+        chance, hits = chance_of(18), np.zeros(3)
+        shares = chance_of(19).beta(1.5, 0.7, 1_000_000)
         truths = (
             float(np.mean(1 - (1 - shares) ** 3)),
             float(np.mean(shares**3)),
@@ -199,7 +199,7 @@ def remarked(runs: int) -> Table:
     for name, weigh in _DRAWS.items():
         cells = []
         for yes, no in ((0.9, 0.8), (0.8, 0.95)):
-            chance, told = np.random.default_rng(20), 0
+            chance, told = chance_of(20), 0
             for _ in range(runs):
                 people, judge = yes_no(0.8, yes, no)(chance, 1_000)
                 weight = weigh(chance, people, judge)
@@ -216,7 +216,7 @@ def useless(runs: int) -> Table:
     for yes, no in ((0.9, 0.8), (0.7, 0.7), (0.5, 0.5), (0.2, 0.3)):
         cells = []
         for n in (20, 60, 200):
-            chance, told = np.random.default_rng(21), [0, 0]
+            chance, told = chance_of(21), [0, 0]
             for _ in range(runs):
                 people, judge = yes_no(0.7, yes, no)(chance, n)
                 said = _useless(ratings(people, judge))

@@ -202,6 +202,14 @@ def test_an_agreement_shows_a_few_figures_and_the_rest_on_request() -> None:
     assert found.to_dict()["criteria"][0]["rates"][1]["recall"]["value"] == found["good"]["TPR"].value
 
 
+def test_numbers_have_no_nominal_alpha() -> None:
+    """A point off is not as wrong as the opposite; what is asked for and not there names what is."""
+    clear = agreement(GRADES, LABELS)["clear"]
+    assert clear["alpha, interval"].value == pytest.approx(0.9, abs=0.1)
+    with pytest.raises(KeyError, match=r"no statistic 'alpha, nominal' of a number among .*alpha, ordinal"):
+        clear["alpha, nominal"]
+
+
 def test_people_agree_with_each_other_without_a_judge() -> None:
     """Of three, each with the others too; of one nothing can be said, and the error says what can."""
     chance = random.Random(1)
