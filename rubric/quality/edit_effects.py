@@ -30,7 +30,7 @@ from rubric.embed import (
     paired_mean,
 )
 from rubric.engine import Candidates, Plan
-from rubric.quality.probing import RISK, Result, adjust, all_of
+from rubric.quality.probing import RISK, Result, adjust, all_of, sign_tails
 from rubric.values import AnyJudge
 
 
@@ -149,7 +149,7 @@ def shifts(
         if pair[0].group:
             parts.setdefault(pair[0].group, []).append(pair)
     rows = [_shift(name, some) for name, some in parts.items()]
-    ps = adjust([(count, row.up + row.down) for row in rows for count in (row.up, row.down)])
+    ps = adjust([(count, sign_tails(row.up + row.down)) for row in rows for count in (row.up, row.down)])
     rows = [evolve(row, p=min(ps[2 * at : 2 * at + 2])) for at, row in enumerate(rows)]
     return Shifts(tuple(rows), tuple(pairs), by.name, Usage.total(result.usage for result in results))
 

@@ -4,20 +4,25 @@ How far can a judge be moved? `probe` grades candidates before and after attacks
 An attack that is aimed at a criterion is graded by that criterion alone, whose request is the same byte for byte where
 a judge is asked one criterion a call; other judges are asked all criteria, as they always are.
 
-An attack without an effect moves as many verdicts up as down, since the judge's noise strikes the text and its edit
-alike: the sign test of the moved verdicts is exact, whatever the noise (Q. McNemar, Psychometrika 12, 1947). The
-p-values of the whole table are adjusted by the step-down method of Holm in its form for exact tests: each one counts
-what it could have contributed at most, which is nothing where too few verdicts moved (R. E. Tarone, Biometrics 46,
-1990; P. H. Westfall and R. D. Wolfinger, The American Statistician 51, 1997). Shares have the intervals of Clopper and
-Pearson (Biometrika 26, 1934).
+Where no attack has an effect, a candidate's verdicts differ by the judge's noise alone, so any of them may be the one
+before: the moves up less those down have an exact distribution, given all verdicts of each candidate (the permutation
+test of W. G. Cochran, Biometrika 37, 1950, for one attack). Of one attack alone it is the sign test of the moved
+verdicts (Q. McNemar, Psychometrika 12, 1947), which must agree too, since it is exact whatever others do.
+
+The p-values of the whole table are adjusted by the step-down method of Holm in its form for exact tests: each one
+counts what it could have contributed at most, which is nothing where the verdicts hardly vary (R. E. Tarone, Biometrics
+46, 1990; P. H. Westfall and R. D. Wolfinger, The American Statistician 51, 1997). Shares have the intervals of Clopper
+and Pearson (Biometrika 26, 1934).
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterable, Sequence
 from functools import lru_cache
+from operator import neg
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,26 +56,43 @@ from rubric.values import AnyJudge
 RISK, _WORST, _ENOUGH = 0.05, 5, 60
 
 
-@lru_cache(maxsize=4096)  # Holm's steps ask for each count again at each rank
-def _tails(moved: int) -> tuple[float, ...]:
+Test = tuple[int, tuple[float, ...]]
+"""A place, and the chance of each place or a higher one without an effect."""
+
+
+@lru_cache(maxsize=4096)
+def sign_tails(moved: int) -> tuple[float, ...]:
     """Return the chance of k or more of *moved* by coin flips, for k from 0 to all."""
     return tuple(float(p) for p in stats.binom.sf(np.arange(-1, moved), moved, 0.5))
 
 
-def adjust(counts: Sequence[tuple[int, int]]) -> list[float]:
+@lru_cache(maxsize=4096)  # most attacks edit the same candidates
+def _net_tails(chances: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the chance of a net move or a larger one, from all down to all up, by each candidate's chance to move."""
+    found = np.ones(1)
+    for chance in chances:
+        found = np.convolve(found, (chance, 1 - 2 * chance, chance))
+    return tuple(float(p) for p in np.cumsum(found[::-1])[::-1])
+
+
+def adjust(tests: Sequence[Test]) -> list[float]:
     """
-    Return the adjusted p-value of each test: that of k of m moves in the direction that must not be taken.
+    Return the adjusted p-value of each of *tests*.
 
     The chance that any test of an attack without effect has one of at most 0.05 is at most 0.05.
     """
-    ps = [_tails(m)[k] for k, m in counts]
+    ps, kinds = [tails[place] for place, tails in tests], [*dict.fromkeys(tails for _, tails in tests)]
+    numbers = {tails: number for number, tails in enumerate(kinds)}
+    kind_of = [numbers[tails] for _, tails in tests]
     order = sorted(range(len(ps)), key=lambda at: ps[at])
     out, highest = [1.0] * len(ps), 0.0
     for rank, at in enumerate(order):
-        left = np.bincount([counts[other][1] for other in order[rank:]])
-        # Equal tails of equal counts may differ in their last digit.
-        reach = ((max((t for t in _tails(m) if t <= ps[at] * (1 + 1e-9)), default=0.0), n) for m, n in enumerate(left))
-        highest = max(highest, min(1.0, sum(tail * n for tail, n in reach if n)))
+        reach = 0.0
+        for kind, count in Counter(kind_of[other] for other in order[rank:]).items():
+            # Equal tails may differ in their last digit.
+            first = bisect_left(kinds[kind], -ps[at] * (1 + 1e-9), key=neg)
+            reach += count * kinds[kind][first] if first < len(kinds[kind]) else 0.0
+        highest = max(highest, min(1.0, reach))
         out[at] = highest
         if highest >= 1:
             break
@@ -247,10 +269,10 @@ class Probe(Presented):
         return [("", head, rows), *([("Found, and the worst", worst, found)] if found else [])]
 
 
-def with_p(cells: Sequence[Moved]) -> tuple[Moved, ...]:
-    """Return *cells* with their adjusted p-values."""
-    ps = iter(adjust([test for cell in cells for test in cell.tests]))
-    return tuple(evolve(cell, p=min(next(ps) for _ in cell.tests)) for cell in cells)
+def with_p(found: Sequence[tuple[Moved, Sequence[Test]]]) -> tuple[Moved, ...]:
+    """Return cells with their adjusted p-values, each of its tests."""
+    ps = iter(adjust([test for _, tests in found for test in tests]))
+    return tuple(evolve(cell, p=min(max(next(ps), sign_tails(m)[k]) for k, m in cell.tests)) for cell, _ in found)
 
 
 Result = Grade | Ungraded
@@ -310,13 +332,13 @@ def probe(
                 was, now = (each.contributions.get(criterion.id) for each in (before[shot.at], result))
                 told = shot.candidate.output, result[criterion.id].reason
                 readings.setdefault(criterion.id, []).append(_Reading(shot.attack, shot.at, was, now, *told))
-    cells = [cell for id_, some in readings.items() for cell in _cells(id_, some)]
+    cells = with_p([found for id_, some in readings.items() for found in _cells(id_, some)])
     idle = {attack.name: 0 for attack in attacks_of(attacks)}.keys() - {cell.attack for cell in cells}
     notes = [f"There was nothing to change for {', '.join(map(repr, sorted(idle)))}."] if idle else []
     unread = {criterion.id for criterion in shots[0].criteria} - readings.keys()
     notes += [f"Left out, since no attack changes what it is asked of: {id_!r}." for id_ in sorted(unread)]
     usage = Usage.total(result.usage for result in results)
-    return Probe(with_p(cells), _floor(pairs), by.name, len(before), usage, most, tuple(notes))
+    return Probe(cells, _floor(pairs), by.name, len(before), usage, most, tuple(notes))
 
 
 @guided
@@ -399,41 +421,51 @@ class _Reading:
     reason: str
 
 
-def _cells(id_: str, readings: Sequence[_Reading]) -> list[Moved]:
+def _cells(id_: str, readings: Sequence[_Reading]) -> list[tuple[Moved, list[Test]]]:
     """
-    Return what each attack does to the criterion *id_*.
+    Return what each attack does to the criterion *id_*, and its tests.
 
-    A verdict can move up where there is room: those of the other attacks are low. They do not depend on the two that
-    are compared, so the sign test of these candidates alone is exact, and the judge's slips on others do not blur it.
+    A verdict can move up where there is room: the mean of its candidate's verdicts is low. Attacks that take the answer
+    away say nothing of the others' noise, so their verdicts count for themselves alone.
     """
-    held = [one for one in readings if one.now is not None and one.attack.kind != "loss"]
-    counts, totals = Counter(one.at for one in held), dict[int, float]()
-    for one in held:
-        totals[one.at] = totals.get(one.at, 0.0) + (one.now or 0.0)
-    cells = []
-    by_attack: dict[str, list[_Reading]] = {}
+    seen: defaultdict[int, list[float]] = defaultdict(list)
+    by_attack: defaultdict[str, list[_Reading]] = defaultdict(list)
     for one in readings:
-        by_attack.setdefault(one.attack.name, []).append(one)
+        by_attack[one.attack.name].append(one)
+        if one.was is not None and one.at not in seen:
+            seen[one.at].append(one.was)
+        if one.now is not None and one.attack.kind != "loss":
+            seen[one.at].append(one.now)
+    usual = {at: _level_and_chance(values) for at, values in seen.items()}
+    cells = []
     for mine in by_attack.values():
         attack = mine[0].attack
-        gains: list[tuple[float, float, _Reading]] = []
+        gains: list[tuple[float, float, float, _Reading]] = []
         for one in mine:
             if one.was is not None and one.now is not None:
-                own, total = (1, totals[one.at] - one.now) if attack.kind != "loss" else (0, totals.get(one.at, 0.0))
-                others = counts[one.at] - own
-                gains.append((one.now - one.was, total / others if others else _EVEN, one))
-        up, down = (sum(sign * gain > TOLERANCE for gain, _, _ in gains) for sign in (1, -1))
-        tests = []
+                own = _level_and_chance([*seen[one.at], one.now]) if attack.kind == "loss" else usual[one.at]
+                gains.append((one.now - one.was, *own, one))
+        up, down = (sum(sign * gain > TOLERANCE for gain, *_ in gains) for sign in (1, -1))
+        moves, tests = [], []
         for sign in (1, -1) if attack.kind == "same" else (1,):
-            moved = [sign * gain for gain, level, _ in gains if sign * (level - _EVEN) <= _ROOM]
-            tests.append((sum(each > TOLERANCE for each in moved), sum(abs(each) > TOLERANCE for each in moved)))
+            there = [(sign * gain, chance) for gain, level, chance, _ in gains if sign * (level - _EVEN) <= _ROOM]
+            right, wrong = (sum(each > TOLERANCE for each in (s * gain for gain, _ in there)) for s in (-1, 1))
+            moves.append((wrong, wrong + right))
+            tests.append((len(there) + wrong - right, _net_tails(tuple(sorted(chance for _, chance in there)))))
         worst = None
         if up:
-            best = max(gains, key=lambda each: each[0])[2]
+            best = max(gains, key=lambda each: each[0])[-1]
             worst = Worst(best.at, best.was or 0.0, best.now or 0.0, best.text, best.reason)
         lost = len(mine) - len(gains)
-        cells.append(Moved(attack.name, attack.kind, id_, up, down, len(gains), lost, tuple(tests), worst=worst))
+        cell = Moved(attack.name, attack.kind, id_, up, down, len(gains), lost, tuple(moves), worst=worst)
+        cells.append((cell, tests))
     return cells
+
+
+def _level_and_chance(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of a candidate's verdicts, and the chance that the second of two of them is higher."""
+    n, alike = len(values), sum(count * count for count in Counter(values).values())
+    return sum(values) / n, (n * n - alike) / (2 * n * max(1, n - 1))
 
 
 def _floor(pairs: Sequence[tuple[_Shot, Result]]) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from rubric import Budget, Candidate, DefinitionError, Judge, Rubric, Store
 from rubric.quality import plan_shifts, shifts
-from rubric.quality.probing import RISK, adjust
+from rubric.quality.probing import RISK, adjust, sign_tails
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +117,7 @@ def test_simulated_edits_alarm_at_most_as_often_as_promised_and_find_a_shift_of_
             a, b = (each ^ (chance.random((8, 60)) < 0.04) for each in (truth, after))
             up, down = (b & ~a).sum(1), (a & ~b).sum(1)
             rows = [(int(up.sum()), int(down.sum())), *zip(up.tolist(), down.tolist(), strict=True)]
-            ps = adjust([(count, sum(row)) for row in rows for count in row])
+            ps = adjust([(count, sign_tails(sum(row))) for row in rows for count in row])
             alarms += not planted and min(ps) <= RISK
             hits += planted and min(ps[8:10]) <= RISK
     assert alarms <= 0.05 * 400

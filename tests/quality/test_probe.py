@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rubric import Candidate, Cascade, Criterion, DefinitionError, Grade, Judge,
 from rubric.__main__ import main
 from rubric.quality import ATTACKS, Attack, plan_probe, probe
 from rubric.quality.attacks import aim_of
-from rubric.quality.probing import _alone, _tails, adjust, exact_interval
+from rubric.quality.probing import _alone, _level_and_chance, _net_tails, adjust, exact_interval, sign_tails
 from tests.simulations.probing import PLANTED, table
 
 if TYPE_CHECKING:
@@ -235,15 +236,32 @@ def test_a_weakness_of_25_points_is_found() -> None:
 @given(st.lists(st.integers(0, 12).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m))), min_size=1, max_size=8))
 def test_adjusted_values_lie_between_the_raw_ones_and_holms(counts: list[tuple[int, int]]) -> None:
     """Each is at least its own p, at most Holm's, and keeps the order of the raw ones."""
-    raw = [_tails(m)[k] for k, m in counts]
+    raw = [sign_tails(m)[k] for k, m in counts]
     order = sorted(range(len(raw)), key=lambda at: raw[at])
     holm, highest = [1.0] * len(raw), 0.0
     for rank, at in enumerate(order):
         highest = max(highest, min(1.0, (len(raw) - rank) * raw[at]))
         holm[at] = highest
-    found = adjust(counts)
+    found = adjust([(k, sign_tails(m)) for k, m in counts])
     assert all(p * (1 - 1e-9) <= q <= h * (1 + 1e-9) for p, q, h in zip(raw, found, holm, strict=True))
     assert [found[at] for at in order] == sorted(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(st.integers(0, 2), min_size=n, max_size=n), max_size=3)))
+def test_the_distribution_of_net_moves_is_that_of_all_orders(verdicts: list[list[int]]) -> None:
+    """Each two of a candidate's verdicts are as likely to be those before and after: counted one by one."""
+    orders = [*product(*(permutations(one, 2) for one in verdicts))]
+    nets = [sum((after > before) - (after < before) for before, after in order) for order in orders]
+    tails = _net_tails(tuple(sorted(_level_and_chance(one)[1] for one in verdicts)))
+    places = range(-len(verdicts), len(verdicts) + 1)
+    assert tails == pytest.approx([sum(net >= least for net in nets) / len(nets) for least in places])
+
+
+def test_one_attack_alone_has_the_sign_test() -> None:
+    """Without other attacks, the moves are coin flips: 8 of 8 that move have a p-value of 2 to the minus 8."""
+    found = probe(DELIVERY, judging("Stanford"), REPLIES, attacks=["authority"])
+    assert {cell.criterion: cell.p for cell in found.significant} == {"date": pytest.approx(2**-8)}
 
 
 def test_the_intervals_are_exact() -> None:
