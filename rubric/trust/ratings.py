@@ -222,14 +222,17 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
     clusters = [(r.group or r.key or None) if isinstance(r, Record) else r.cluster for r in results]
     named = [place if cluster is None else cluster for place, cluster in enumerate(clusters)]  # else a group by itself
     numbers = {name: number for number, name in enumerate(dict.fromkeys(named))}
-    digests, judges = Counter(map(_digest, results)), Counter(map(_judge, results))
+    digests = Counter((r if isinstance(r, Record) else r.rubric).digest for r in results)
+    judges = Counter(map(_judge, results))
     names = sorted({name for _, name in judges})
+    shown = [None if isinstance(result, Record) else result.candidate for result in results]
+    anchors = {rubric: {anchor.response for one in rubric.judged for anchor in one.anchors} for rubric in rubrics}
     return Judged(
         tuple(result.key for result in results),
         tuple(n if result.index is None else result.index for n, result in enumerate(results)),
         np.array([numbers[name] for name in named], dtype=np.intp),
         columns,
-        np.array([np.nan if (score := _score(result)) is None else score for result in results], dtype=float),
+        np.array([_outcome(result).score for result in results], dtype=float),  # NaN for None
         _votes(results, columns),
         ", ".join(names) if len(names) <= 3 else f"{len(names)} judges",
         next(iter(digests)) if len(digests) == 1 else "",
@@ -240,33 +243,22 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
         frozenset(
             one.labels for r in results if not isinstance(r, Record) for one in r.calibrated.values() if one.labels
         ),
-        lengths=np.array([*map(_length, results)], dtype=float),
+        lengths=np.array([np.nan if each is None else len(each.output) for each in shown], dtype=float),
         named=tuple(result.group for result in results),
-        anchored=tuple(map(_is_anchor, results)),
+        anchored=tuple(
+            not isinstance(r, Record) and each is not None and each.output in anchors[r.rubric]
+            for r, each in zip(results, shown, strict=True)
+        ),
     )
 
 
-def _length(result: _Result) -> float:
-    return np.nan if isinstance(result, Record) or result.candidate is None else len(result.candidate.output)
-
-
-def _is_anchor(result: _Result) -> bool:
-    if isinstance(result, Record) or result.candidate is None:
-        return False
-    shown = (anchor.response for criterion in result.rubric.judged for anchor in criterion.anchors)
-    return result.candidate.output in shown
-
-
-def _score(result: _Result) -> float | None:
-    return result.score if isinstance(result, Record) else result.outcome.score
+def _outcome(result: _Result) -> Any:
+    return result if isinstance(result, Record) else result.outcome
 
 
 def _verdict(result: _Result) -> float:
-    return np.nan if isinstance(result, Ungraded) or _score(result) is None else float(bool(result.passed))
-
-
-def _digest(result: _Result) -> str:
-    return result.digest if isinstance(result, Record) else result.rubric.digest
+    said = _outcome(result)
+    return np.nan if said.score is None else float(bool(said.passed))
 
 
 def _judge(result: _Result) -> tuple[str, str]:
@@ -386,37 +378,46 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         DefinitionError: A label is outside of its criterion's scale, names no criterion, or none has a candidate.
     """
     rows_of, by = labels.rows_by_name(given.keys, given.places)
-    by_criterion: dict[str, list[Label]] = {}
-    for label in labels:
-        by_criterion.setdefault(label.criterion, []).extend([label] if labels.counts(label) else ())
-    seen = Counter(label.criterion for label in labels if label.judge_seen)
     out = []
-    for criterion, mine in by_criterion.items():
+    for criterion, every in _by_criterion(labels).items():
+        mine, seen = [label for label in every if labels.counts(label)], sum(label.judge_seen for label in every)
         if not mine:
-            what = f"all {seen[criterion]} of {criterion or 'the whole'} were given after a look at the judge's verdict"
+            what = f"all {seen} of {criterion or 'the whole'} were given after a look at the judge's verdict"
             cure = "label without it, or give labels.with_seen"
             raise DefinitionError("labels", f"{what} (judge_seen), so they cannot show its errors; {cure}")
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
-        raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
-        people, weights = np.full((len(given), len(raters)), np.nan), np.ones(len(given))
-        unmatched = []
-        known: dict[tuple[type, Value], float] = {}
-        for label in mine:
-            said = (type(label.value), label.value)  # by type too: True equals 1, and "1" is a name or a number
-            if (value := known.get(said)) is None:
-                value = known[said] = scale.read(label.value, label.place or f"labels[{label.key!r}]")
-            rows = rows_of.get(label.key, ())
-            for row in rows:
-                people[row, raters[label.rater]] = value
-                weights[row] = label.weight
-            unmatched += [] if rows else [label.key]
+        people, weights, raters = _tabulate(mine, rows_of, len(given), scale)
         if np.isnan(people).all():
             raise DefinitionError("labels", _no_match(given, mine[0].key, by))
-        among, left = (given.groups, given.grouped, tuple(raters)), (tuple(unmatched), given.names, seen[criterion])
+        unmatched = tuple(label.key for label in mine if label.key not in rows_of)
+        among, left = (given.groups, given.grouped, raters), (unmatched, given.names, seen)
         out.append(Ratings(name, scale, values, people, *among, weights, *left, labels.counts_seen))
     if not out:
         raise DefinitionError("labels", "there is none")
     return out
+
+
+def _by_criterion(labels: Labels) -> dict[str, list[Label]]:
+    found: dict[str, list[Label]] = {}
+    for label in labels:
+        found.setdefault(label.criterion, []).append(label)
+    return found
+
+
+def _tabulate(
+    labels: Sequence[Label], rows_of: Mapping[str, Sequence[int]], n: int, scale: Scale
+) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Return what *labels* of one criterion say of *n* candidates, a column a rater; their weights; and the raters."""
+    raters = {rater: column for column, rater in enumerate(dict.fromkeys(label.rater for label in labels))}
+    people, weights = np.full((n, len(raters)), np.nan), np.ones(n)
+    known: dict[tuple[type, Value], float] = {}
+    for label in labels:
+        said = (type(label.value), label.value)  # by type too: True equals 1, and "1" is a name or a number
+        if (value := known.get(said)) is None:
+            value = known[said] = scale.read(label.value, label.place or f"labels[{label.key!r}]")
+        for row in rows_of.get(label.key, ()):
+            people[row, raters[label.rater]], weights[row] = value, label.weight
+    return people, weights, tuple(raters)
 
 
 def ratings_of(given: Judged, labels: Labels, criterion: str | None = None) -> Ratings:
@@ -499,17 +500,12 @@ def beside(given: Judged, other: Judged, rater: str) -> list[Ratings]:
 def among(labels: Labels) -> list[Ratings]:
     """Return what several people say, without a judge, on scales that fit what was said."""
     out = []
-    for criterion in labels.criteria:
-        mine = [label for label in labels if label.criterion == criterion]
-        rows = {key: row for row, key in enumerate(dict.fromkeys(label.key for label in mine))}
-        raters = {rater: n for n, rater in enumerate(dict.fromkeys(label.rater for label in mine))}
-        scale = _scale_of_values([label.value for label in mine])
-        people = np.full((len(rows), len(raters)), np.nan)
-        for label in mine:
-            people[rows[label.key], raters[label.rater]] = scale.read(label.value, label.place or "labels")
-        nobody, ones = np.full(len(rows), np.nan), np.ones(len(rows))
-        units = np.arange(len(rows), dtype=np.intp)
-        out.append(Ratings(criterion, scale, nobody, people, units, False, tuple(raters), ones, names=tuple(rows)))  # noqa: FBT003
+    for criterion, mine in _by_criterion(labels).items():
+        rows_of = {key: [row] for row, key in enumerate(dict.fromkeys(label.key for label in mine))}
+        n, scale = len(rows_of), _scale_of_values([label.value for label in mine])
+        people, _, raters = _tabulate(mine, rows_of, n, scale)
+        each = (np.arange(n, dtype=np.intp), False, raters)
+        out.append(Ratings(criterion, scale, np.full(n, np.nan), people, *each, np.ones(n), names=tuple(rows_of)))
     return out
 
 
