@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric.embed import Statistic
-from rubric.trust.inference import Codes, Floats, Interval, student, unit_interval
+from rubric.trust.inference import Codes, Floats, Interval, mean_error, student, unit_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 Weighting = Literal["", "linear", "quadratic"]
@@ -66,13 +66,8 @@ class Coefficient:
         if self.influence is None:
             return None
         counts = ~np.isnan(self.influence)
-        moved, groups = self.influence[counts], None if groups is None else groups[counts]
-        n = len(moved)
-        sums = moved if groups is None else np.bincount(groups, weights=moved)
-        m = n if groups is None else len(np.unique(groups))
-        if m < 2:
-            return None
-        return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / n)
+        _, error = mean_error(self.influence[counts], None if groups is None else groups[counts])
+        return None if np.isnan(error) else error
 
     def fisher_error(self, groups: Codes | None = None) -> float | None:
         """Return the standard error on Fisher's scale, by group: of the jackknife where it is known."""

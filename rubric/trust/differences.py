@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy import stats
 
 from rubric import DefinitionError, Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, counted, few_groups, fields, guided
@@ -45,7 +44,6 @@ class CriterionDifference(NoTruth):
         lost: Of verdicts: pairs of which only the old one passes.
         worse: The keys (or places) of the candidates to which the new run gives less; more, where a yes is unwanted.
         better: Those to which it gives more, or less.
-        mcnemar: Of verdicts: the p-value of McNemar's exact test, which takes pairs as independent.
         detectable: The smallest difference that 80 % of such comparisons find.
         error: The standard error of the difference.
         bounds: The lowest and the highest difference that ungraded sides leave open; None without any.
@@ -65,7 +63,6 @@ class CriterionDifference(NoTruth):
     adjusted: float
     gained: int | None = None
     lost: int | None = None
-    mcnemar: float | None = None
     detectable: float = 0.0
     error: float = 0.0
     labels: int | None = None
@@ -336,9 +333,7 @@ def _difference(
         interval = max(interval[0], -1.0), min(interval[1], 1.0)
     made: dict[str, Any] = {}
     if is_verdict:
-        gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
-        p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-        made = {"gained": gained, "lost": lost, "mcnemar": p}
+        made = {"gained": int((moved > 0).sum()), "lost": int((moved < 0).sum())}
     return evolve(CriterionDifference.of(name, len(moved), new, old, found), interval=interval, labels=labels, **made)
 
 
