@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from rubric.errors import NoJudgeError, Wording
+from rubric.errors import ModelError, NoJudgeError, Wording
 from rubric.internals.frozen_map import FrozenMap
-from rubric.models.litellm_library import library, vendor_of
+from rubric.models.litellm_library import is_loaded, library, vendor_of
 from rubric.models.offline import OFFLINE
 from rubric.values.judges import AnyJudge, Judge, Panel
+from rubric.values.requests import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -139,12 +140,24 @@ def missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def surely_missing_key(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
-    """Do what `missing_key` does, but without LiteLLM: empty if only LiteLLM could say."""
-    prefix, slash, _ = judge.name.partition("/")
-    may_differ = "litellm" in sys.modules or environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
-    if may_differ or not slash or not _is_own_name(prefix):  # a key set in code, or in a `.env` file
-        return ""
-    return missing_key(judge, environ)
+    """
+    Return the variables of which *judge* certainly needs one, as `missing_key` does; empty if that cannot be known.
+
+    Before LiteLLM's import only well-known vendors can be told, and none if that import reads a `.env` file.
+    """
+    if is_loaded():
+        may_differ = not _is_own_name(vendor_of(judge.name)[1]) or _set_in_code(judge.name)
+    else:
+        prefix, slash, _ = judge.name.partition("/")
+        may_load_keys = "litellm" in sys.modules or environ.get("LITELLM_MODE", "PRODUCTION") != "PRODUCTION"
+        may_differ = may_load_keys or not slash or not _is_own_name(prefix)
+    return "" if may_differ else missing_key(judge, environ)
+
+
+def require_key(judge: Judge) -> None:
+    """Raise `ModelError` if *judge* certainly lacks its key: nothing is sent without one."""
+    if variables := surely_missing_key(judge):
+        raise ModelError(Failure("auth", f"no key for {judge.name}: set {variables}"))
 
 
 # -- juries and panels --------------------------------------------------------------------------------------
@@ -164,8 +177,9 @@ def why_keyless(judge: AnyJudge, environ: Mapping[str, str] = os.environ) -> str
 
 
 def _set_in_code(model: str) -> bool:
-    """True if the program itself has given LiteLLM a key for *model*."""
+    """True if the program itself has given LiteLLM a key for *model*, or a server or a vault of its own."""
     if "litellm" not in sys.modules:  # to import it takes seconds
         return False
     litellm, provider = library(), vendor_of(model)[1]
-    return any(getattr(litellm, name, None) for name in ("api_key", f"{provider}_key"))
+    keys = ("api_key", f"{provider}_key", f"{provider.replace('_', '')}_api_key")
+    return any(getattr(litellm, name, None) for name in (*keys, "api_base", "secret_manager_client"))

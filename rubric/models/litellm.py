@@ -29,7 +29,7 @@ from rubric.internals.frozen_map import Memo, thaw
 from rubric.internals.secrets import values_of
 from rubric.internals.telemetry import parent_span
 from rubric.models import litellm_library
-from rubric.models.api_keys import borrow_arguments
+from rubric.models.api_keys import borrow_arguments, require_key
 from rubric.models.chat_completions import (
     ADDRESSING,
     chat,
@@ -90,6 +90,7 @@ class LiteLLMModel:
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask*; raise `ModelError` with the failure, whose message has no secrets in it."""
         await self.ready()
+        require_key(ask.judge)
         return await background_loop.on_background(_embed(ask) if ask.embeds else _answer(ask))
 
 

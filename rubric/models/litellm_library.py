@@ -71,6 +71,11 @@ async def ready() -> None:
         await in_thread((id(_importing),), _import, 1)  # a daemon, so that no exit waits for the import
 
 
+def is_loaded() -> bool:
+    """True if `library` returns at once."""
+    return _library is not None
+
+
 def library() -> Any:
     """Return LiteLLM, imported on the first call, and kept quiet."""
     global _hushed  # noqa: PLW0603 - like the filters

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from attrs import evolve, frozen
 
 from rubric.errors import ModelError, NoJudgeError
-from rubric.models.api_keys import default_judge, surely_missing_key
+from rubric.models.api_keys import default_judge, require_key, surely_missing_key
 from rubric.models.offline import OFFLINE, OfflineModel
 from rubric.models.retry import Deadline
 from rubric.models.threads import outcome_of, submit
@@ -127,8 +127,7 @@ class KeylessModel:
 
     async def answer(self, ask: Ask, /) -> Reply:
         """Return the reply to *ask* if its judge has a key by now; raise `ModelError` if not."""
-        if variables := surely_missing_key(ask.judge):
-            raise ModelError(Failure("auth", f"no key for {ask.judge.name}: set {variables}"))
+        require_key(ask.judge)
         return await _litellm().answer(ask)
 
     is_punctual = True

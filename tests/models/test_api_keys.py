@@ -14,14 +14,17 @@ from rubric.models.api_keys import _OWN_NAMES, _data, borrow_arguments, default_
 from rubric.models.litellm import LiteLLMModel
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.pricing import price
+from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
-from rubric.values.requests import Reply
+from rubric.values.requests import Failure, Reply
 from tests.sendables import RECENT, ask_of
 from tests.servers import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from rubric.values.judges import Model
 
 VENDORS = [*vendors().values()]
 DEPLOYMENT = {"AZURE_DEPLOYMENT_NAME": "mine"}
@@ -113,6 +116,41 @@ def test_a_borrowed_key_reaches_the_vendor(monkeypatch: pytest.MonkeyPatch) -> N
         reply = asyncio.run(attempt(LiteLLMModel(), ask_of(Judge("github/gpt-4.1", timeout=30, retries=0))))
     assert isinstance(reply, Reply), reply
     assert endpoint.requests[0].headers["authorization"] == "Bearer ghp_borrowed0123"
+
+
+@pytest.mark.parametrize(
+    "model", ["openai/gpt-4o", "gpt-4o", "anthropic/claude-sonnet-5-5", "groq/llama-3.1-8b-instant"]
+)
+@pytest.mark.parametrize("of", [model_of, lambda _: LiteLLMModel()], ids=["chosen", "litellm"])
+def test_without_a_key_nothing_is_sent_whatever_was_loaded(
+    model: str, of: Callable[[Judge], Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after LiteLLM's import, and for names without a vendor: one failure, which names the variable, no retry."""
+    library()
+    with Server() as server:
+        endpoint = server.at("ok")
+        for vendor in ("OPENAI", "ANTHROPIC", "GROQ"):
+            monkeypatch.delenv(f"{vendor}_API_KEY", raising=False)
+            monkeypatch.setenv(f"{vendor}_API_BASE", endpoint.openai)
+        judge = Judge(model, timeout=5)
+        found = asyncio.run(attempt(of(judge), ask_of(judge)))
+    assert isinstance(found, Failure)
+    assert (found.kind, found.message) == ("auth", f"no key for {model}: set {missing_key(judge, {})}")
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("name", ["api_key", "openai_key"])
+def test_a_key_that_code_gave_litellm_is_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one in the environment, the request goes out with the program's own."""
+    with Server() as server:
+        endpoint = server.at("ok")
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        monkeypatch.setenv("OPENAI_API_BASE", endpoint.openai)
+        monkeypatch.setattr(library(), name, "sk-of-the-program")
+        judge = Judge("openai/gpt-4o", timeout=30, retries=0)
+        reply = asyncio.run(attempt(model_of(judge), ask_of(judge)))
+    assert isinstance(reply, Reply), reply
+    assert endpoint.requests[0].headers["authorization"] == "Bearer sk-of-the-program"
 
 
 @pytest.mark.parametrize("vendor", sorted({*_OWN_NAMES, *_data()["keys"]}))
