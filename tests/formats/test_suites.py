@@ -87,6 +87,26 @@ def test_a_reference_to_nothing_says_nothing_wrong_of_other_cases() -> None:
     assert [problem.partition(": ")[2] for problem in problems(text)] == [message]
 
 
+@pytest.mark.parametrize("place", ["rubric: polite\ncases: [{output: Hi}]", "cases: [{output: Hi, rubric: polite}]"])
+def test_a_text_that_is_the_name_of_a_rubric_is_refused(place: str) -> None:
+    """A forgotten `{ref: name}` would ask the judge the name; each of the two lines of the message reads."""
+    text = f"suite: x\nrubrics: {{polite: {{criteria: [Says hi, Thanks]}}}}\n{place}\n"
+    (problem,) = problems(text)
+    message = "'polite' is a rubric under `rubrics`; write "
+    assert "rubric: " + message in problem
+    refer, ask = problem.partition(message)[2].split(", or, to ask by this text, ")
+    read = [loads_suite(text.replace("rubric: polite", line)).cases[0].rubric for line in (refer, ask)]
+    assert [[criterion.text for criterion in each.criteria] for each in read] == [["Says hi", "Thanks"], ["polite"]]
+
+
+def test_a_written_suite_names_no_rubric_as_a_text_of_its_own() -> None:
+    """A rubric that is the text "polite" stays a text beside shared criteria that would be called so."""
+    shared = Rubric("polite", [Criterion("Says hi"), Criterion("Thanks")])
+    cases = [Case(id=str(n), output="Hi", rubric=each) for n, each in enumerate([shared, shared, Rubric.of("polite")])]
+    suite = Suite("x", cases)
+    assert loads_suite(dumps_suite(suite)) == suite
+
+
 def test_all_that_is_wrong_is_told_with_its_place() -> None:
     """Keys, rubrics, references and judges, in the order of the file."""
     text = """\

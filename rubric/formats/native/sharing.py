@@ -227,6 +227,7 @@ def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
     own = next(iter([text for text, count in Counter(filter(None, texts)).most_common(1) if count > 1]), None)
     own = own if all("rubric" in case for case in cases) else None
     names: dict[str, str] = {}
+    asked = [case["rubric"] for case in cases if isinstance(case.get("rubric"), str)]  # would be taken for references
     for case, text, template in zip(cases, texts, slotted, strict=True):
         if not text:
             continue
@@ -235,7 +236,7 @@ def _name_rubrics(cases: list[Data]) -> tuple[list[Data], Data]:
         elif counts[shared := max(text, template, key=counts.__getitem__)] > 1 and _becomes(
             json.loads(shared), "rubric", case
         ):
-            name = names.setdefault(shared, free_name(_name(json.loads(shared)), names.values()))
+            name = names.setdefault(shared, free_name(_name(json.loads(shared)), [*names.values(), *asked]))
             case["rubric"] = {"ref": name}
     named = {name: json.loads(text) for text, name in names.items()}
     return cases, {"rubrics": named, "rubric": json.loads(own) if own else None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def _read_written_out(data: Any) -> Suite:
     gathering = Gathering()
     with gathering.at("rubrics"):
         fields.read_each(fields.as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
+    with gathering.at("rubric"):
+        _refuse_name(default, named)
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
         cases = given["cases"] = [*given["cases"]]
         first: dict[str, int] = {}
@@ -86,6 +89,8 @@ def _read_written_out(data: Any) -> Suite:
             if isinstance(case, dict):
                 with gathering.at("cases", index, "id"):
                     _check_new(case.get("id"), index, first)
+                with gathering.at("cases", index, "rubric"):
+                    _refuse_name(case.get("rubric"), named)
                 rubric: Any = "unknown"  # where its reference is wrong, so that the rest of the case is read
                 with gathering.at("cases", index):
                     rubric = _rubric_of(case, named, default)
@@ -114,6 +119,14 @@ def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any
         hint = suggest(str(name), known) if known else ", which is missing or empty"
         raise DefinitionError("rubric.ref", f"no rubric {name!r} under `rubrics`{hint}")
     return fill_slots(found, case.get("variables")) or "unknown"  # an empty one is refused where it is named
+
+
+def _refuse_name(rubric: Any, named: Any) -> None:
+    """Refuse a text that is the name of a shared rubric: the judge would be asked the name alone."""
+    if isinstance(rubric, str) and isinstance(named, dict) and rubric in named:
+        said = json.dumps(rubric, ensure_ascii=False)
+        cures = f"write rubric: {{ref: {said}}}, or, to ask by this text, rubric: [{said}]"
+        raise DefinitionError("", f"{rubric!r} is a rubric under `rubrics`; {cures}")
 
 
 def _read_any_rubric(data: Any) -> Rubric:
