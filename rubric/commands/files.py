@@ -208,12 +208,18 @@ def diff(before: str, after: str, *, candidates: Path | None, judge: Any, form: 
 
 
 def rubric_files(given: Sequence[str]) -> Iterator[str]:
-    """Yield the files *given*; of a folder, all that may hold a rubric or a suite."""
+    """Yield the files *given*; of a folder, all that may hold a rubric or a suite, but none in a hidden folder."""
     for name in given:
         if Path(name).is_dir():
-            yield from (str(file) for file in sorted(Path(name).rglob("*")) if _may_be_a_suite(file))
+            visible = (file for file in sorted(Path(name).rglob("*")) if not _is_hidden(file.relative_to(name).parent))
+            yield from (str(file) for file in visible if _may_be_a_suite(file))
         else:
             yield name
+
+
+def _is_hidden(folder: Path) -> bool:
+    """True for `.rubric`, which holds kept runs, `.git`, `.venv` and what is in them."""
+    return any(part.startswith(".") for part in folder.parts)
 
 
 def _may_be_a_suite(file: Path) -> bool:

@@ -183,6 +183,18 @@ tests:
 """
 
 
+def test_a_folder_is_read_without_what_is_hidden_in_it(tmp_path: Path) -> None:
+    """The library's own kept runs, `.git` and `.venv` are not the user's files; a hidden folder that is named is."""
+    for folder in ("suites", ".rubric/runs/1", "deep/.git", ".venv/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "r.yaml").write_text("not: a rubric\n", encoding="utf-8")
+    (tmp_path / "suites" / "r.yaml").write_text("criteria: [Says hello]\n", encoding="utf-8")
+    for command in ("validate", "lint"):
+        result = run(command, str(tmp_path))
+        assert (result.exit_code, ".rubric" in result.output) == (0, False)
+    assert run("validate", str(tmp_path / ".rubric")).exit_code == 2
+
+
 def test_validate_says_what_cannot_be_graded_here(tmp_path: Path) -> None:
     """In the verdict, in the exit code, in JSON and in the summary; and as what the file was read."""
     file = tmp_path / "lacking.yaml"
