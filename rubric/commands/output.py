@@ -179,6 +179,10 @@ def _in_one_voice(command: click.Command) -> Iterator[None]:
         yield
     except RubricError as problem:
         raise Refusal(in_options(problem, command)) from problem
+    except ImportError as problem:
+        if "pip install" not in str(problem):  # ours says which extra is lacking
+            raise
+        raise Refusal(str(problem)) from problem
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as problem:

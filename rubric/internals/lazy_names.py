@@ -116,5 +116,5 @@ def _import(home: str, package: str, wanted: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise
-        message = f"{wanted} takes numpy and scipy: pip install rubric-grade[{_EXTRAS[error.name]}]"
+        message = f"{wanted} takes numpy and scipy: pip install 'rubric-grade[{_EXTRAS[error.name]}]'"
         raise ImportError(message, name=error.name) from error

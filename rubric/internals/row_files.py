@@ -310,7 +310,7 @@ def polars() -> Any:
     try:
         import polars as pl  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = "to read Parquet files takes polars: pip install rubric-grade[parquet]"
+        message = "to read Parquet files takes polars: pip install 'rubric-grade[parquet]'"
         raise ImportError(message, name="polars") from error
     return pl
 
@@ -339,7 +339,7 @@ def _openpyxl() -> Any:
     try:
         import openpyxl  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = "to read Excel files takes openpyxl: pip install rubric-grade[xlsx]"
+        message = "to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'"
         raise ImportError(message, name="openpyxl") from error
     return openpyxl
 

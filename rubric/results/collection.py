@@ -488,7 +488,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
 
 def _without(extra: str) -> ImportError:
-    return ImportError(f"to_{extra} takes {extra}: pip install rubric-grade[{extra}]", name=extra)
+    return ImportError(f"to_{extra} takes {extra}: pip install 'rubric-grade[{extra}]'", name=extra)
 
 
 def _several(rubric: Rubric | Iterable[Rubric]) -> list[Rubric]:

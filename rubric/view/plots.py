@@ -41,7 +41,7 @@ def chart(*parts: dict[str, Any], title: str = "", below: Sequence[Any] = ()) ->
     try:
         import altair as alt  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = "plot() takes Altair: pip install rubric-grade[plots]"
+        message = "plot() takes Altair: pip install 'rubric-grade[plots]'"
         raise ImportError(message, name="altair") from error
     whole = json.loads(html.file("templates/plots.json"))["whole"]
     made: Any = alt.VConcatChart.from_dict({**whole, "vconcat": [*parts], "title": textwrap.wrap(title, 68)})

@@ -48,6 +48,15 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def test_a_file_that_takes_an_extra_is_a_wrong_input_without_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line names the extra in quotes, as every shell takes it; 1 would mean that candidates fail."""
+    (folder / "rows.xlsx").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    result = graded(folder, candidates="rows.xlsx")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "rubric: to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'\n"
+
+
 def test_each_candidate_has_a_line_and_the_summary_is_printed(folder: Path) -> None:
     """In the order of the file, with all of its findings; standard output holds nothing else."""
     done = graded(folder, "--out", folder / "out.jsonl", "--format", "json")

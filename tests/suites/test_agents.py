@@ -464,4 +464,4 @@ def test_without_the_sdk_the_cure_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("ImportError: an agent with MCP servers needs the MCP SDK")
-    assert "pip install rubric-grade[mcp]" in done.stderr
+    assert "pip install 'rubric-grade[mcp]'" in done.stderr

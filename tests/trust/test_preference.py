@@ -290,9 +290,9 @@ for name in ("strengths", "length_controlled"):
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines() == [
-        "The rate at equal length and strengths take numpy: pip install rubric-grade[stats].",
-        "Preferences.strengths takes numpy: pip install rubric-grade[stats]",
-        "Preferences.length_controlled takes numpy: pip install rubric-grade[stats]",
+        "The rate at equal length and strengths take numpy: pip install 'rubric-grade[stats]'.",
+        "Preferences.strengths takes numpy: pip install 'rubric-grade[stats]'",
+        "Preferences.length_controlled takes numpy: pip install 'rubric-grade[stats]'",
     ]
 
 

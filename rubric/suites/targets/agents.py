@@ -247,7 +247,7 @@ def _error(text: str) -> str:
     return text if text.lower().startswith("error") else f"error: {text}"
 
 
-CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install rubric-grade[mcp]"
+CURE = "an agent with MCP servers needs the MCP SDK, 2.2 or later: pip install 'rubric-grade[mcp]'"
 
 
 @frozen(repr=False)

@@ -281,7 +281,7 @@ class Preferences(Presented, Listed["Preference"]):
         if controlled is not None and controlled.value is not None and not low <= controlled.value <= high:
             lines.append(f"At equal length the rate would be {controlled}: length is part of what wins.")
         if not has_numpy:
-            lines.append("The rate at equal length and strengths take numpy: pip install rubric-grade[stats].")
+            lines.append("The rate at equal length and strengths take numpy: pip install 'rubric-grade[stats]'.")
         elif len(self.systems) > 2 and not strengths:
             lines.append("Some systems never met, not even by others in between, so strengths cannot be compared.")
         if (cycles := self.cycles).value:
@@ -364,7 +364,7 @@ def _logistic(name: str) -> type[Logistic]:
     try:
         from rubric.trust.pairwise.logistic import Logistic
     except ImportError as error:
-        message = f"Preferences.{name} takes numpy: pip install rubric-grade[stats]"
+        message = f"Preferences.{name} takes numpy: pip install 'rubric-grade[stats]'"
         raise ImportError(message, name=error.name) from error
     return Logistic
 
