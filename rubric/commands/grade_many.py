@@ -80,6 +80,8 @@ class Inputs:
             refuse_given({"in_doubt"}, "is for a store; name one with --store FILE")
         if self.rerun is not None:
             refuse_given({"shard"}, "has no effect with --rerun, which asks for some candidates of all")
+        if str(self.out) == "-":
+            raise click.UsageError("--out -: results go to a file, and the summary to standard output; name a .jsonl")
         if self.out is None or not self.out.exists():
             return
         options.refuse_folder(self.out)

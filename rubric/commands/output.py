@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
+from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
 import attrs
@@ -42,7 +43,7 @@ UNWRAPPED = 100_000
 
 def console(*, problem: bool = False) -> Console:
     """Return what prints to standard output, or a *problem* to standard error, as `--color` says."""
-    stream = sys.stderr if problem else sys.stdout
+    stream = (sys.stderr if problem else sys.stdout) or StringIO()  # a stream that was closed takes nothing
     context = click.get_current_context(silent=True)
     color = None if context is None else context.color
     return Console(
@@ -263,6 +264,8 @@ class Commands(_OneVoice, click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        if sys.stdout is None:
+            raise Refusal("the output cannot be written: standard output is closed; write >/dev/null to drop it")
         try:
             try:
                 with _in_one_voice(self), _warnings_as_lines():
@@ -277,6 +280,7 @@ class Commands(_OneVoice, click.Group):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
             raise Refusal(f"the output cannot be written: {problem.strerror or problem}") from problem
         except KeyboardInterrupt:
+            print_line("interrupted", problem=True)
             ctx.exit(INTERRUPTED)
         return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -152,6 +153,7 @@ class RunOptions:
         suites = asked
         for suite, target in zip(suites, targets, strict=True):
             done: list[Row] = []
+            began = time.monotonic()
             total = len(suite) * self.run["repeat"]
             try:
                 with output.progress(total, "cases", quiet=self.quiet) as advance:
@@ -173,7 +175,10 @@ class RunOptions:
                 output.print_line(
                     f"interrupted: {len(done)} of {total} cases of {suite.name!r} were finished", problem=True
                 )
-                stopped = within(earlier, join_reports([*reports, self._partial_report(suite, done)], files))
+                stopped = within(
+                    earlier,
+                    join_reports([*reports, self._partial_report(suite, done, time.monotonic() - began)], files),
+                )
                 keeper.end(stopped)
                 self.write(stopped)
                 raise SystemExit(output.INTERRUPTED) from None
@@ -240,14 +245,15 @@ class RunOptions:
         parts += [f"replies in {self.store} are not paid for again"] if self.store and self.store.exists() else []
         return ", ".join(parts)
 
-    def _partial_report(self, suite: Suite, done: Sequence[Row]) -> Report:
+    def _partial_report(self, suite: Suite, done: Sequence[Row], duration: float) -> Report:
         finished = {row.id: row for row in done}
         stopped = Failure("exception", "the run was interrupted before this case was finished")
         builder = RowBuilder()
         cases = [one for case in suite for one in repeat_case(case, self.run["repeat"])]
         rows = [finished.get(row_id(case), builder.row(case, stopped)) for case in cases]
         deferred: Deferred = self.run["deferred"]
-        return Report(suite.name, tuple(rows), deferred, tuple(map(str, suite.warnings)), version("rubric-grade"))
+        warnings, by = tuple(map(str, suite.warnings)), version("rubric-grade")
+        return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)
 
     def write(self, report: Report) -> None:
         """Print *report*, and write it to each `--out`."""

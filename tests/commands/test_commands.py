@@ -501,6 +501,40 @@ def test_an_interrupted_run_tells_what_is_known(tmp_path: Path) -> None:
     report = Report.load(out)
     assert [row.status for row in report] == ["passed", "ungraded"]
     assert "interrupted" in report["b"].reason
+    assert report.duration > 0
+
+
+def test_one_interrupted_grade_says_so(tmp_path: Path) -> None:
+    """Not a word on standard output, one on standard error."""
+    with Server() as server:
+        endpoint = server.at("hang")
+        environ = {**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.openai}
+        (tmp_path / "reply.txt").write_text("Hello")
+        (tmp_path / "r.yaml").write_text("rubric: r\ncriteria: [Is polite]\n")
+        command = [sys.executable, "-m", "rubric", "grade", "r.yaml", "reply.txt", "-j", "openai/x", "--no-keep"]
+        process = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        while not endpoint.requests and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        printed, told = process.communicate()
+    assert process.returncode == 130, told
+    assert (printed, told.strip().splitlines()[-1:]) == (b"", [b"interrupted"])
+
+
+def test_a_closed_output_is_bad_usage_and_no_verdict(suite: str) -> None:
+    """The exit status is not that of a failed case, and the reason is on standard error."""
+    done = subprocess.run(
+        ["bash", "-c", '"$0" -m rubric grade "$1" -j offline >&-', sys.executable, suite],
+        capture_output=True, text=True, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "standard output is closed" in done.stderr
 
 
 def test_a_server_wants_a_target(suite: str) -> None:

@@ -383,3 +383,13 @@ def test_an_unknown_option_is_answered_for_the_command_that_was_typed() -> None:
     assert "rubric grade" not in said.stderr
     said = CliRunner().invoke(main, ["plan", "reply.txt", "--rubric", "rubric.yaml"])
     assert "write rubric plan rubric.yaml answer.txt" in said.stderr
+
+
+def test_results_are_not_written_into_a_file_called_minus(tmp_path: Path) -> None:
+    """`-` is standard input elsewhere; results go to a file."""
+    rubric, rows = tmp_path / "r.yaml", tmp_path / "rows.jsonl"
+    rubric.write_text("rubric: r\ncriteria: [Is polite]\n")
+    rows.write_text('"Hello"\n')
+    done = CliRunner().invoke(main, ["grade-many", str(rubric), str(rows), "-j", "offline", "--out", "-"])
+    assert done.exit_code == 2
+    assert "name a .jsonl" in done.stderr
