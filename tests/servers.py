@@ -113,6 +113,11 @@ def _cut(body: dict[str, Any]) -> bytes:
     return _choice(body, finish_reason="length")
 
 
+def _filtered_away(body: dict[str, Any]) -> bytes:
+    body["choices"][0]["message"]["content"] = None
+    return _choice(body, finish_reason="content_filter")
+
+
 def _thinking(body: dict[str, Any]) -> bytes:
     text = body["choices"][0]["message"]["content"]
     return _message(body, content=f"<think>It might be wrong: {{}}</think>{text}")
@@ -145,6 +150,7 @@ BODIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "refusal": lambda body: _message(body, content=None, refusal="I cannot help with that."),
     "length": _cut,
     "content-filter": lambda body: _choice(body, finish_reason="content_filter"),
+    "filtered-away": _filtered_away,
     "finish-empty": lambda body: _choice(body, finish_reason=""),
     "finish-weird": lambda body: _choice(body, finish_reason="weird"),
     "finish-null": lambda body: _choice(body, finish_reason=None),

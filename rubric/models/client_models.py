@@ -283,9 +283,16 @@ async def _langchain(model: ClientModel, ask: Ask) -> Reply:
 
 
 def _without_retries(client: Any) -> Any:
-    """Return *client* without what LangChain's `with_retry` adds; what `bind` adds is kept."""
+    """Return *client* without the retries of its SDK and of LangChain's `with_retry`; what `bind` adds is kept."""
     inner = getattr(client, "bound", None)
     if inner is None:
+        # The clients of OpenAI's SDK are fields of the chat model; Anthropic's is a cached property, so no field.
+        if (sdk := getattr(client, "root_async_client", None)) is not None:
+            once = sdk.with_options(max_retries=0)
+            return client.model_copy(update={"root_async_client": once, "async_client": once.chat.completions})
+        if clients.is_from(client, "langchain_anthropic"):
+            once = client._async_client.with_options(max_retries=0)  # noqa: SLF001 - it has no public name
+            return client.model_copy(update={"_async_client": once})
         return client
     bound = _without_retries(inner)
     return bound if type(client).__name__ == "RunnableRetry" else client.model_copy(update={"bound": bound})
@@ -329,9 +336,12 @@ def _from_inspect(output: Any, ask: Ask) -> Reply:
         cached = used.input_tokens_cache_read or 0
         sent = used.input_tokens + cached + (used.input_tokens_cache_write or 0)
         usage = {"prompt_tokens": sent, "completion_tokens": used.output_tokens, "cached_tokens": cached}
-    choices = [
-        {"message": {"content": choice.message.text}, "finish_reason": choice.stop_reason} for choice in output.choices
-    ]
+    choices = []
+    for choice in output.choices:
+        content, text = choice.message.content, choice.message.text
+        is_refused = not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
+        message = {"content": None, "refusal": text} if is_refused else {"content": text}
+        choices.append({"message": message, "finish_reason": choice.stop_reason})
     reply = reply_from({"choices": choices, "usage": usage, "model": output.model}, price=partial(with_cost, ask.judge))
     cost = getattr(used, "total_cost", None)
     return reply if cost is None else evolve(reply, usage=evolve(reply.usage, cost=float(cost)))
@@ -343,12 +353,26 @@ async def _dspy(model: ClientModel, ask: Ask) -> Reply:
         options |= response_format("schema", ask)
     # Its cache would give the votes of a jury the same reply; ours is the store.
     client = model.client.copy(cache=False, num_retries=0)
-    response = await client.aforward(messages=ask.chat(), **options)
-    choice = response["choices"][0]
-    if isinstance(response, dict) and choice["message"]["content"] is None:
-        # DSPy leaves out the words of a refusal, and how a reply ended; an empty text is '' there.
-        response = {**response, "choices": [{**choice, "finish_reason": "content_filter"}]}
+    try:
+        execution = import_module("dspy.clients.execution")
+    except ImportError:  # before 3.4, whose `aforward` returns LiteLLM's response
+        response = await client.aforward(messages=ask.chat(), **options)
+        return reply_from(response, price=partial(with_cost, ask.judge))
+    # What `aforward` does, since it leaves out how a reply ended and the words of a refusal.
+    prepared = partial(execution.prepare, client, None, ask.chat(), options, asynchronous=True, direct=True)
+    result = await execution.aexecute(client, await asyncio.to_thread(prepared))
+    response = result.provider_response()
+    if result.responses:
+        choices = [_dspy_choice(*each) for each in zip(response["choices"], result.responses, strict=True)]
+        response = {**response, "choices": choices}
     return reply_from(response, price=partial(with_cost, ask.judge))
+
+
+def _dspy_choice(choice: Mapping[str, Any], response: Any) -> dict[str, Any]:
+    """Return *choice* with what DSPy's *response* says beyond it: how it ended, and a refusal."""
+    refusal = "".join(part.text for part in response.message.parts if part.type == "refusal")
+    message = {**choice["message"], "refusal": refusal or None}
+    return {**choice, "message": message, "finish_reason": response.finish_reason}
 
 
 async def _transformers(model: ClientModel, ask: Ask) -> Reply:
