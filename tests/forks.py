@@ -18,24 +18,27 @@ from attrs import frozen
 from tests.places import ROOT
 
 _PARENT = """
-import json, os, signal, sys, tempfile
+import sys
+
+def _wait_for_script():
+    import json, os, signal, tempfile
+
+    for line in sys.stdin:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            if not (child := os.fork()):
+                signal.alarm(60)
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                os.dup2(out.fileno(), 1)
+                os.dup2(err.fileno(), 2)
+                return json.loads(line)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            said = [(file.seek(0), file.read().decode(errors="replace"))[1] for file in (out, err)]
+        print(json.dumps([status, *said]), flush=True)
+    sys.exit()
 
 exec(sys.argv[1])
-for line in sys.stdin:
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        if not (child := os.fork()):
-            signal.alarm(60)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(out.fileno(), 1)
-            os.dup2(err.fileno(), 2)
-            break
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        said = [(file.seek(0), file.read().decode(errors="replace"))[1] for file in (out, err)]
-    print(json.dumps([status, *said]), flush=True)
-else:
-    sys.exit()
-sys.argv[1:], script = json.loads(line)
-exec(script)  # what it raises ends the process as any other, and so does its end
+sys.argv[1:], _script = _wait_for_script()  # it has names of its own: a script sees those of the setup alone
+exec(_script)  # what it raises ends the process as any other, and so does its end
 """
 
 
