@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from heapq import merge as merge_sorted
@@ -99,7 +100,7 @@ class Inputs:
         if not self.quiet:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
             print_line(head + self._head(rubric, judge, columns), problem=True)
-        counts = Counts()
+        counts, began = Counts(), time.monotonic()
         kept: list[Grade | Ungraded] = []
         files, builder = [name, self.candidates], RowBuilder()
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
@@ -138,16 +139,16 @@ class Inputs:
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
         if self.report is not None:
-            self._write_report(self.report, rubric.name or self.candidates.name, kept)
+            self._write_report(self.report, rubric.name or self.candidates.name, kept, time.monotonic() - began)
         return counts.summary()
 
-    def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded]) -> None:
+    def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
         if file.suffix.lower() in _PAGES:
             Grades(results).report(file)
         else:
             rows = RowBuilder()
-            Report(name, tuple(rows.of(result) for result in results)).write(file)
+            Report(name, tuple(rows.of(result) for result in results), duration=duration).write(file)
         print_line(f"report: {file}", problem=True)
 
     def _to_ask(

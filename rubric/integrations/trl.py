@@ -92,7 +92,8 @@ def rubric_reward(
         del completion_ids  # the text is graded
         count, call = len(completions), next(calls)
         references = [None] * count if reference is None else _column(columns, "reference", reference, count)
-        made = [candidate(*each) for each in zip(prompts, completions, references, strict=True)]
+        rows = zip(prompts, completions, references, strict=True)
+        made = [None if row[1] is None else candidate(*row) for row in rows]  # what is not there is ungraded, and no 0
         own = (
             [given] * count
             if given is not None

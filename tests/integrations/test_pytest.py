@@ -104,7 +104,7 @@ def run(folder: Path, endpoint: Endpoint, *options: str, tests: str = TESTS) -> 
     environ.pop("PYTEST_ADDOPTS", None)
     environ["OPENAI_BASE_URL"] = endpoint.openai
     plugin = [] if IS_INSTALLED else ["-p", "rubric.integrations.pytest"]
-    command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-p", "no:asyncio", *options]
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -49,6 +49,13 @@ def test_an_ungraded_completion_has_no_reward() -> None:
     assert logged["polite/day"][:2] == [1, 0]
 
 
+def test_a_completion_that_is_not_there_has_no_reward() -> None:
+    """None is no text, as in all adapters; an empty text is one."""
+    found, logged = rewards([GOOD, None, ""], ["q"] * 3)
+    assert found == [1.0, None, 0.0]
+    assert logged["polite/ungraded"] == pytest.approx(1 / 3)
+
+
 def test_conversations_are_rewarded_alike() -> None:
     """Prompts and completions may be lists of messages."""
     prompts = [[{"role": "user", "content": "When?"}]] * 3
