@@ -16,7 +16,7 @@ from scipy import stats
 
 from rubric.embed import counted, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import compact, unpaired_contrast
+from rubric.trust.inference import UPPER, compact, unpaired_contrast
 from rubric.trust.labels import Labels
 from rubric.trust.ratings import Judged, Ratings, count_reused
 
@@ -174,9 +174,16 @@ def _useless(one: Ratings) -> str:
         return f"the judge says the same of all {len(a):,} labelled candidates, so it tells nothing"
     name, found = ("kappa", co.cohen(a, b)) if one.scale.kind == "option" else ("correlation", co.pearson(a, b))
     figure = co.coefficient(name, found, compact(one.groups[both]) if one.grouped else None)
-    if figure.value is None or figure.interval is None or figure.interval[0] > 0:
+    if figure.value is None or figure.interval is None:
+        return ""
+    together, apart = figure.interval[0] > 0, figure.interval[1] < 0
+    if one.scale.kind == "verdict" and not one.grouped:  # of few labels, Fisher's exact test shows more
+        table = [[np.sum((a == said) & (b == true)) for said in (1, 0)] for true in (1, 0)]
+        ps = (float(stats.fisher_exact(table, side).pvalue) for side in ("greater", "less"))
+        together, apart = (at or p <= 1 - UPPER for at, p in zip((together, apart), ps, strict=True))
+    if together:
         return ""
     shown = f"{name} {figure.value:.2f}, {figure.interval[0]:.2f} to {figure.interval[1]:.2f}"
-    if figure.interval[1] < 0:
+    if apart:
         return f"the judge says the opposite of people ({shown}): is the criterion meant the other way round?"
     return f"no agreement with people beyond chance is shown ({shown}): the judge may be of no use"

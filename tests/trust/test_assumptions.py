@@ -204,6 +204,15 @@ def test_a_useless_and_an_inverted_judge_are_called_so() -> None:
     assert "the judge says the same of all 120 labelled candidates" in str(agreement(same, LABELS).notes)
 
 
+def test_few_labels_that_an_exact_test_finds_enough_do_not_call_a_judge_useless() -> None:
+    """Of 20 verdicts, 18 agree: the interval of the correlation is wide, and Fisher's test has p = 0.013."""
+    people = {n: n >= 4 for n in range(20)}
+    judge = grades(GOOD, {n: {"good": said != (n in (0, 10))} for n, said in people.items()})
+    found = agreement(judge, Labels(people))
+    assert found[0]["phi"].value == pytest.approx(0.69, abs=0.01)
+    assert "no agreement" not in str(found.notes)
+
+
 def test_weights_are_told_with_what_labels_are_worth() -> None:
     """Half of them count thrice."""
     rows = [evolve(row, weight=1.0 + 2 * (n % 2)) for n, row in enumerate(LABELS)]
