@@ -150,8 +150,8 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     if isinstance(candidates, str | Path):
         return _file(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
-        message = f"expected many candidates, got one {type(candidates).__name__}; {_list_of(candidates)}"
-        raise DefinitionError("candidates", message)
+        message = f"expected many candidates, got one {type(candidates).__name__}"
+        raise DefinitionError("candidates", _with_cure(message, candidates))
     refuse_swapped("candidates", candidates)
     count = partial(len, candidates) if isinstance(candidates, Sized) else None
     if (frame := _frame(candidates)) is not None:
@@ -169,15 +169,28 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     return Source(candidates, count, is_held=True, columns=named)
 
 
-def _list_of(value: Candidate | Mapping[Any, Any] | bytes) -> str:
-    """Return how *value* becomes many candidates: a mapping may be one, hold one for each key, or hold columns."""
-    if isinstance(value, Mapping) and value and all(isinstance(each, list | tuple) for each in value.values()):
-        rows = "[dict(zip(candidates, row)) for row in zip(*candidates.values())]"
-        return f"columns become rows: write grade_many({rows}, rubric, judge)"
-    if not isinstance(value, Mapping) or not value or value.keys() & {*FIELDS}:
-        return "write grade_many([candidate], rubric, judge), or grade(candidate, rubric, judge)"
-    rows = "[{'key': key, 'output': reply} for key, reply in candidates.items()]"
-    return f"for one at each key, write grade_many({rows}, rubric, judge)"
+def _form_of(value: Any) -> str:
+    """Return in which form *value*, which is no list of candidates or none of them, holds some; "" for no form."""
+    if is_message(value) or is_chat(value) or hasattr(value, "_asdict"):
+        return "message" if isinstance(value, Mapping) else "chat" if is_chat(value) else "named tuple"
+    if not isinstance(value, Mapping):
+        is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(e, str) for e in value)  # noqa: PLR2004
+        return "pair" if is_pair else "one" if isinstance(value, Candidate | bytes) else ""
+    held = [*value.values()]
+    if len(held) == 1 and isinstance(held[0], list) and isinstance(next(iter(held[0]), None), Mapping):
+        return "rows within"
+    if held and all(isinstance(each, Mapping) for each in held):
+        return "rows by key" if all(isinstance(name, str) for each in held for name in each) else "frame"
+    if held and all(isinstance(each, list | tuple) for each in held):
+        return "columns"
+    return "texts by key" if held and not value.keys() & {*FIELDS} else "one"
+
+
+def _with_cure(said: str, value: object) -> str:
+    from rubric.internals.guesses import table  # noqa: PLC0415 - needed for errors alone
+
+    line = table()["candidates"].get(_form_of(value), "")
+    return f"{said}; {line}" if line else said
 
 
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
@@ -194,7 +207,13 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         return (None if columns.named else _of_runs("the row", _runs_in(item))) or _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
-    raise DefinitionError("", f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}")
+    said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
+    raise DefinitionError("", _with_cure(said, item))
+
+
+def is_message(value: object) -> bool:
+    """True if *value* is a message alone, which is part of a chat, and no row with an output."""
+    return isinstance(value, Mapping) and "output" not in value and is_chat([value])
 
 
 def _runs_in(row: Mapping[Any, Any]) -> Iterator[Any] | None:
@@ -311,6 +330,8 @@ def _is_missing(value: object) -> bool:
 
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
+    if isinstance(item, list | tuple) or is_message(item):
+        raise DefinitionError("candidates", _with_cure(f"its items are no candidates, but {name_of_type(item)}s", item))
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
     if _has_columns(item, columns):
@@ -321,7 +342,7 @@ def _check_held(items: list[Any] | tuple[Any, ...], columns: Columns) -> None:
     if columns.named and items and not any(isinstance(item, Mapping | Placed) for item in items):
         found = name_of_type(items[0])
         raise DefinitionError("columns", f"there are no rows with columns here, but {found}; leave it out")
-    if items and isinstance(items[0], Mapping):
+    if items and isinstance(items[0], Mapping) and not is_message(items[0]):
         columns.check(dict.fromkeys(name for item in items if _has_columns(item, columns) for name in item))
     elif items:
         _check_first(items[0], columns)

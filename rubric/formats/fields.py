@@ -9,7 +9,6 @@ A reader raises all problems of a value at once, each with its path; `read_as` f
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -20,9 +19,9 @@ from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, find, load_error, plain, show_path, steps_of, uncut
-from rubric.internals.fields import FEWEST_PERCENT, as_share, check_text, default_of
+from rubric.internals.fields import check_text, default_of, number_cure
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guesses import key_cure
+from rubric.internals.guesses import form_cure, key_cure
 from rubric.internals.text import shorten
 
 T = TypeVar("T")
@@ -43,21 +42,13 @@ class WrongKeyError(DefinitionError):
     """A complaint about a key, not about its value."""
 
 
-_BARE = re.compile(r"[-+]?\d+(\.\d+)?|true|false", re.ASCII)
-
-
 def cure(found: object, message: str) -> str:
-    """Return the advice to add or remove quotes, or to write per cent as a share, if *message* has none yet."""
+    """Return the advice to add or remove quotes, or to write a number in another way, if *message* has none yet."""
     if "quote" in message:
         return ""
-    percent = f"{found:g}%" if isinstance(found, int | float) and found >= FEWEST_PERCENT else found
-    if "from 0 to 1" in message and isinstance(percent, str) and (share := as_share(percent)) is not None:
-        return f"; {percent} is {share:g}"
-    if isinstance(found, str) and _BARE.fullmatch(found):
-        return "; take the quotes off"
     if isinstance(found, int | float) and not isinstance(found, bool) and message.startswith("expected text"):
         return f'; quote it: "{found}"'
-    return ""
+    return number_cure(found, message)
 
 
 def as_dict(data: object, what: str) -> dict[Any, Any]:
@@ -92,7 +83,7 @@ def message_of(problem: DefinitionError) -> str:
     """Return the message of *problem*; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
         return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
-    return problem.message
+    return problem.message + form_cure(problem.message)
 
 
 class SeveralError(Exception):

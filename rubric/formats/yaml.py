@@ -35,6 +35,7 @@ from rubric.formats.document import (
     load_error,
     read_scalar,
 )
+from rubric.internals.guesses import table
 from rubric.internals.text import shorten
 
 try:
@@ -71,8 +72,7 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
     except MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         why = shorten(", ".join(str(part) for part in (problem.context, problem.problem) if part))
-        if any(sign in why for sign in _UNQUOTED):
-            why += f"; {_QUOTE_IT}"
+        why += next((f"; {cure}" for sign, cure in table()["yaml"].items() if sign in why), "")
         raise load_error(source, _place(mark) if mark else place, f"this is not YAML: {why}") from None
     except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as problem:
         why = str(problem) or type(problem).__name__
@@ -244,12 +244,6 @@ def _flaw(event: Any, *, aliases: bool) -> str:
 
 def _place(mark: Any) -> tuple[int, int]:
     return mark.line + 1, mark.column + 1
-
-
-_UNQUOTED = ("mapping values are not allowed", "but found '<scalar>'")
-"""The parser's words for an unquoted text that has a colon or quotes of its own."""
-
-_QUOTE_IT = "if this is in a text with a colon or quotes in it, quote all of it: 'asks: \"why?\" at once'"
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -72,13 +72,11 @@ class Listed(Generic[T]):
             for one in items:
                 if _id(one) == at:
                     return one
-            names = [_id(one) for one in items]
-            near = suggest(at, names) if len(names) <= _MOST_NAMED or nearest(at, names) else ""
-            if not at.startswith("_") and hasattr(type(self), at):
-                from rubric.internals.guesses import variable_of  # noqa: PLC0415 - needed for errors alone
+            names = [name for one in items if (name := _id(one))]
+            near = suggest(at, names) if names and (len(names) <= _MOST_NAMED or nearest(at, names)) else ""
+            from rubric.internals.guesses import item_cure  # noqa: PLC0415 - needed for errors alone
 
-                near = f"; write {variable_of(self)}.{at}"
-            raise KeyError(f"no {self._kind} {at!r} among {len(names)}{near}")
+            raise KeyError(f"no {self._kind} {at!r} among {len(names)}{item_cure(self, at) or near}")
         if isinstance(at, slice):
             return tuple(items[at])
         if isinstance(at, bool) or not hasattr(at, "__index__"):

@@ -17,7 +17,7 @@ import attrs
 
 from rubric.errors import DefinitionError
 from rubric.internals.frozen_map import FrozenMap, scalar, thaw
-from rubric.internals.guided import Guided, GuidedType
+from rubric.internals.guided import Guided
 from rubric.internals.text import shorten
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
 
-class Shown(Guided, metaclass=GuidedType):
+class Shown(Guided):
     """
     Gives a frozen attrs class the `repr` that one would type.
 
@@ -93,7 +93,7 @@ def suggest(found: str, allowed: Iterable[str]) -> str:
     """Return `"; did you mean 'x'?"` where a name in *allowed* is near *found*, else what is allowed."""
     names = [*allowed]
     near = nearest(found, names)
-    return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}"
+    return f"; did you mean {near[0]!r}?" if near else f"; allowed: {', '.join(names)}" if names else ""
 
 
 def nearest(found: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
@@ -205,16 +205,29 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
     return found
 
 
-_PERCENT = r"(?a)\s*(\d{1,3}(?:\.\d+)?)\s*%\s*"
-
-FEWEST_PERCENT = 10
-"""A smaller number may as well be one of a scale from 1 to 5."""
+_SHARE = r"(?a)\s*(\d{1,3}(?:\.\d+)?)\s*(%|/\s*[1-9]\d{0,2}|out of\s+[1-9]\d{0,2})\s*"
+_FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 
 def as_share(value: str) -> float | None:
-    """Return the share in 0..1 that *value*, such as "80%", means; None if it is no percentage."""
-    written = re.fullmatch(_PERCENT, value)
-    return float(written[1]) / 100 if written and float(written[1]) <= 100 else None  # noqa: PLR2004 - per cent
+    """Return the share in 0..1 that *value*, such as "80%" or "4/5", means; None if it means none."""
+    if (written := re.fullmatch(_SHARE, value)) is None:
+        return None
+    share = float(written[1]) / (100 if written[2] == "%" else int(re.sub(r"\D", "", written[2])))
+    return share if share <= 1 else None
+
+
+def number_cure(found: object, message: str, before: str = "") -> str:
+    """Return the end of *message* on a number or a switch that was *found* in another form: "80%", "4/5", "2", 80."""
+    text = str(found).strip()
+    if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
+        shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line
+        return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""
+    if message.startswith("expected True or False") and text in {"yes", "on", "no", "off"}:
+        return f"; write {before}{text in {'yes', 'on'}}"
+    is_percent = type(found) in (int, float) and _FEWEST_PERCENT <= found <= 100  # type: ignore[operator]  # noqa: PLR2004
+    share = as_share(f"{text}%" if is_percent and "from 0 to 1" in message else text) if "finite" in message else None
+    return "" if share is None else f"; {text}{'%' * is_percent} is {before}{share:g}"
 
 
 def count(low: int = 1, other: str = "") -> Validator:

@@ -2,7 +2,7 @@
 Answer wrong guesses at the API with the call that works: unknown attributes, arguments that do not fit.
 
 This is the hook alone, which every value and function has. The names that people try, and the calls that they meant,
-are in `rubric.internals.guesses`, which is loaded by the first wrong guess.
+are in `rubric.internals.guesses` and `wrong_calls`, which are loaded by the first wrong guess.
 """
 
 from __future__ import annotations
@@ -57,7 +57,18 @@ class UnchangeableError(FrozenInstanceError):
         return f"a {self.kind.__name__} never changes; make a new one: {change_cure(*self.args)}"
 
 
-class Guided:
+class GuidedType(type):
+    """The type of classes whose unknown class attributes, such as `Rubric.load_yaml`, are answered as well."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> object:
+            if name.startswith("_"):
+                raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+            raise UnknownAttributeError(cls, name)
+
+
+class Guided(metaclass=GuidedType):
     """Gives a class the hook: an unknown attribute is answered with the one that was meant."""
 
     __slots__ = ()
@@ -71,19 +82,8 @@ class Guided:
             raise UnknownAttributeError(type(self), name, self)
 
 
-class GuidedType(type):
-    """The type of classes whose unknown class attributes, such as `Rubric.load_yaml`, are answered as well."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(cls, name: str) -> object:
-            if name.startswith("_"):
-                raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-            raise UnknownAttributeError(cls, name)
-
-
 class GuidedABC(GuidedType, ABCMeta):
-    """The same for classes with an abstract base, such as a sequence."""
+    """The type of classes with an abstract base, such as a sequence."""
 
 
 @overload
@@ -158,16 +158,18 @@ def _answer(
         except RubricError as found:
             return _without_frames(found)
         raise error
-    return _without_frames(_in_order(function, args, error))
+    return _without_frames(_in_order(function, args, named, error))
 
 
-def _in_order(function: Callable[..., Any], args: tuple[Any, ...], error: RubricError) -> RubricError:
-    """Return *error*, or the one on the order of *args*, if one of them stands in the place of another."""
+def _in_order(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: RubricError
+) -> RubricError:
+    """Return *error*, or the one on the order and kinds of *args*, if one of them stands in the place of another."""
     if type(error) is not DefinitionError or len(args) < 2:  # noqa: PLR2004 - an order takes two
         return error
-    from rubric.internals.guesses import order_error  # noqa: PLC0415 - needed for errors alone
+    from rubric.internals.wrong_calls import order_error  # noqa: PLC0415 - needed for errors alone
 
-    return order_error(function, args, error) or error
+    return order_error(function, args, named, error) or error
 
 
 def _without_frames(error: RubricError) -> RubricError:
@@ -238,7 +240,7 @@ def _again(
     began = error.__traceback__ is None or error.__traceback__.tb_next is not None  # else the arguments did not fit
     if isinstance(error, TypeError) and began:
         raise error
-    from rubric.internals.guesses import answer_call  # noqa: PLC0415 - needed for errors alone
+    from rubric.internals.wrong_calls import answer_call  # noqa: PLC0415 - needed for errors alone
 
     return answer_call(function, args, named, error)
 

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from sys import float_info
@@ -305,14 +306,17 @@ def _parquet(path: Path) -> Numbered:
         raise DefinitionError("", f"{path.name} cannot be read as Parquet: {problem}") from None
 
 
-def polars() -> Any:
-    """Return polars; the `ImportError` without it has the command that installs it."""
+def _library(name: str, kind: str, extra: str) -> Any:
+    """Return the library *name*; the `ImportError` without it has the command that installs it."""
     try:
-        import polars as pl  # noqa: PLC0415 - an extra
+        return import_module(name)
     except ImportError as error:
-        message = "to read Parquet files takes polars: pip install 'rubric-grade[parquet]'"
-        raise ImportError(message, name="polars") from error
-    return pl
+        message = f"to read {kind} files takes {name}: pip install 'rubric-grade[{extra}]'"
+        raise ImportError(message, name=name) from error
+
+
+polars = partial(_library, "polars", "Parquet", "parquet")
+_openpyxl = partial(_library, "openpyxl", "Excel", "xlsx")
 
 
 def _sheet(path: Path) -> Numbered:
@@ -333,15 +337,6 @@ def _sheet(path: Path) -> Numbered:
     finally:
         rows.close()  # or the file stays open: an unfinished iteration holds on to it
         book.close()
-
-
-def _openpyxl() -> Any:
-    try:
-        import openpyxl  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        message = "to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'"
-        raise ImportError(message, name="openpyxl") from error
-    return openpyxl
 
 
 LIBRARIES: dict[str, Callable[[], object]] = {".parquet": polars, ".xlsx": _openpyxl}

@@ -8,6 +8,7 @@ from typing import Any, cast
 from attrs import asdict
 
 from rubric.internals.containers import NoTruth
+from rubric.internals.guided import GuidedABC
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, table, visible
 
@@ -15,7 +16,7 @@ Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 """A title (or ''), the names of the columns, and the rows."""
 
 
-class Presented(NoTruth):
+class Presented(NoTruth, metaclass=GuidedABC):
     """A result that is shown as text, as Markdown and as a card; `sentence` leads each."""
 
     __slots__ = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -346,6 +347,14 @@ Opinion = bool | float | tuple[bool | float, str]
 def _callable(_: Any, __: Attribute[Any], value: object) -> None:
     if not callable(value) or isinstance(value, type):
         raise refuse("function", value, "a function from a Candidate to a bool or a score in 0..1")
+    try:
+        inspect.signature(value).bind(None)
+    except TypeError as problem:
+        line = "Holds(lambda candidate: candidate.output == candidate.reference)"
+        said = f"it is called with the candidate alone ({problem}), which has the reference; write {line}"
+        raise DefinitionError("function", said) from None
+    except ValueError:
+        return  # a function of C may have no signature
 
 
 @guided_class
@@ -476,6 +485,10 @@ def as_check(value: object, field: str = "check") -> Check:
     if isinstance(value, Matcher):
         return value.at_least(1)
     if isinstance(value, str) and value.strip():
+        if re.match(r"[\w-]+\s*:", value):
+            from rubric.internals.guesses import refuse_named_check  # noqa: PLC0415 - for a text with a colon alone
+
+            refuse_named_check(value)
         if len(value.split()) > _LONGEST_WORDING:
             cure = f"if these words must occur, give Contains({value!r}); if a judge decides, rubric.expects({value!r})"
             raise DefinitionError(field, f"{shorten(value, 60)!r} may be a statement; {cure}")

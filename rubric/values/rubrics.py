@@ -37,15 +37,17 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
+def _rows_of(mapping: Mapping[str, Any]) -> str:
+    """Return the list of criteria that a *mapping* of texts to weights, or of ids to texts, stands for."""
+    is_weighted = all(isinstance(each, int | float) for each in mapping.values())
+    names = ("text", "weight") if is_weighted else ("id", "text")
+    return shorten(repr([dict(zip(names, item, strict=True)) for item in mapping.items()]))
+
+
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
         if isinstance(value, Mapping):
-            is_weighted = all(isinstance(each, int | float) for each in value.values())
-            names = ("text", "weight") if is_weighted else ("id", "text")
-            rows = [dict(zip(names, item, strict=True)) for item in value.items()]
-            raise DefinitionError(
-                "criteria", f"expected a list of criteria, got a mapping; write {shorten(repr(rows))}"
-            )
+            raise DefinitionError("criteria", f"expected a list of criteria, got a mapping; write {_rows_of(value)}")
         line = {Criterion: "; write [criterion]", str: f"; write [{value!r}]", Rubric: "; write [*rubric]"}
         problem = refuse("criteria", value, "a list of criteria (a Criterion, its text, or a mapping of its fields)")
         raise DefinitionError("criteria", problem.message + line.get(type(value), ""))
@@ -515,8 +517,13 @@ def rubric_of(value: object) -> Rubric:
     if isinstance(value, Rubric):
         return value
     match value:
+        case Check():
+            cure = f"; give Rubric('reply').checks({value!r})"
+        case Mapping() if not value.keys() & {"rubric", "criteria", "text", "tree"}:
+            cure = f"; give Rubric('reply', {_rows_of(value)})"
         case list() | tuple():
-            cure = f'; give Rubric("name", {shorten(repr(value), 120)})'
+            shown = shorten(repr(value), 120) if all(isinstance(one, str) for one in value) else "criteria"
+            cure = f'; give Rubric("name", {shown})'
         case Mapping():
             cure = "; what a file would hold is Rubric.from_dict(data)"
         case PathLike():

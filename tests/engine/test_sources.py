@@ -118,7 +118,7 @@ def test_parquet_without_polars_says_what_to_install(tmp_path: Path, monkeypatch
     path = tmp_path / "answers.parquet"
     path.touch()
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"pip install rubric-grade\[parquet\]"):
+    with pytest.raises(ImportError, match=r"pip install 'rubric-grade\[parquet\]'"):
         source_of(path)
 
 

@@ -37,7 +37,7 @@ criteria:
         "support.yaml:1:12: threshold: expected a finite number from 0 to 1, got 2",
         "support.yaml:2:1: threshhold: unknown key; did you mean 'threshold'?",
         "support.yaml:5:5: criteria[0].wieght: unknown key; did you mean 'weight'?",
-        "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1",
+        "support.yaml:6:13: criteria[0].weight: expected a finite number from 0, got -1; to take points off, write polarity: penalty and weight: 1",
         'support.yaml:9:11: criteria[2].text: expected text, got the boolean False; quote it: "no"',
         "support.yaml:10:10: criteria[3].id: the id 'cites' belongs to criteria[1] already; give one of them another",
     ]
@@ -48,16 +48,25 @@ criteria:
     [
         ("", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
         ("# only a comment", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
-        ("- a", "1:1: expected a rubric (a mapping with criteria, text or tree), got a list"),
-        ("just words", "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'"),
+        (
+            "- a",
+            "1:1: expected a rubric (a mapping with criteria, text or tree), got a list; write rubric: reply and criteria: [Is polite]",
+        ),
+        (
+            "just words",
+            "1:1: expected a rubric (a mapping with criteria, text or tree), got 'just words'; write rubric: reply and criteria: [Is polite]",
+        ),
         ("rubric: a", "1:1: a rubric has criteria, text or tree, and here is none; write one"),
         (
             "criteria: [{text: a, levels: 1-5}]",
             "1:30: criteria[0].levels: expected a scale with two dots, got '1-5'; write 1..5",
         ),
         ("text: a\ncriteria: [b]", "2:1: criteria: a rubric has text or criteria, not both; nest one in the other"),
-        ("criteria:", "1:10: criteria: expected a list of criteria, got nothing"),
-        ("criteria: a", "1:11: criteria: expected a list of criteria, got 'a'"),
+        (
+            "criteria:",
+            "1:10: criteria: expected a list of criteria, got nothing; write criteria: [Is polite, Is clear]",
+        ),
+        ("criteria: a", "1:11: criteria: expected a list of criteria, got 'a'; write criteria: [Is polite, Is clear]"),
         ("text: 5", '1:7: text: expected text, got 5; quote it: "5"'),
         ("text: ''", "1:7: text: expected text, got an empty one; write what is to be judged"),
         ("text: a\nrubric: 5", '2:9: rubric: expected text, got 5; quote it: "5"'),
@@ -75,7 +84,7 @@ criteria:
         ),
         (
             "text: a\nscale: likert",
-            "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'",
+            "2:8: scale: expected unit, boolean, letter or {likert: {min: 1, max: 5}}, got 'likert'; write scale: {likert: {min: 1, max: 5}}; or, for what the judge says, in a criterion, levels: 1..5",
         ),
         (
             "text: a\nscale: {likert: {min: 5, max: 1}}",
@@ -110,7 +119,10 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("5", "12: criteria[0]: expected a criterion (its text, or a mapping), got 5"),
         ("''", "12: criteria[0]: expected text, got an empty one; write what is to be judged"),
         ("{id: a}", "12: criteria[0]: the key 'text' is missing; add it"),
-        ("{text: a, weight: -0.5}", "30: criteria[0].weight: expected a finite number from 0, got -0.5"),
+        (
+            "{text: a, weight: -0.5}",
+            "30: criteria[0].weight: expected a finite number from 0, got -0.5; to take points off, write polarity: penalty and weight: 1",
+        ),
         ("{text: a, weight: heavy}", "30: criteria[0].weight: expected a finite number from 0, got 'heavy'"),
         ("{text: a, weight: true}", "30: criteria[0].weight: expected a finite number from 0, got True"),
         ("{text: a, min_score: 0}", "33: criteria[0].min_score: expected a finite number above 0 to 1, got 0"),
@@ -118,7 +130,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, levels: {0: a, 1: b}, answer: unit}", None),
         (
             "{text: a, when: {}}",
-            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing",
+            "28: criteria[0].when: expected a mapping with one of contains, regex, tool_called, got nothing; write when: {contains: refund}",
         ),
         (
             "{text: a, when: {holds: f}}",
@@ -179,7 +191,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
         ("{text: a, check: is_yaml}", None),
         (
             "{text: a, rubric: {criteria: [{text: b, weight: -1}]}}",
-            "60: criteria[0].rubric.criteria[0].weight: expected a finite number from 0, got -1",
+            "60: criteria[0].rubric.criteria[0].weight: expected a finite number from 0, got -1; to take points off, write polarity: penalty and weight: 1",
         ),
     ],
 )
@@ -359,7 +371,7 @@ def test_a_form_that_python_explains_is_explained_in_a_file_as_well(criteria: st
 def test_a_wrong_key_at_the_place_of_another_problem_is_told() -> None:
     """A mapping begins where its first key does: both are wrong, and a suite names all of its keys."""
     with pytest.raises(LoadError) as caught:
-        loads_suite("suite: s\ncases:\n- vars: {x: y}\n  output: z\nprovider: x\n", format="native")
+        loads_suite("suite: s\ncases:\n- vars: {x: y}\n  output: z\nfoo: x\n", format="native")
     said = str(caught.value)
     assert "3:3: cases[0]: the key 'rubric' is missing" in said
     assert "3:3: cases[0].vars: unknown key; did you mean 'variables'?" in said

@@ -39,7 +39,7 @@ from rubric import (
     lint,
     plan,
 )
-from rubric.internals.guesses import name_cure
+from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare
 from tests.command_line import commands
@@ -276,6 +276,69 @@ def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> N
         read = partial(package.loads_suite, format="native") if kind in ("Case", "Suite") else package.loads
         with pytest.raises(package.LoadError, match=re.escape(key if " " in key else f"did you mean {key!r}?")):
             read(text)
+
+
+ONE = "rubric: r\ncriteria: [{text: Is warm, %s}]\n"
+FILES = [  # what is written, what the error says, and what is written then
+    ("rubric: r\ncriteria: Is warm\n", "write criteria: [Is polite, Is clear]", "rubric: r\ncriteria: [Is warm]\n"),
+    ("rubric: r\nscale: 1-5\ntext: a\n", "scale: {likert: {min: 1, max: 5}}", "scale: {likert: {min: 1, max: 5}}\ntext: a"),
+    (ONE % "weight: 60%", "60% is 0.6", ONE % "weight: 0.6"),
+    (ONE % "weight: -2", "polarity: penalty and weight: 1", ONE % "polarity: penalty, weight: 2"),
+    (ONE % "scale: [1, 5]", "did you mean 'levels'?", ONE % "levels: [1, 5]"),
+    (ONE % "threshold: 0.5", "did you mean 'min_score'?", ONE % "min_score: 0.5"),
+    (ONE % "check: contains ticket", "write check: {contains: ticket}", "criteria: [{check: {contains: ticket}}]"),
+    (ONE % "when: contains refund", "write when: {contains: refund}", ONE % "when: {contains: refund}"),
+    (ONE % "anchors: {Hi: 1}", "write anchors: [{response: Thank you", ONE % "anchors: [{response: Hi, score: 1}]"),
+    (ONE % "polarity: negative", "write polarity: guard", ONE % "polarity: guard"),
+    (ONE % "required: 'yes'", "write True", ONE % "required: True"),
+    ("pass: 80%\ncriteria: [a]\n", "did you mean 'threshold'?", "threshold: 0.8\ncriteria: [a]\n"),
+    ("threshold: 4/5\ncriteria: [a]\n", "4/5 is 0.8", "threshold: 0.8\ncriteria: [a]\n"),
+    ("evaluation_steps: [a, b]\n", "write criteria: [Checks the facts", "criteria: [a, b]\n"),
+    ("- rubric: r\n- criteria: [a]\n", "write rubric: reply and criteria: [Is polite]", "rubric: r\ncriteria: [a]\n"),
+    ("criteria:\n\t- Is warm\n", "indent by spaces", "criteria:\n  - Is warm\n"),
+    ("criteria:\n  - @dana is greeted\n", "a text that begins so is quoted", "criteria:\n  - '@dana is greeted'\n"),
+    ("criteria:\n  - 'Is warm\n", "a quote was opened and not closed", "criteria:\n  - 'Is warm'\n"),
+    ("criteria:\n  - text: a\n   weight: 2\n", "in the same column", "criteria:\n  - text: a\n    weight: 2\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "said", "right"), FILES, ids=[said for _, said, _ in FILES])
+def test_a_file_that_is_wrong_is_answered_with_what_it_may_hold(wrong: str, said: str, right: str) -> None:
+    """The error has the place and what to write; written so, the file is read."""
+    with pytest.raises(package.LoadError, match=re.escape(said)) as refused:
+        package.loads(wrong)
+    assert all(problem.line and problem.column for problem in refused.value.problems)
+    assert package.loads(right).criteria or package.loads(right).text
+
+
+FRAME = pd.DataFrame({"input": ["Why?", "When?"], "output": ["We thank you, politely.", "No."]})
+CHAT = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "We thank you, politely."}]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [("Why?", "Thanks"), ("When?", "No.")], [["Why?", "Thanks"], ["When?", "No."]], FRAME.to_dict(),
+        FRAME.to_dict("list"), list(FRAME.itertuples()), {"a": {"output": "Thanks"}, "b": {"output": "No."}},
+        {"a": "Thanks", "b": "No."}, [CHAT, CHAT],
+    ],
+    ids=["pairs", "lists", "frame as a dict", "columns", "named tuples", "rows by key", "texts by key", "chats"],
+)  # fmt: skip
+def test_what_holds_candidates_in_another_form_is_answered_with_the_line_that_grades_them(given: Any) -> None:
+    """The line is run as it is printed, and grades each."""
+    with pytest.raises(package.DefinitionError) as refused:
+        grade_many(given, RUBRIC, "offline").collect()
+    line = re.search(r"grade_many\(\[.*\], rubric, judge\)", str(refused.value))
+    assert line
+    made: Any = run_line(line[0], {"candidates": given})
+    assert [result.score is not None for result in made.collect()] == [True, True]
+
+
+def test_words_for_an_argument_are_words_for_an_option() -> None:
+    """The command line and Python share one table."""
+    command = commands()["grade-many"]
+    names = [name for each in command.params if isinstance(each, click.Option) for name in each.opts]
+    assert word_cure("options", "grade-many", "--num-workers", names) == "; did you mean '--concurrency'?"
 
 
 def test_each_command_and_option_that_is_proposed_is_there() -> None:
