@@ -2,14 +2,14 @@
 Traces, metrics and log events by OpenTelemetry's conventions for generative AI, and the logger `rubric`.
 
 With `opentelemetry-api` installed (extra `otel`) and a provider configured, each grade is a span with an event
-`gen_ai.evaluation.result`, and each request in it a span `chat MODEL`, counted in the conventions' two metrics: tokens
+`gen_ai.evaluation.result`, and each request in it a span `chat MODEL`, counted in the conventions' metrics: tokens
 and seconds. Without a provider, nothing happens. The variable `RUBRIC_TELEMETRY=off` switches all off. Prompts, replies
 and reasons are content: they are recorded as the conventions' own switch says,
 `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`: `SPAN_ONLY`, `EVENT_ONLY`, `SPAN_AND_EVENT`, or `true` for both.
 
 The logger `rubric` has retries at INFO and ungraded results at WARNING; it never has content or keys.
 
-Source of the names: open-telemetry/semantic-conventions-genai, in development as of November 2026.
+Source of the names: open-telemetry/semantic-conventions-genai, in development, as its main branch was in November 2026.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = "gen_ai.usage.input_tokens", "gen_ai.usage.output_
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 ERROR_TYPE = "error.type"
 
+DETAILS = "gen_ai.client.inference.operation.details"
 EVALUATION = "gen_ai.evaluation.result"
 EVALUATION_NAME = "gen_ai.evaluation.name"
 EVALUATION_SCORE = "gen_ai.evaluation.score.value"
@@ -86,7 +87,7 @@ def grade_span(rubric: Rubric) -> Iterator[Callable[[Grade | Ungraded], None]]:
         def record(result: Grade | Ungraded) -> None:
             told, explanation = _result(result), {EVALUATION_EXPLANATION: result.explain()}
             _tell(span, {**told, **(explanation if _records_content("SPAN") else {})})
-            _emit({**told, **(explanation if _records_content("EVENT") else {})})
+            _emit(EVALUATION, {**told, **(explanation if _records_content("EVENT") else {})})
 
         yield record
 
@@ -142,11 +143,16 @@ def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | F
     common = {OPERATION: "chat", PROVIDER: _providers().get(vendor, vendor or "custom"), REQUEST_MODEL: model}
     tracer, began = _tracer() or trace.NoOpTracer(), perf_counter()
     given = {**common, **_request(ask)}
-    with tracer.start_as_current_span(f"chat {model}", kind=trace.SpanKind.CLIENT, attributes=given) as span:
+    sent = {INPUT_MESSAGES: [_message(each) for each in ask.chat()]} if _records_content("") else {}
+    shown = {**given, **(_as_json(sent) if _records_content("SPAN") else {})}
+    with tracer.start_as_current_span(f"chat {model}", kind=trace.SpanKind.CLIENT, attributes=shown) as span:
 
         def record(outcome: Reply | Failure) -> None:
             told = _response(outcome)
-            _tell(span, told)
+            content = {**sent, **(_said(outcome) if sent else {})}
+            _tell(span, {**told, **(_as_json(content) if _records_content("SPAN") else {})})
+            if _records_content("EVENT"):
+                _emit(DETAILS, {**given, **told, **_as_json(content)})
             _count({**common, **{k: told[k] for k in (ERROR_TYPE, RESPONSE_MODEL) if k in told}}, outcome, began)
 
         yield record
@@ -159,9 +165,6 @@ def _request(ask: Ask) -> dict[str, Any]:
         "gen_ai.request.seed": ask.judge.seed,
         "gen_ai.request.choice.count": ask.n if ask.n > 1 else None,
         "gen_ai.output.type": "json" if ask.schema else None,
-        INPUT_MESSAGES: json.dumps([_message(each) for each in ask.chat()], ensure_ascii=False, default=str)
-        if _records_content("SPAN")
-        else None,
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -180,12 +183,23 @@ def _response(outcome: Any) -> dict[str, Any]:
     told["gen_ai.response.finish_reasons"] = [finish] * len(texts)
     named = {RESPONSE_MODEL: outcome.model, "gen_ai.response.id": outcome.id}
     told |= {name: value for name, value in named.items() if value}
-    if _records_content("SPAN"):
-        wanted = json.loads(outcome.wanted) if outcome.wanted else None
-        said = [wanted] if wanted else [{"role": "assistant", "content": text} for text in texts]
-        messages = [{**_message(each), "finish_reason": finish} for each in said]
-        told[OUTPUT_MESSAGES] = json.dumps(messages, ensure_ascii=False)
     return told
+
+
+def _said(outcome: Any) -> dict[str, Any]:
+    """Return the messages of a reply; a failure has none."""
+    if hasattr(outcome, "kind"):
+        return {}
+    wanted = json.loads(outcome.wanted) if outcome.wanted else None
+    texts = outcome.choices or (outcome.text or outcome.refusal,)
+    said = [wanted] if wanted else [{"role": "assistant", "content": text} for text in texts]
+    finish = _FINISHES.get(outcome.finish, outcome.finish)
+    return {OUTPUT_MESSAGES: [{**_message(each), "finish_reason": finish} for each in said]}
+
+
+def _as_json(content: dict[str, Any]) -> dict[str, str]:
+    """Return messages as the texts that attributes may hold."""
+    return {name: json.dumps(messages, ensure_ascii=False, default=str) for name, messages in content.items()}
 
 
 # -- messages, as the conventions have them: a role, and parts ------------------------------------------------
@@ -205,7 +219,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _records_content(place: str) -> bool:
-    """True if content is recorded on `SPAN`s, or in `EVENT`s."""
+    """True if content is recorded on `SPAN`s, or in `EVENT`s; of "", in either."""
     switch = os.environ.get(_CONTENT, "").upper()
     return switch == "TRUE" or (switch in ("SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT") and place in switch)
 
@@ -221,14 +235,14 @@ def _meters() -> Any:
 
 
 @lru_cache(maxsize=4)
-def _histograms(provider: Any) -> tuple[Any, Any]:
-    """Return the two histograms, with the bounds of the conventions; a meter makes an instrument once."""
-    meter = provider.get_meter("rubric")
-    seconds, tokens = [0.01 * 2**n for n in range(14)], [4**n for n in range(14)]
-    bounds = "explicit_bucket_boundaries_advisory"
+def _instruments(provider: Any) -> tuple[Any, Any, Any]:
+    """Return the seconds, with the bounds of the conventions, and tokens sent and received; a meter makes them once."""
+    meter, name = provider.get_meter("rubric"), "gen_ai.client.inference"
+    bounds = {"explicit_bucket_boundaries_advisory": [0.01 * 2**n for n in range(14)]}
     return (
-        meter.create_histogram("gen_ai.client.operation.duration", unit="s", **{bounds: seconds}),
-        meter.create_histogram("gen_ai.client.token.usage", unit="{token}", **{bounds: tokens}),
+        meter.create_histogram(f"{name}.duration", unit="s", **bounds),
+        meter.create_counter(f"{name}.usage.input_tokens", unit="{token}"),
+        meter.create_counter(f"{name}.usage.output_tokens", unit="{token}"),
     )
 
 
@@ -236,12 +250,12 @@ def _count(told: dict[str, Any], outcome: Reply | Failure, began: float) -> None
     provider = _meters()
     if provider is None:
         return
-    duration, tokens = _histograms(provider)
+    duration, sent, received = _instruments(provider)
     duration.record(perf_counter() - began, told)
-    if not outcome.usage.unmetered and outcome.usage.prompt_tokens:
-        plain = {name: value for name, value in told.items() if name != ERROR_TYPE}
-        tokens.record(outcome.usage.prompt_tokens, {**plain, "gen_ai.token.type": "input"})
-        tokens.record(outcome.usage.completion_tokens, {**plain, "gen_ai.token.type": "output"})
+    # Vendors do not say whether a token is of a text or of an image, nor do all failures have a count: it is 0.
+    plain = {name: value for name, value in told.items() if name != ERROR_TYPE} | {"gen_ai.token.modality": "unknown"}
+    sent.add(outcome.usage.prompt_tokens, plain)
+    received.add(outcome.usage.completion_tokens, plain)
 
 
 # -- providers ----------------------------------------------------------------------------------------------
@@ -276,11 +290,12 @@ def parent_span() -> Any:
     return trace.NonRecordingSpan(current) if current.is_valid else None
 
 
-def _emit(told: dict[str, Any]) -> None:
-    """Emit the log event of a result, with the current span as its context."""
+def _emit(name: str, told: dict[str, Any]) -> None:
+    """Emit the log event *name*, with the current span as its context."""
     try:
         from opentelemetry._logs import SeverityNumber, get_logger  # noqa: PLC0415 - an extra, and later than traces
     except ImportError:
         return
-    severity = SeverityNumber.WARN if ERROR_TYPE in told else SeverityNumber.INFO
-    get_logger("rubric").emit(event_name=EVALUATION, attributes=told, severity_number=severity)
+    usual = SeverityNumber.DEBUG if name == DETAILS else SeverityNumber.INFO
+    severity = SeverityNumber.WARN if ERROR_TYPE in told and name == EVALUATION else usual
+    get_logger("rubric").emit(event_name=name, attributes=told, severity_number=severity)
