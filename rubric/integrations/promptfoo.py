@@ -19,7 +19,13 @@ from rubric.integrations.mapping import GradeOptions, rubric_of
 from rubric.runs.logs import promptfoo_candidate
 
 Assertion = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
-_CONFIG = ("rubric", "judge", "reference")
+_CONFIG = ("rubric", "judge", "reference", "store")
+_HELD_BY_PROMPTFOO = {
+    "budget": "`promptfoo eval --filter-first-n 10` grades ten tests",
+    "limits": "`promptfoo eval -j 1 --delay 500` waits half a second between tests",
+    "concurrency": "`promptfoo eval -j 1` runs one test at a time",
+}
+"""Options that would hold for one assertion, since each is a process of its own; and what promptfoo has instead."""
 
 
 def default_candidate(output: Any, context: Mapping[str, Any], reference: str | None = None) -> Candidate:
@@ -51,8 +57,11 @@ def rubric_assert(
         judge: A judge or the name of a model; None takes the model that the environment has a key for.
         reference: The variable of the test with the reference answer; None: there is none.
         candidate: Makes the candidate of the output and the context of the assertion.
-        options: What `evaluate` takes besides: `store`, `budget`, `limits`.
+        options: Of what `evaluate` takes besides, `store` and `keep`; the others cannot span promptfoo's processes.
     """
+    for name in _HELD_BY_PROMPTFOO.keys() & options.keys():
+        cure = f"leave it out; {_HELD_BY_PROMPTFOO[name]}"
+        raise DefinitionError(name, f"would hold for one assertion, since promptfoo starts a process for each; {cure}")
     if candidate is not None and reference is not None:
         raise DefinitionError("reference", "has no effect, since candidate= makes the candidate; leave one of them out")
     grader = Grader(rubric, judge, options, candidate or partial(default_candidate, reference=reference))
@@ -68,7 +77,7 @@ def rubric_assert(
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Grade *output* as the assertion's `config` says: `rubric`, and if wanted `judge` and `reference`.
+    Grade *output* as the assertion's `config` says: `rubric`, and if wanted `judge`, `reference`, `store`.
 
     Raises:
         DefinitionError: The config has no rubric, or another key.
@@ -78,8 +87,9 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{fields.suggest(unknown[0], _CONFIG)}")
     if "rubric" not in config:
         raise DefinitionError("config.rubric", "is not there; give the path of a rubric file, or a text")
+    reference, store = config.get("reference"), config.get("store")
     try:
-        assertion = rubric_assert(config["rubric"], config.get("judge"), reference=config.get("reference"))
+        assertion = rubric_assert(config["rubric"], config.get("judge"), reference=reference, store=store)
     except LoadError as problem:  # promptfoo would show the last line alone
         return _ungraded_result(str(problem), context)
     return assertion(output, context)

