@@ -823,7 +823,7 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "rubric.trust.agreement takes numpy and scipy: pip install rubric-grade[stats]"
+    assert done.stdout.strip() == "rubric.trust.agreement takes numpy and scipy: pip install 'rubric-grade[stats]'"
 
 
 def test_candidates_with_the_same_key_are_one_group() -> None:
