@@ -19,7 +19,7 @@ from attrs.setters import frozen as fixed
 
 from rubric.engine.rate_limits import FairQueue, of_one_process
 from rubric.errors import DefinitionError, ModelError, Wording
-from rubric.internals.fields import as_map, check_number, count, number, optional, refuse
+from rubric.internals.fields import as_map, check_number, count, number, optional, refuse, suggest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
 from rubric.internals.text import counted
@@ -395,6 +395,14 @@ class Budget:
             return usage
         there, back = self.prices[judge.name]
         return evolve(usage, cost=(usage.prompt_tokens * there + usage.completion_tokens * back) / _MILLION)
+
+    def rates_of(self, judges: AnyJudge) -> dict[str, tuple[float, float]]:
+        """Return the `prices`, of a token each; raise `DefinitionError` for a model that none of *judges* has."""
+        names = {judge.name for judge in judges.single_judges()}
+        for name in self.prices:
+            if name not in names:
+                raise DefinitionError(f"prices.{name}", f"no judge has this model{suggest(name, sorted(names))}")
+        return {name: (there / _MILLION, back / _MILLION) for name, (there, back) in self.prices.items()}
 
     def _rates(self, judge: Judge, sent: int) -> tuple[float, float] | None:
         if judge.name in self.prices:

@@ -269,25 +269,31 @@ def plan(
     judge: JudgeLike | None = None,
     *,
     columns: Mapping[str, str | Sequence[str] | None] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
 ) -> Plan:
     """
     Return what grading would take: calls, tokens, cost, and the exact messages. Nothing is sent.
 
     Args:
         candidates: One candidate, or several as for `grade_many`: an iterable (not an async one), a column or a frame,
-            or the `Path` of such a file. A text is one candidate, and so is any other `Path`.
+            or the `Path` of such a file. A text and a mapping are one candidate, and so is any other `Path`.
         rubric: As for `grade`; or a list of rubrics, one for each candidate.
         judge: As for `grade`.
         columns: Of several, as for `grade_many`.
+        prices: Of models by their names, in place of those that are known, as a `Budget` takes them: US dollars for a
+            million tokens that are sent, and for a million that come back.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with; so too an item that is no candidate.
+        DefinitionError: An argument that cannot be graded with; so too an item that is no candidate, and the price of
+            a model that no judge has.
     """
+    from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
     from rubric.grading.planning import Plan, fields_without, plan_one, without  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
-    if isinstance(candidates, Candidate | str) or (isinstance(candidates, Path) and not holds_many(candidates)):
+    is_file_of_one = isinstance(candidates, Path) and not holds_many(candidates)
+    if is_file_of_one or isinstance(candidates, Candidate | str | Mapping):
         candidates = [one_candidate(candidates)]
     source = source_of(candidates, columns)
     items = source.items
@@ -298,7 +304,13 @@ def plan(
     if isinstance(checked, tuple):
         source.check_rubrics(len(checked))
     rubrics = checked if isinstance(checked, tuple) else [checked] * len(several)
-    plan_each = partial(plan_one, judge=judges, count=count_tokens, price=price, worst=worst_cost, window=window_of)
+    rates = Budget(prices=prices or {}).rates_of(judges)
+
+    def rate(judge: Judge) -> tuple[float, float] | None:
+        return rates[judge.name] if judge.name in rates else price(judge)
+
+    worst = partial(worst_cost, rates=rates)
+    plan_each = partial(plan_one, judge=judges, count=count_tokens, price=rate, worst=worst, window=window_of)
     planned = Plan.total(plan_each(one, by) for one, by in zip(several, rubrics, strict=True))
     remarks = [source.remark(), *(without(rubrics[0], *fields_without(several)) if several else ())]
     return evolve(planned, remarks=tuple(filter(None, remarks)))

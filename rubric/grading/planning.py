@@ -59,6 +59,7 @@ class Plan(Guided):
         beyond: The prompts that are longer than the context window of their judge, where that is known: its name, the
             tokens of the prompt, and those of the window.
         unpriced: The judges whose price is unknown.
+        priced: In US dollars, as *cost*: what the calls cost whose price is known.
     """
 
     usual_tokens: ClassVar[int] = 150  # of a reply: a verdict, and a sentence or two of reason
@@ -72,6 +73,7 @@ class Plan(Guided):
     remarks: tuple[str, ...] = ()
     beyond: tuple[tuple[str, int, int], ...] = ()
     unpriced: tuple[str, ...] = ()
+    priced: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def total(cls, plans: Iterable[Plan]) -> Plan:
@@ -89,10 +91,15 @@ class Plan(Guided):
             tuple(dict.fromkeys(remark for plan in every for remark in plan.remarks)),
             tuple(one for plan in every for one in plan.beyond),
             tuple(dict.fromkeys(name for plan in every for name in plan.unpriced)),
+            (sum(plan.priced[0] for plan in every), sum(plan.priced[1] for plan in every)),
         )
 
     def __repr__(self) -> str:
-        why = f" (no price of {', '.join(self.unpriced)} is known)" if self.unpriced else ""
+        why = ""
+        if self.unpriced:
+            why = f" (no price of {', '.join(self.unpriced)} is known)"
+            known = dict.fromkeys(ask.judge.name for ask in self.asks if ask.judge.name not in self.unpriced)
+            why += f"; {_extent(*self.priced, '${:.4f}')} of {', '.join(known)}" if known else ""
         cost = f"cost unknown{why}" if self.cost is None else self._dollars(*self.cost)
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
         said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong()))
@@ -216,7 +223,8 @@ def _together(rubric: Rubric, rule: Jury | Panel | Cascade, members: Sequence[Pl
         fewest = fewest_votes(rule, rubric)
     least, most = Plan.total(members[:fewest]), Plan.total(members)
     cost = None if least.cost is None or most.cost is None else (least.cost[0], most.cost[1])
-    return evolve(most, least=least.least, prompt_tokens=(least.prompt_tokens[0], most.prompt_tokens[1]), cost=cost)
+    sent, priced = (least.prompt_tokens[0], most.prompt_tokens[1]), (least.priced[0], most.priced[1])
+    return evolve(most, least=least.least, prompt_tokens=sent, cost=cost, priced=priced)
 
 
 @frozen
@@ -292,6 +300,8 @@ class _Planner:
             cost if len(lows) == len(plans) else None,
             tuple(ask for plan in plans for ask in plan.asks),
             beyond=tuple(one for plan in plans for one in plan.beyond),
+            unpriced=plans[0].unpriced,
+            priced=cost,
         )
 
     def _of_ask(self, ask: Ask) -> Plan:
@@ -315,4 +325,5 @@ def plan_ask(ask: Ask, *, count: Count, price: Price, worst: Worst | None = None
     sent, limit = (tokens, most * tokens + sum(more)), None if window is None else window(ask.judge)
     beyond = () if limit is None or tokens <= limit else ((ask.judge.name, tokens, limit),)
     unpriced = () if prices is not None else (ask.judge.name,)
-    return Plan(1, most, most + ask.judge.repairs, sent, cost, (ask,), beyond=beyond, unpriced=unpriced)
+    made = Plan(1, most, most + ask.judge.repairs, sent, cost, (ask,), beyond=beyond, unpriced=unpriced)
+    return made if cost is None else evolve(made, priced=cost)

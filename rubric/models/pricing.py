@@ -201,12 +201,16 @@ async def most_tokens(ask: Ask) -> tuple[int, int]:
     return most
 
 
-def worst_cost(ask: Ask, more: int = 0) -> float | None:
-    """Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown. It loads LiteLLM."""
+def worst_cost(ask: Ask, more: int = 0, rates: Mapping[str, tuple[float, float]] = FrozenMap()) -> float | None:
+    """
+    Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown. It loads LiteLLM.
+
+    *rates* of a token sent and of one received, by the names of models, go before those that LiteLLM knows.
+    """
     sent, back = _most(model_name(ask.judge), ask)
     sent += more
-    rates = dearest(ask.judge, sent)
-    return None if rates is None else sent * rates[0] + back * rates[1]
+    found = rates.get(ask.judge.name) or dearest(ask.judge, sent)
+    return None if found is None else sent * found[0] + back * found[1]
 
 
 def _most(model: str, ask: Ask) -> tuple[int, int]:

@@ -110,3 +110,33 @@ def test_a_reference_that_the_rubric_speaks_of_is_missed_as_a_context_is() -> No
     rubric = Rubric("r", ["Agrees with the reference answer"])
     assert "give it as `reference`" in plan("Friday", rubric, "offline").remarks[0]
     assert not plan(Candidate("Friday", reference="On Friday"), rubric, "offline").remarks
+
+
+def test_a_plan_takes_the_prices_that_a_budget_takes() -> None:
+    """They count for the model that is not listed; what is known of a panel is said without them."""
+    dear, listed = "anthropic/claude-of-next-year", "openai/gpt-4o-mini"
+    known, panel = plan("A text", "Is polite", listed), plan("A text", "Is polite", [listed, dear])
+    assert (panel.cost, panel.priced, panel.unpriced) == (None, known.cost, (dear,))
+    assert f"(no price of {dear} is known); $0.0000 to $0.0005 of {listed}" in repr(panel)
+    one = plan("A text", "Is polite", dear, prices={dear: (10, 100)})
+    assert one.cost is not None
+    tokens, longest = one.prompt_tokens[0], one.asks[0].max_tokens
+    assert one.cost[0] == pytest.approx(tokens * 10 / 1e6)
+    assert one.cost[1] >= (tokens * 10 + longest * 100) / 1e6
+    both = plan("A text", "Is polite", [listed, dear], prices={dear: (10, 100)})
+    assert both.cost == both.priced
+    assert both.cost == pytest.approx([a + b for a, b in zip(known.cost or (), one.cost, strict=True)])
+
+
+def test_a_price_without_effect_is_refused() -> None:
+    """It is of a model that no judge has, most often a name that is misspelt."""
+    with pytest.raises(DefinitionError, match=r"prices.openai/gpt-4o: no judge has this model; .*openai/gpt-4o-mini"):
+        plan("A text", "Is polite", "openai/gpt-4o-mini", prices={"openai/gpt-4o": (1, 2)})
+    with pytest.raises(DefinitionError, match=r"prices\.offline: expected two prices"):
+        plan("A text", "Is polite", "offline", prices={"offline": 1})  # type: ignore[dict-item]
+
+
+def test_a_plan_takes_one_mapping_as_a_grade_does() -> None:
+    """To ask what it costs needs no other form than to grade."""
+    row = {"output": "Friday", "input": "When?", "context": ["On Friday."]}
+    assert plan(row, "Is polite", "offline") == plan([row], "Is polite", "offline")
