@@ -22,7 +22,7 @@ from rubric.internals.notebooks import as_html, draw, notebook
 from rubric.internals.row_files import Broken, csv_text, rows_in
 from rubric.internals.text import shorten, table, visible
 from rubric.results.plain_data import Record
-from rubric.results.restoring import restore
+from rubric.results.restoring import restore, rubrics_of
 from rubric.results.result import Grade, JudgeOf, Ungraded
 from rubric.results.result_text import headline, verdict
 from rubric.results.summary import Summary, digests_of, failures_of, kinds_of, summarise
@@ -425,7 +425,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         Raises:
             LoadError: A line is no result, or of another rubric or judge; it names the line.
         """
-        file, rubrics = as_path("path", path), _several(rubric)
+        file, rubrics = as_path("path", path), rubrics_of(rubric)
         results, end = [], ""
         for where, data in rows_in("path", file, ".jsonl", broken=Broken):
             try:
@@ -451,7 +451,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         """Return the results in *data*, which `to_dict` made; the rest is as for `read_jsonl`."""
         if not isinstance(data, Mapping) or not isinstance(data.get("results"), list):
             raise refuse("data", data, "a mapping that Grades.to_dict returned")
-        rubrics = _several(rubric)
+        rubrics = rubrics_of(rubric)
         records = [Record.from_dict(each, f"data.results[{n}]") for n, each in enumerate(data["results"])]
         return cls(restore(record, rubrics, judge) for record in records)
 
@@ -489,10 +489,6 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
 def _without(extra: str) -> ImportError:
     return ImportError(f"to_{extra} takes {extra}: pip install 'rubric-grade[{extra}]'", name=extra)
-
-
-def _several(rubric: Rubric | Iterable[Rubric]) -> list[Rubric]:
-    return [rubric] if isinstance(rubric, Rubric) else [*rubric]
 
 
 def _place(result: Grade | Ungraded, otherwise: int) -> int:

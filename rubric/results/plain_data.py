@@ -41,7 +41,7 @@ from rubric.scoring.outcomes import Verdict
 from rubric.values.digest import labelled_place
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge
-from rubric.values.requests import Failure, Usage
+from rubric.values.requests import NOT_KEPT, Failure, Usage
 
 if TYPE_CHECKING:
     from rubric.results.result import Result
@@ -118,7 +118,7 @@ class Record(NoTruth, Plain):
     votes: tuple[Record, ...] = ()
     failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NOT_KEPT
     index: int | None = None
     contributions: FrozenMap = field(default=FrozenMap(), metadata=UNWRITTEN)  # each stands in its finding
 

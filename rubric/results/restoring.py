@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -23,7 +24,7 @@ def restore(
 ) -> Grade | Ungraded:
     """Return the result in *data*; see `Result.from_dict`."""
     record = data if isinstance(data, Record) else Record.from_dict(data)
-    found = _rubric_of(record.digest, [rubric] if isinstance(rubric, Rubric) else [*rubric])
+    found = _rubric_of(record.digest, rubrics_of(rubric))
     result = _result(record, found, _judge_of(record, judge))
     if result.outcome.score != record.score:
         why = f"its score was {record.score}, and its findings give {result.outcome.score}"
@@ -31,12 +32,23 @@ def restore(
     return result
 
 
+def rubrics_of(rubric: Rubric | Iterable[Rubric]) -> list[Rubric]:
+    """Return one *rubric* or several as a list; a path is refused with the line that reads it."""
+    several = [rubric] if isinstance(rubric, Rubric | str | PathLike) else [*rubric]
+    for each in several:
+        if not isinstance(each, Rubric):
+            cure = f"; write load({str(each)!r})" if isinstance(each, str | PathLike) else ""
+            raise DefinitionError("rubric", f"expected a Rubric, or several, got {each!r}{cure}")
+    return several
+
+
 def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
     for rubric in rubrics:
         if rubric.digest == digest:
             return rubric
     others = ", ".join(rubric.digest for rubric in rubrics) or "none"
-    raise DefinitionError("rubric", f"the result is of the rubric {digest}, and given is {others}; give that rubric")
+    cure = "give that rubric; where the new one only scores otherwise, then write grades.rescore(new)"
+    raise DefinitionError("rubric", f"the result is of the rubric {digest}, and given is {others}; {cure}")
 
 
 def _judge_of(record: Record, judge: JudgeOf | None) -> AnyJudge:

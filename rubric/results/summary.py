@@ -16,7 +16,8 @@ from rubric.internals.text import cell, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
-from rubric.values.requests import Failure, Usage
+from rubric.values.requests import NOT_KEPT, Failure, Usage
+from rubric.values.run_rules import RunRule, RunRules
 
 _MOST_SHOWN, _LONGEST_SHOWN = 3, 240
 
@@ -40,6 +41,8 @@ class CriterionSummary(NoTruth):
         unjudged: The number of results without a verdict on it.
         gated: The number of results that it failed as a gate.
         text: The criterion's.
+        vacuous: The number of results whose run has nothing that a rule over runs, or a part of it, speaks of.
+        lacks: The events that none of the runs has, where all of them are so: often a tool under another name.
     """
 
     _truth = ".mean"
@@ -54,6 +57,8 @@ class CriterionSummary(NoTruth):
     unjudged: int = 0
     gated: int = 0
     text: str = ""
+    vacuous: int = 0
+    lacks: str = ""
 
 
 @frozen(repr=False)
@@ -81,6 +86,7 @@ class Summary(NoTruth):
         groups: The number of groups, where candidates have groups or share keys: intervals are by group then. None
             where each result is by itself.
         rubrics: The number of rubrics, versions of one included: a mean over several is of different questions.
+        tools: The tools that runs call of which a rule was kept vacuously.
     """
 
     _truth = ".pass_rate"
@@ -102,6 +108,7 @@ class Summary(NoTruth):
     warnings: dict[str, int] = field(factory=dict, hash=False)
     groups: int | None = None
     rubrics: int = 1
+    tools: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON-able data."""
@@ -160,7 +167,12 @@ class Summary(NoTruth):
             said = [f"{count:,} × {shorten(text, _LONGEST_SHOWN)}" for text, count in counts.items()][:_MOST_SHOWN]
             said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
             remarks += [f"{name}: {'; '.join(said)}"] if said else []
-        return remarks
+        called = f"; the runs call {shorten(', '.join(self.tools), _LONGEST_SHOWN)}" if self.tools else ""
+        return remarks + [
+            f"{c.id!r} was kept vacuously in {c.vacuous:,} of {c.scored:,}, since there is no {c.lacks}{called}"
+            for c in self.criteria
+            if c.lacks
+        ]
 
     def _rows(self) -> list[tuple[object, ...]]:
         means = (_with_interval(c.mean, c.interval, "{:.3f}") + _of_all(c) for c in self.criteria)
@@ -174,6 +186,8 @@ _HEAD = ("criterion", "scored", "mean", "not applicable", "abstained", "unjudged
 
 
 def _usage_line(usage: Usage) -> str:
+    if usage == NOT_KEPT:
+        return "unknown, since the file of the results does not have it"
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:,.4f}"
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
     calls = counted(usage.calls, "call")
@@ -187,11 +201,12 @@ def _with_interval(value: float | None, interval: Interval | None, form: str) ->
 
 
 def _of_all(criterion: CriterionSummary) -> str:
-    """Return the bounds of the mean where results are left out of it."""
+    """Return the bounds of the mean where results are left out of it, and how many are vacuous."""
+    vacuous = f"; {criterion.vacuous:,} vacuous" if criterion.vacuous else ""
     if not criterion.abstained + criterion.unjudged or criterion.bounds is None:
-        return ""
+        return vacuous
     low, high = criterion.bounds
-    return f"; of all {low:.3f} to {high:.3f}"
+    return f"; of all {low:.3f} to {high:.3f}{vacuous}"
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -234,8 +249,10 @@ def reasons_of(result: Grade | Ungraded) -> list[str]:
     return said or ["abstained: of every criterion that applies, the judge said that it cannot tell"]
 
 
-def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None) -> Summary:
-    """Return the summary of *results*; *clusters* are theirs, where the results do not name them."""
+def summarise(
+    results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] | None = None, tools: Iterable[str] | None = None
+) -> Summary:
+    """Return the summary of *results*; *clusters* and *tools* are theirs, where the results do not name them."""
     named = clusters or [result.cluster for result in results]
     groups = [number if name is None else name for number, name in enumerate(named)]  # without a name, one by itself
     reasons, warnings = Frequencies(), Frequencies()
@@ -269,7 +286,22 @@ def summarise(results: Sequence[Grade | Ungraded], clusters: Sequence[Hashable] 
         warnings.most_common(),
         distinct if distinct < count else None,
         max(1, len(digests_of(results))),
+        tuple(sorted({tool for result in results for tool in _tools_of(result)} if tools is None else tools)),
     )
+
+
+_VACUOUS = re.compile(r"kept vacuously, since there is no (.+?)(?=; |$)")  # as `run_verdicts` writes it
+
+
+def _lacks(finding: Finding) -> list[str]:
+    """Return the events that a rule speaks of and the run has none of, if that is why it was kept."""
+    return _VACUOUS.findall(finding.reason) if isinstance(finding, Scored) and "vacuously" in finding.reason else []
+
+
+def _tools_of(result: Grade | Ungraded) -> Iterator[str]:
+    """Yield the tools that the run of *result* calls, if one of its rules was kept vacuously."""
+    if result.candidate is not None and any(map(_lacks, result.findings)):
+        yield from (call.name for call in result.candidate.tool_calls)
 
 
 def digests_of(results: Iterable[Grade | Ungraded]) -> set[str]:
@@ -295,10 +327,15 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
     among: defaultdict[str, list[Hashable]] = defaultdict(list)
     gated: Counter[str] = Counter()
     texts: dict[str, str] = {}
+    lacking: defaultdict[str, list[list[str]]] = defaultdict(list)
+    rules: set[str] = set()
     for result, group in zip(results, groups, strict=True):
         gated.update(result.outcome.gates)
         texts |= {criterion.id: criterion.text for criterion in result.rubric.judged if criterion.id not in texts}
+        rules |= {each.id for each in result.rubric.judged if isinstance(each.answer, RunRule | RunRules)}
         for finding in result.findings:
+            if finding.id in rules and (lacks := _lacks(finding)):
+                lacking[finding.id].append(lacks)
             kinds[finding.id][type(finding)] += 1
             contribution = result.contributions.get(finding.id)
             if contribution is not None and isinstance(finding, Scored):
@@ -312,7 +349,11 @@ def _criteria(results: Sequence[Grade | Ungraded], groups: Sequence[Hashable]) -
         bounds = (total / n, (total + missing) / n) if n else None
         others = (count[NotApplicable], count[Abstained], count[Unjudged], gated[id_])
         mean = fmean(values) if values else None
-        yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others, texts.get(id_, ""))
+        vacuous = lacking[id_]
+        common = [each for each in vacuous[0] if all(each in one for one in vacuous)] if vacuous else []
+        never = " and no ".join(common) if len(vacuous) == count[Scored] else ""
+        more = (texts.get(id_, ""), len(vacuous), never)
+        yield CriterionSummary(id_, count[Scored], mean, interval, bounds, *others, *more)
 
 
 # -- very many -----------------------------------------------------------------------------------------------
@@ -335,6 +376,7 @@ class Counts:
     _usage: Usage = Usage()
     _reasons: Frequencies = field(factory=Frequencies)
     _warnings: Frequencies = field(factory=Frequencies)
+    _tools: set[str] = field(factory=set)
 
     def __len__(self) -> int:
         return len(self._results)
@@ -353,16 +395,19 @@ class Counts:
         self._usage += result.usage
         self._reasons.add(reasons_of(result))
         self._warnings.add(result.warnings)
+        self._tools.update(_tools_of(result))
 
     def summary(self) -> Summary:
         """Return what `Grades.summary` returns of all that were counted."""
-        summary = summarise(self._results, self._clusters)
+        summary = summarise(self._results, self._clusters, self._tools)
         reasons, warnings = self._reasons.most_common(), self._warnings.most_common()
         return evolve(summary, usage=self._usage, reasons=reasons, warnings=warnings)
 
 
 def _short(finding: Finding) -> Finding:
     changes: dict[str, Any] = {f.name: _LONG[f.name] for f in fields(type(finding)) if f.name in _LONG}
+    if _lacks(finding):  # all that a summary reads of the reason
+        changes["reason"] = "; ".join(match[0] for match in _VACUOUS.finditer(finding.reason or ""))
     if isinstance(finding, Unjudged):
         changes["failure"] = Failure(finding.failure.kind, "")
     return evolve(finding, **changes)

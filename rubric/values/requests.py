@@ -226,9 +226,14 @@ class Usage(Guided):
         return Usage.total((self, other))
 
     def __str__(self) -> str:
+        if self == NOT_KEPT:
+            return "unknown"
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
         return f"{counted(self.calls, 'call')}, {self.prompt_tokens} in, {self.completion_tokens} out tokens, {cost}"
 
+
+NOT_KEPT = Usage(cost=None)
+"""Of a result from a file that does not have its usage, as `grade-many --out` writes it."""
 
 _counts = attrgetter("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "unmetered")
 

@@ -12,13 +12,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubric import Candidate, Case, DefinitionError, Grade, Judge, Jury, Rubric, Suite, Ungraded, grade
+from rubric import (
+    Candidate,
+    Case,
+    Criterion,
+    DefinitionError,
+    Grade,
+    Judge,
+    Jury,
+    Rubric,
+    Suite,
+    Ungraded,
+    grade,
+    judge_function,
+)
 from rubric.driving import Failure
 from rubric.engine.bulk import grade_many
+from rubric.results import Counts
 from rubric.results.collection import Grades
 from rubric.scoring.intervals import mean_interval, share_interval, t_quantile
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.requests import Ask, Usage
+from rubric.values.run_rules import call
+from rubric.values.runs import Run, ToolCall
 from tests.examples import examples
 
 RUBRIC = Rubric("tone").requires("Is polite", id="polite").scores("Is warm", id="warm").passing_at(0.6)
@@ -180,7 +196,7 @@ def test_a_frame_without_its_library_says_what_to_install(
 ) -> None:
     """The error names the extra."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"pip install rubric-grade\[{library}\]"):
+    with pytest.raises(ImportError, match=rf"pip install 'rubric-grade\[{library}\]'"):
         getattr(grades, f"to_{library}")()
 
 
@@ -323,3 +339,31 @@ def test_a_mean_lies_in_its_interval(values: list[float]) -> None:
     if interval is not None:
         assert 0 <= interval[0] <= interval[1] <= 1
         assert interval[0] - 1e-9 <= sum(values) / len(values) <= interval[1] + 1e-9
+
+
+def test_rules_that_speak_of_nothing_are_counted_and_named() -> None:
+    """A tool's name that no run calls passes all of them: the summary says so once, with the tools that they do call."""
+    rule = call("search").needs("verify") & call("delet").then("log")
+    rubric = Rubric(
+        "r", [Criterion("Asks", check=call("serach").needs("verify"), id="o"), Criterion("Logs", check=rule, id="p")]
+    )
+    rubric = rubric.adding(Criterion("Hides none", check=call(failed=True).then("retry"), id="q"))
+    runs = [Run([ToolCall("verify"), ToolCall("search", error="timeout" if n == 2 else "")]) for n in range(3)]
+    grades = grade_many([Candidate("Done", run=run) for run in runs], rubric, "offline").collect()
+    summary, counts = grades.summary(), Counts()
+    assert [(c.vacuous, c.lacks) for c in summary.criteria] == [(3, "call('serach')"), (3, "call('delet')"), (2, "")]
+    assert "\n'o' was kept vacuously in 3 of 3, since there is no call('serach'); the runs call search, verify" in str(
+        summary
+    )
+    assert "'q' was" not in str(summary)
+    assert "; 2 vacuous" in str(summary)
+    for each in grades:
+        counts.add(each)
+    assert counts.summary() == summary
+
+
+def test_a_judges_words_are_no_vacuous_rule() -> None:
+    """Only rules over runs are counted, whatever a judge's reason says."""
+    said = "kept vacuously, since there is no call('x')"
+    judge = judge_function(lambda candidate, criterion: (True, said))
+    assert [c.vacuous for c in grade_many(["a", "b"], "Is polite", judge).collect().summary().criteria] == [0]

@@ -219,3 +219,40 @@ def test_a_column_of_a_sheet_that_looks_like_a_field_is_refused(tmp_path: Path) 
     file = sheet(tmp_path / "answers.xlsx", ("question", "output"), ("why?", "polite"))
     with pytest.raises(DefinitionError, match="'question' looks like a field"):
         grade_many(file, "Is polite", "offline")
+
+
+def test_a_usage_that_a_file_does_not_have_is_unknown(tmp_path: Path) -> None:
+    """It is never 0 calls and no dollars; a file that has it says it."""
+    grades = grade_many(["a", "b"], "Is polite", "offline").collect()
+    data = grades.to_dict()
+    for each in data["results"]:
+        del each["usage"]
+    read = Grades.from_dict(data, grades[0].rubric)
+    assert (read.summary().usage.cost, str(read[0].usage)) == (None, "unknown")
+    assert "used       unknown, since the file of the results does not have it" in str(read.summary())
+    assert Grades.from_dict(grades.to_dict(), grades[0].rubric).summary() == grades.summary()
+
+
+@pytest.mark.parametrize("given", ["r10.yaml", Path("r10.yaml"), ["r10.yaml"]])
+def test_a_path_in_place_of_the_rubric_says_what_reads_it(given: Any, tmp_path: Path) -> None:
+    """Of a file, of data, and of one result."""
+    grades = grade_many(["a"], "Is polite", "offline").collect()
+    grades.to_jsonl(tmp_path / "r.jsonl")
+    said = r"rubric: expected a Rubric, or several, got .*r10.yaml.*; write load\('r10.yaml'\)"
+    for read in (
+        lambda: Grades.read_jsonl(tmp_path / "r.jsonl", given),
+        lambda: Grades.from_dict(grades.to_dict(), given),
+        lambda: Grade.from_dict(grades[0].to_dict(), given),
+    ):
+        with pytest.raises(DefinitionError, match=said):
+            read()
+
+
+def test_results_of_another_threshold_are_read_with_the_old_and_rescored(tmp_path: Path) -> None:
+    """The message has the way, which asks nobody."""
+    old = Rubric.of("Is polite")
+    grades = grade_many(["a"], old, "offline").collect()
+    new = old.passing_at(0.9)
+    with pytest.raises(DefinitionError, match=r"write grades.rescore\(new\)"):
+        Grades.from_dict(grades.to_dict(), new)
+    assert Grades.from_dict(grades.to_dict(), old).rescore(new)[0].rubric == new
