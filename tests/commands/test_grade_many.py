@@ -54,7 +54,7 @@ def test_a_file_that_takes_an_extra_is_a_wrong_input_without_it(folder: Path, mo
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     result = graded(folder, candidates="rows.xlsx")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "rubric: to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'\n"
+    assert result.stderr == "to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'\n"
 
 
 def test_each_candidate_has_a_line_and_the_summary_is_printed(folder: Path) -> None:
