@@ -193,8 +193,8 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
             sent.update(map(_prefix, alone))
             alone.clear()
             first = _first_of_each_prefix(batch, sent)
-        elif not batch[0].program:
-            alone.append(batch[0])
+        else:
+            alone.extend(ask for ask in batch if not ask.program)
         if not first and not beyond:
             got = yield batch
             _note_overflow(batch, got, beyond)
