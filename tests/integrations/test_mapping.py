@@ -20,8 +20,8 @@ from rubric.embed import Grader
         ({"cache": True}, "write store='replies.db'"),
         ({"rpm": 60}, "write limits=Limits(rpm=60)"),
         ({"max_cost": 2}, "write budget=Budget(cost=2)"),
-        ({"threshold": 0.5}, "give rubric.passing_at(0.5)"),
-        ({"n": 3}, "give Jury('openai/gpt-5', 3)"),
+        ({"threshold": 0.5}, "write rubric.passing_at(0.5)"),
+        ({"n": 3}, "write Jury('openai/gpt-5', 3)"),
         ({"colour": 3}, "allowed: concurrency, store, budget, limits, keep, judge, candidate"),
     ],
 )

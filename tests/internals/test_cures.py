@@ -178,7 +178,7 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
     value = TYPED.get(word, "[]" if word == "tool_calls" else "'text'" if "column" in word else "5")
     for line in lines_of(cure.replace("{value}", value).replace("{name}", word)):
         if re.match(r"\w+=", line):
-            of = {"run": "arun", "criterion": "Criterion"}.get(owner, owner)
+            of = {"run": "arun", "criterion": "Criterion", "adapter": "grade"}.get(owner, owner)
             example = EXAMPLES[of].split(", or ")[0].replace(", points=1", "").replace(", weight=2", "")
             line = f"{example[:-1]}, {line})"  # noqa: PLW2901 - the argument in its call
             if "target=" in line:
