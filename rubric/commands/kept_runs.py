@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -57,7 +58,9 @@ def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
     alike = [each for each, asked in ended if asked == names][:count]
     if len(alike) < count:
         of = f" of {', '.join(names)}" if names else ""
-        raise Refusal(f"{folder_of_runs()}: {len(alike)} kept runs{of}, and this takes {count}; run it first")
+        newest = " ".join(shlex.quote(str(each)) for each, _ in ended[:count])
+        cure = f"; to compare with another file's: rubric compare {newest}" if len(ended) >= count > 1 else ""
+        raise Refusal(f"{folder_of_runs()}: {len(alike)} kept runs{of}, and this takes {count}; run it first{cure}")
     return alike
 
 

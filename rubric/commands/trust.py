@@ -174,9 +174,9 @@ def compare(
     """
     Compare two runs over the same candidates.
 
-    NEW and OLD are what `grade-many --out` wrote, paired by key, else by place; without them, the last two kept runs of
-    the same files. With --out, they may be reports of suites in JSON; lines of results need --rubric for the page, and
-    --judge where it was a panel.
+    NEW and OLD are what `grade-many --out` wrote, or folders of kept runs, paired by key, else by place; without them,
+    the last two kept runs of the same files. With --out, they may be reports of suites in JSON; lines of results need
+    --rubric for the page, and --judge where it was a panel.
 
     Exit codes: 0 no worse, 1 the pass rate or the score is worse and chance does not explain it, 2 bad input.
     """
@@ -184,6 +184,7 @@ def compare(
         new, old = (folder / "results.jsonl" for folder in last_runs(2))
     if old is None:
         raise click.UsageError(f"name two runs: rubric compare {new} earlier.jsonl; or none, for the last two kept")
+    new, old = (each / "results.jsonl" if each.is_dir() else each for each in (new, old))
     if out is None and (rubrics or judge is not None):
         raise Refusal("--rubric and --judge are for the page of both runs; name its file with --out page.html")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):

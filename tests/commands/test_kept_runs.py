@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -447,3 +448,17 @@ def test_a_folder_of_the_users_own_keeps_its_rules(tmp_path: Path, monkeypatch: 
     (tmp_path / "mine" / ".gitignore").write_text("*.log\n")
     run("grade", "suite.yaml", "-j", "offline")
     assert (tmp_path / "mine" / ".gitignore").read_text() == "*.log\n"
+
+
+def test_runs_of_two_files_are_compared_by_the_line_that_the_refusal_prints(folder: Path) -> None:
+    """To grade the new file again and compare it with itself would be about nothing; folders of runs are taken."""
+    (folder / "version 2.jsonl").write_text('"No"\n"Thank you for waiting"\n')
+    for file in ("replies.jsonl", "version 2.jsonl"):
+        run("grade-many", "rubric.yaml", file, "-j", "offline")
+    refused = run("compare")
+    assert refused.exit_code == 2
+    _, _, line = refused.stderr.partition("to compare with another file's: rubric ")
+    new, old = kept()
+    found = run(*shlex.split(line))
+    assert f"new: {new / 'results.jsonl'}, old: {old / 'results.jsonl'}" in found.stderr
+    assert found.exit_code == 0
