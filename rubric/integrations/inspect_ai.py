@@ -73,6 +73,9 @@ def rubric_scorer(
     grader = Grader(rubric, judge, options)
     if judge is not None and model is not None:
         raise DefinitionError("model", "has no effect beside judge=; leave one of them out")
+    if model_role != GRADER and (judge is not None or model is not None):
+        other = "model" if judge is None else "judge"
+        raise DefinitionError("model_role", f"has no effect beside {other}=; leave one of them out")
     given, text = grader.rubric, _as_yaml(grader.rubric)
 
     async def score(state: TaskState, target: Target) -> Score:

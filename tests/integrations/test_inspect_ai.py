@@ -112,6 +112,9 @@ def test_a_judge_may_be_the_name_of_a_model(tmp_path: Path, endpoint: Endpoint) 
     assert run(tmp_path, endpoint, judge="grader").results.scores[0].metrics["mean"].value == (1 + 0.25) / 2
     with pytest.raises(DefinitionError, match="model: has no effect beside judge="):
         rubric_scorer(POLITE, model="openai/gpt-4o-mini", judge="grader")
+    for given in ({"judge": "grader"}, {"model": "openai/gpt-4o-mini"}):
+        with pytest.raises(DefinitionError, match=f"model_role: has no effect beside {next(iter(given))}="):
+            rubric_scorer(POLITE, model_role="critic", **given)
     with pytest.raises(DefinitionError, match="expected a LiteLLM model name"):
         rubric_scorer(POLITE, judge=7)
 
