@@ -164,7 +164,7 @@ def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
 NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in owners.split() for cure in cures]
 EXAMPLES = TABLE["examples"]
 TYPED = {
-    "n": "3", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
+    "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
     "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
 }  # fmt: skip
 """What people give for an option, as they type it."""
