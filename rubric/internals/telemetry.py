@@ -149,7 +149,7 @@ def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | F
 
         def record(outcome: Reply | Failure) -> None:
             told = _response(outcome)
-            content = {**sent, **(_said(outcome) if sent else {})}
+            content = {**sent, **(_said(outcome) if sent and not hasattr(outcome, "kind") else {})}
             _tell(span, {**told, **(_as_json(content) if _records_content("SPAN") else {})})
             if _records_content("EVENT"):
                 _emit(DETAILS, {**given, **told, **_as_json(content)})
@@ -181,24 +181,21 @@ def _response(outcome: Any) -> dict[str, Any]:
         return told
     finish, texts = _FINISHES.get(outcome.finish, outcome.finish), outcome.choices or (outcome.text or outcome.refusal,)
     told["gen_ai.response.finish_reasons"] = [finish] * len(texts)
-    named = {RESPONSE_MODEL: outcome.model, "gen_ai.response.id": outcome.id}
-    told |= {name: value for name, value in named.items() if value}
+    told |= {k: v for k, v in ((RESPONSE_MODEL, outcome.model), ("gen_ai.response.id", outcome.id)) if v}
     return told
 
 
 def _said(outcome: Any) -> dict[str, Any]:
-    """Return the messages of a reply; a failure has none."""
-    if hasattr(outcome, "kind"):
-        return {}
-    wanted = json.loads(outcome.wanted) if outcome.wanted else None
+    """Return the messages of a reply."""
     texts = outcome.choices or (outcome.text or outcome.refusal,)
-    said = [wanted] if wanted else [{"role": "assistant", "content": text} for text in texts]
+    said = (
+        [json.loads(outcome.wanted)] if outcome.wanted else [{"role": "assistant", "content": text} for text in texts]
+    )
     finish = _FINISHES.get(outcome.finish, outcome.finish)
     return {OUTPUT_MESSAGES: [{**_message(each), "finish_reason": finish} for each in said]}
 
 
 def _as_json(content: dict[str, Any]) -> dict[str, str]:
-    """Return messages as the texts that attributes may hold."""
     return {name: json.dumps(messages, ensure_ascii=False, default=str) for name, messages in content.items()}
 
 
