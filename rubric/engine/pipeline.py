@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Self, Union
 from attrs import define, evolve, field, fields_dict, frozen
 
 from rubric.engine.budget import Budget
-from rubric.errors import DefinitionError, ModelError, RubricError
+from rubric.errors import ModelError, RubricError
 from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
 from rubric.grading.steps import Batch, Got, Steps, T
@@ -534,12 +534,10 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Return those *given* by name; an unknown one is answered with the one, or the line, that was meant."""
-        allowed = fields_dict(cls)
-        if name := next((name for name in given if name not in allowed), ""):
-            from rubric.internals.guesses import option_cure  # noqa: PLC0415 - needed for errors alone
+        if not given.keys() <= fields_dict(cls).keys():
+            from rubric.internals.guesses import refuse_option  # noqa: PLC0415 - needed for errors alone
 
-            cure = option_cure(name, given[name], [*allowed, "judge", "candidate"])
-            raise DefinitionError(name, f"unknown option{cure}")
+            refuse_option(given, fields_dict(cls))
         return cls(**given)
 
     @property

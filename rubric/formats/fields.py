@@ -19,9 +19,9 @@ from attrs import Attribute, define, field
 
 from rubric.errors import DefinitionError, DumpError, LoadError, Problem
 from rubric.formats.document import Document, KeyPath, Node, find, load_error, plain, show_path, steps_of, uncut
-from rubric.internals.fields import check_text, default_of, number_cure
+from rubric.internals.fields import check_text, default_of
 from rubric.internals.frozen_map import FrozenMap
-from rubric.internals.guesses import form_cure, key_cure
+from rubric.internals.guesses import form_cure, key_cure, number_cure
 from rubric.internals.text import shorten
 
 T = TypeVar("T")

@@ -206,7 +206,6 @@ def check_number(field: str, value: object, low: float, high: float = math.inf, 
 
 
 _SHARE = r"(?a)\s*(\d{1,3}(?:\.\d+)?)\s*(%|/\s*[1-9]\d{0,2}|out of\s+[1-9]\d{0,2})\s*"
-_FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 
 def as_share(value: str) -> float | None:
@@ -215,19 +214,6 @@ def as_share(value: str) -> float | None:
         return None
     share = float(written[1]) / (100 if written[2] == "%" else int(re.sub(r"\D", "", written[2])))
     return share if share <= 1 else None
-
-
-def number_cure(found: object, message: str, before: str = "") -> str:
-    """Return the end of *message* on a number or a switch that was *found* in another form: "80%", "4/5", "2", 80."""
-    text = str(found).strip()
-    if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
-        shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line
-        return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""
-    if message.startswith("expected True or False") and text in {"yes", "on", "no", "off"}:
-        return f"; write {before}{text in {'yes', 'on'}}"
-    is_percent = type(found) in (int, float) and _FEWEST_PERCENT <= found <= 100  # type: ignore[operator]  # noqa: PLR2004
-    share = as_share(f"{text}%" if is_percent and "from 0 to 1" in message else text) if "finite" in message else None
-    return "" if share is None else f"; {text}{'%' * is_percent} is {before}{share:g}"
 
 
 def count(low: int = 1, other: str = "") -> Validator:

@@ -12,12 +12,12 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module, resources
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
-from rubric.errors import CallError
-from rubric.internals.fields import misspelt, suggest
+from rubric.errors import CallError, DefinitionError
+from rubric.internals.fields import as_share, misspelt, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
 
@@ -270,10 +270,29 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def option_cure(name: str, value: object, allowed: Collection[str]) -> str:
-    """Return the end of the message on an option that no adapter has; it has those *allowed*."""
+_FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
+
+
+def number_cure(found: object, message: str, before: str = "") -> str:
+    """Return the end of *message* on a number or a switch that was *found* in another form: "80%", "4/5", "2", 80."""
+    text = str(found).strip()
+    if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
+        shown = f": {text.capitalize()}" if before else ""  # in a file it stands on the line
+        return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""
+    if message.startswith("expected True or False") and text in {"yes", "on", "no", "off"}:
+        return f"; write {before}{text in {'yes', 'on'}}"
+    is_percent = type(found) in (int, float) and _FEWEST_PERCENT <= found <= 100  # type: ignore[operator]  # noqa: PLR2004
+    share = as_share(f"{text}%" if is_percent and "from 0 to 1" in message else text) if "finite" in message else None
+    return "" if share is None else f"; {text}{'%' * is_percent} is {before}{share:g}"
+
+
+def refuse_option(given: Mapping[str, object], allowed: Collection[str]) -> NoReturn:
+    """Refuse the first option of those *given* that no adapter has, with what was meant; they have those *allowed*."""
+    name = next(name for name in given if name not in allowed)
+    names = [*allowed, "judge", "candidate"]
+    meant = argument_for("adapter", name, names)
+    cure = f"; did you mean {meant!r}?" if meant else suggest(name, names)
     for note, words in cures_in("notes", "adapter"):
         if not set(forms_of(name)).isdisjoint(words):
-            return f"; {note.replace('{value}', source_of(name, value))}"
-    meant = argument_for("adapter", name, allowed)
-    return f"; did you mean {meant!r}?" if meant else suggest(name, allowed)
+            cure = f"; {note.replace('{value}', source_of(name, given[name]))}"
+    raise DefinitionError(name, f"unknown option{cure}")

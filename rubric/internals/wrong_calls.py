@@ -18,8 +18,18 @@ from typing import Any, NoReturn
 from attrs import define
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.fields import misspelt, number_cure
-from rubric.internals.guesses import SHORT, argument_for, cures_in, example_of, forms_of, source_of, table, variable_of
+from rubric.internals.fields import misspelt
+from rubric.internals.guesses import (
+    SHORT,
+    argument_for,
+    cures_in,
+    example_of,
+    forms_of,
+    number_cure,
+    source_of,
+    table,
+    variable_of,
+)
 from rubric.internals.text import counted
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
