@@ -127,6 +127,11 @@ class JavaScript:
     def __name__(self) -> str:
         return shorten(f"{'not-' if self.negate else ''}javascript: {self.source}", 80)
 
+    @property
+    def lacks(self) -> str:
+        """What must be installed before it can decide; empty where it is."""
+        return "" if is_installed() else EXTRA
+
     def __call__(self, candidate: Candidate) -> Decided:
         """Return its verdict on *candidate*."""
         return self.decide(output_for(self.program, candidate), candidate)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import evolve
 
-from rubric import Criterion, Rubric
+from rubric import Criterion, Holds, Rubric
 from rubric.embed import NOTHING
 from rubric.programs.processes import is_allowed
 from rubric.values import Unsupported
@@ -27,7 +27,16 @@ def _criteria_of(rubric: Rubric) -> Iterator[Criterion]:
 
 def unsupported_graders(rubric: Rubric) -> Iterator[Unsupported]:
     """Yield the graders in *rubric* that this library does not have; those of nested rubrics too."""
-    return (each.answer for each in _criteria_of(rubric) if isinstance(each.answer, Unsupported))
+    return filter(None, map(_lack_of, _criteria_of(rubric)))
+
+
+def _lack_of(criterion: Criterion) -> Unsupported | None:
+    """Return the grader of *criterion* if this library does not have it, or not without an extra that is missing."""
+    answer = criterion.answer
+    if isinstance(answer, Unsupported):
+        return answer
+    cure = str(getattr(answer.function, "lacks", "")) if isinstance(answer, Holds) else ""
+    return Unsupported(criterion.id, cure=cure) if cure else None
 
 
 def treat_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
@@ -39,18 +48,18 @@ def treat_unsupported(rubric: Rubric, otherwise: Otherwise) -> Rubric:
     skipped or failed.
     """
     criteria = [_treat(criterion, otherwise) for criterion in rubric.criteria]
-    if otherwise == "skip" and all(isinstance(criterion.answer, Unsupported) for criterion in criteria):
+    if otherwise == "skip" and all(map(_lack_of, criteria)):
         return rubric
     return evolve(rubric, criteria=criteria) if criteria != [*rubric.criteria] else rubric
 
 
 def _treat(criterion: Criterion, otherwise: Otherwise) -> Criterion:
     answer = criterion.answer
-    if isinstance(answer, Unsupported) and answer != NOTHING:
-        return evolve(criterion, answer=evolve(answer, otherwise=otherwise))
+    if (lack := _lack_of(criterion)) is not None and lack != NOTHING:
+        return evolve(criterion, answer=evolve(lack, otherwise=otherwise))
     if not isinstance(answer, Rubric) or not (lacking := [*unsupported_graders(answer)]) or NOTHING in lacking:
         return criterion
-    if all(isinstance(inner.answer, Unsupported) for inner in _criteria_of(answer)) or answer.negate:
+    if all(map(_lack_of, _criteria_of(answer))) or answer.negate:
         types = ", ".join(dict.fromkeys(one.type for one in lacking))
         return evolve(criterion, answer=Unsupported(types, otherwise=otherwise), min_score=None)
     return evolve(criterion, answer=treat_unsupported(answer, otherwise))
@@ -70,6 +79,6 @@ def can_be_judged(rubric: Rubric) -> bool:
         if isinstance(answer, Rubric):
             if can_be_judged(answer):
                 return True
-        elif not isinstance(answer, Unsupported) or answer.otherwise == "fail":
+        elif (lack := _lack_of(criterion)) is None or lack.otherwise == "fail":
             return True
     return False

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from click.testing import CliRunner
 
 from rubric import Candidate, Judge, Rubric, ToolCall
+from rubric.__main__ import main
 from rubric.engine.grade import evaluate
 from rubric.formats.javascript import inline
 from rubric.formats.suites import convert, load_suite, loads_suite
@@ -577,6 +579,28 @@ def test_without_the_extra_a_run_is_ungraded_and_what_was_loaded_keeps_its_code(
     assert [criterion.id for criterion in suite.cases[0].rubric.criteria] == ["javascript", "regex"]
     (row,) = loads_suite(converted).run("offline")
     assert row.status in ("passed", "failed")
+
+
+def test_without_the_extra_its_checks_are_graders_that_are_lacking(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`validate` ends as a run would, and `unsupported_as` leaves them out."""
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text(
+        "tests:\n  - {providerOutput: a, assert: [{type: javascript, value: 'true'}, {type: contains, value: a}]}\n"
+    )
+    assert CliRunner().invoke(main, ["validate", str(file)]).exit_code == 0
+    monkeypatch.setattr(javascript, "find_spec", lambda name: None if name == "quickjs" else find_spec(name))
+    monkeypatch.setattr(javascript, "_WORKER", javascript._Worker())
+    said = CliRunner().invoke(main, ["validate", str(file)])
+    assert (said.exit_code, "1 of 1 case holds graders that this library lacks (javascript)" in said.output) == (
+        2,
+        True,
+    )
+    suite = load_suite(file)
+    assert [row.status for row in suite.run("offline")] == ["ungraded"]
+    (row,) = suite.unsupported_as("skip").run("offline")
+    assert (row.status, row.warnings) == ("passed", ("skipped as asked: javascript; 50% of the weight was judged",))
 
 
 def test_code_is_converted_to_promptfoo_as_it_is() -> None:
