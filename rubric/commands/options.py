@@ -92,6 +92,21 @@ FROM = options(
     ),
 )
 
+
+class Share(click.FloatRange):
+    """A share from 0 to 1, which may be written as 80% or 4/5, too."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share; a number above 1 is answered with the one that is meant by it in per cent."""
+        share = fields.as_share(value) if isinstance(value, str) else None
+        if share is None and isinstance(value, str) and (part := fields.as_share(f"{value}%")) and part > 0.01:  # noqa: PLR2004 - 1 %
+            self.fail(f"expected a share from 0 to 1, found {value}; for {value} % write {part:g}", param, ctx)
+        return float(super().convert(value if share is None else share, param, ctx))
+
+
 PATH = click.Path(path_type=Path)
 STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
 
@@ -172,7 +187,7 @@ TO_RUN = options(
 
 MIN_PASS_RATE = click.option(
     "--min-pass-rate",
-    type=click.FloatRange(0, 1),
+    type=Share(),
     metavar="R",
     help="Fail only if a smaller share of the grades passes.",
 )

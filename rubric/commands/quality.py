@@ -15,7 +15,7 @@ from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import output
 from rubric.commands.files import rubric_files
-from rubric.commands.options import A_COUNT, FORMAT, JUDGE, PATH, PAYING, calls_of
+from rubric.commands.options import A_COUNT, FORMAT, JUDGE, PATH, PAYING, Share, calls_of
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
 from rubric.embed import cell, source_of
@@ -129,7 +129,7 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.argument("candidates", type=PATH)
 @JUDGE
 @click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
-@click.option("--most", type=click.FloatRange(0, 1), metavar="S", help="Fail if an attack surely moves a larger share.")
+@click.option("--most", type=Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it takes, and send nothing.")
 @PAYING
 @FORMAT

@@ -394,3 +394,19 @@ def test_results_are_not_written_into_a_file_called_minus(tmp_path: Path) -> Non
     done = CliRunner().invoke(main, ["grade-many", str(rubric), str(rows), "-j", "offline", "--out", "-"])
     assert done.exit_code == 2
     assert "name a .jsonl" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("share", "code", "said"),
+    [("99%", 1, "fewer than --min-pass-rate 0.99"), ("99/100", 1, "fewer than --min-pass-rate 0.99"), ("0%", 0, ""),
+     ("80", 2, "for 80 % write 0.8"), ("150", 2, "not in the range"), ("most", 2, "not a valid float")],
+)  # fmt: skip
+def test_a_share_may_be_written_in_per_cent(folder: Path, share: str, code: int, said: str) -> None:
+    """A number above 1 could be meant as one or by mistake, so its cure is told."""
+    done = graded(folder, "--min-pass-rate", share)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+
+
+def test_junit_is_asked_for_by_the_ending_of_the_report(folder: Path) -> None:
+    """An option that other tools have is answered with ours."""
+    assert "write --report junit.xml" in graded(folder, "--junit", "x.xml").stderr
