@@ -179,8 +179,8 @@ def _useless(one: Ratings) -> str:
     together, apart = figure.interval[0] > 0, figure.interval[1] < 0
     if one.scale.kind == "verdict" and not one.grouped:  # of few labels, Fisher's exact test shows more
         table = [[np.sum((a == said) & (b == true)) for said in (1, 0)] for true in (1, 0)]
-        ps = (float(stats.fisher_exact(table, side).pvalue) for side in ("greater", "less"))
-        together, apart = (at or p <= 1 - UPPER for at, p in zip((together, apart), ps, strict=True))
+        exact: list[Any] = [stats.fisher_exact(table, side) for side in ("greater", "less")]
+        together, apart = (at or p.pvalue <= 1 - UPPER for at, p in zip((together, apart), exact, strict=True))
     if together:
         return ""
     shown = f"{name} {figure.value:.2f}, {figure.interval[0]:.2f} to {figure.interval[1]:.2f}"

@@ -37,7 +37,7 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
-def _rows_of(mapping: Mapping[str, Any]) -> str:
+def _rows_of(mapping: Mapping[Any, Any]) -> str:
     """Return the list of criteria that a *mapping* of texts to weights, or of ids to texts, stands for."""
     is_weighted = all(isinstance(each, int | float) for each in mapping.values())
     names = ("text", "weight") if is_weighted else ("id", "text")
