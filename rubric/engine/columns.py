@@ -163,7 +163,7 @@ class Columns:
             taken = {**{name: name for name in FIELDS if name in there}, **{k: v for k, v in cure.items() if v}}
             line = ", ".join(f"{name!r}: row[{column!r}]" for name, column in taken.items())
             return Wording(f"{', '.join(map(repr, unused))} {said} not used; write {{{line}}} for such a row")
-        lacking = "" if {"output"} & {*there, *cure} else "; name the column of the output too"
+        lacking = "" if {"output", "messages"} & {*there, *cure} else "; name the column of the output too"
         fields = f"say which field {'it is' if single else 'each is'}, or None to pass it over, such as "
         why = f"{', '.join(map(repr, unused))} {said} not used; {fields}"
         return Wording(Wording(why, columns=cure), f"{lacking} (there are: {', '.join(there)})")

@@ -117,7 +117,7 @@ def _unusable(reply: Reply) -> Failure | None:
     if reply.refusal or reply.finish in ("refusal", "content_filter"):
         return Failure("refusal", shorten(_encodable(reply.refusal)) or "the model or a filter refused")
     if reply.finish == "length":
-        return Failure("truncated", "the reply was cut at the token limit")
+        return Failure("truncated", "the reply was cut at the token limit; Judge(..., max_tokens=8192) allows more")
     if not isinstance(reply.text, str) or not reply.text.strip():
         return Failure("bad_response", "the reply has no text")
     if len(reply.text) > LONGEST_REPLY:

@@ -333,16 +333,19 @@ def _check_columns(
     for rater in raters:
         if rater not in row:
             raise DefinitionError(source, f"there is no column {rater!r}{fields.suggest(rater, map(str, row))}")
-    for name in (by, *(() if raters else ("value",))):
-        if held[name] not in row:
-            what = "key or index" if name == "index" else name
-            field = "key" if name == "index" else name
-            there = ", ".join(map(str, row))
-            free = [str(column) for column in row if column not in held.values()]
-            likely = next((column for column in free if column.lower() in _CALLED[field]), next(iter(free), ...))
-            cures = (Wording("name it: ", columns={field: likely}), f"call it {field} in the file")
-            why = f"expected a column {what}, and there is none; "
-            raise DefinitionError(source, Wording(why, cures, f" (there are: {there})"))
+    wanted = [name for name in (by, *(() if raters else ("value",))) if held[name] not in row]
+    free = [str(column) for column in row if column not in held.values()]
+    columns = {name: column for name, column in held.items() if column != name and column in row}
+    for name in ("key" if name == "index" else name for name in wanted):
+        likely = next((column for column in free if column.lower() in _CALLED[name]), next(iter(free), None))
+        if likely is not None:
+            columns[name] = free.pop(free.index(likely))
+    if wanted:
+        named = ["key or index" if name == "index" else name for name in wanted]
+        it = f"it {named[0].split()[0]}" if len(named) == 1 else "them key and value"
+        cures = (Wording("name it: ", columns=columns or ...), f"call {it} in the file")
+        why = f"expected a column {' and a column '.join(named)}, and there is none; "
+        raise DefinitionError(source, Wording(why, cures, f" (there are: {', '.join(map(str, row))})"))
 
 
 def _plain(value: Any) -> str:

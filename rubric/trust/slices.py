@@ -151,7 +151,8 @@ def _names(by: str | Mapping[Any, str], given: Judged, both: np.ndarray[Any, Any
     if isinstance(by, Mapping):
         named = {str(key): str(name) for key, name in by.items()}
         return np.array([named.get(name, "") for name in given.names])
-    fields.check_name("by", by, ("length", "group"))
+    if by not in ("length", "group"):
+        raise fields.refuse("by", by, "length, group, or a mapping from keys to names such as {'a': 'billing'}")
     if by == "group":
         return np.array(given.named)
     lengths = given.lengths

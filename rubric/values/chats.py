@@ -94,7 +94,8 @@ def why_unanswered(messages: Sequence[Any]) -> str:
     """
     last = _bare(messages[-1]) if messages else None
     if (role := _role(last)) != "assistant":
-        return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}"
+        cure = "to grade the run without an answer, give 'output': ''"
+        return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}; {cure}"
     content, end = at(last, "content"), None
     if isinstance(content, list | tuple) or _outer_calls(last):  # else it has no calls, and all of it is words
         end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)

@@ -271,3 +271,10 @@ def test_a_column_of_variables_is_one_of_them_unless_it_holds_a_mapping() -> Non
 def candidate_of_row(row: dict[str, Any], variables: str) -> Candidate:
     """Return the candidate of a *row* with one column of *variables*."""
     return Candidate(**Columns({"variables": variables}).row(row))
+
+
+def test_a_chat_is_an_output() -> None:
+    """The refusal of another column asks for no output beside it."""
+    with pytest.raises(DefinitionError) as refused:
+        Columns().check(["messages", "patch"])
+    assert "columns={'file_changes': 'patch'} (there are" in str(refused.value)

@@ -110,6 +110,14 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
         (lambda: Labels([*Labels({"a": 1}), *Labels({"a": 2})]), "twice"),
         (lambda: Labels.from_pandas(pd.DataFrame({"id": [1], "value": [1]})), "expected a column key or index"),
         (
+            lambda: Labels.from_pandas(pd.DataFrame({"id": [1], "label": [1]})),
+            "columns={'key': 'id', 'value': 'label'} or call them key and value",
+        ),
+        (
+            lambda: Labels.from_pandas(pd.DataFrame({"id": [1], "label": [1]}), columns={"key": "id"}),
+            "columns={'key': 'id', 'value': 'label'} or call it value",
+        ),
+        (
             lambda: agreement(GRADES, Labels({0: {"clear": 7}})),
             r"labels\[0\]\['clear'\]: expected a number in 1..5, got 7",
         ),
@@ -927,7 +935,7 @@ def test_a_label_that_is_no_number_is_refused_at_once() -> None:
 def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) -> None:
     """The error has the `columns` argument to add."""
     (tmp_path / "labels.csv").write_text("id,label\n1,yes\n")
-    with pytest.raises(DefinitionError, match=r"columns=\{'key': 'id'\}"):
+    with pytest.raises(DefinitionError, match=r"columns=\{'key': 'id', 'value': 'label'\}"):
         Labels.read(tmp_path / "labels.csv")
 
 

@@ -140,8 +140,9 @@ def test_rows_of_data_sets_hold_chats() -> None:
 
 def test_a_chat_without_an_answer_is_refused() -> None:
     """The user's message is never graded as the answer."""
-    with pytest.raises(DefinitionError, match="the last of messages is no answer, but of the user"):
+    with pytest.raises(DefinitionError, match="of the user; to grade the run without an answer, give 'output': ''"):
         as_candidate({"messages": OPENAI[:1]})
+    assert as_candidate({"messages": OPENAI[:1], "output": ""}).output == ""
 
 
 def test_frames_have_arrays_and_missing_values() -> None:
