@@ -87,7 +87,7 @@ _BARE = tuple(
         rf"(?<!\d)(?<!\d )\(out of {_OF}\){_END}",
         rf"(?<=[^\W\d_] )\(?/\s?{_OF}\)?{_END}",
         rf"\((?P<low>[01])\s*{_HIGH}\s+{_UNIT}\){_END}",
-        rf"\A\W*(?:[\w'-]+\s+){{0,2}}[\w'-]*(?:ss|[^\Ws])\s*\((?P<low>[01])\s*{_HIGH}\){_END}",
+        rf"\A\W*(?!\w*[^\Ws]s\s)(?:[\w'-]+\s+){{0,2}}[\w'-]*(?:ss|[^\Ws])\s*\((?P<low>[01])\s*{_HIGH}\){_END}",
         rf"(?:\A|[.?!:]\s+|\n)(?:(?:give|award|assign)\s+)?(?P<low>[01])\s*{_HIGH}\s+{_UNIT}{_AFTER}",
         rf"{_NAMED}\b(?:on|using)\s+an?\s+scale\s+(?:of|from)\s+(?P<low>[01])\s*{_HIGH}\b",
         rf"{_NAMED}\b(?:on|using)\s+an?\s+(?P<steps>3|4|5|7|10)[ -]point\s+(?:likert\s+)?scale\b",

@@ -175,6 +175,8 @@ RIGHT: list[Rubric] = [
     R.expects("Scores at least 8 (out of 10) in the test"),
     R.expects("The film got 8 (out of 10)"),
     R.expects("Summarises chapters (1-5)"),
+    R.expects("Covers week (1-5)"),
+    R.expects("1 to 3 points are made for each side"),
     R.expects("Rates films on a scale of 1 to 5"),
     R.expects("Lists the first steps (0-5)."),
     R.expects("Says that it was built in 5 /10 of the time"),
