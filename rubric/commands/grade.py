@@ -81,7 +81,7 @@ class Inputs:
             return False
         of_suites = SUITES_ONLY | {"target", "hosts", "outputs", "servers", "names", "unsupported"}
         refuse_given({"outs"}, "is for suites; the result of one candidate is printed: --format json > result.json")
-        refuse_given({"verbose", "quiet"}, "is for suites; one candidate is printed whole, so leave it out")
+        refuse_given({"verbose"}, "is for suites; one candidate is printed whole, so leave it out")
         refuse_given(of_suites, "is for suites; here is one rubric and one candidate")
         return True
 

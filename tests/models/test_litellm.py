@@ -76,6 +76,7 @@ FINISHES = {
     "refusal": "refusal",
     "length": "length",
     "content-filter": "refusal",
+    "filtered-away": "refusal",
     "finish-empty": "stop",
     "finish-weird": "weird",
     "finish-null": "stop",
