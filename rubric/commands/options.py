@@ -104,7 +104,8 @@ class Share(click.FloatRange):
         share = fields.as_share(value) if isinstance(value, str) else None
         if share is None and isinstance(value, str) and (part := fields.as_share(f"{value}%")) and part > 0.01:  # noqa: PLR2004 - 1 %
             self.fail(f"expected a share from 0 to 1, found {value}; for {value} % write {part:g}", param, ctx)
-        return float(super().convert(share if share is not None else value, param, ctx))  # pyright: ignore[reportArgumentType]
+        chosen: Any = value if share is None else share
+        return float(super().convert(chosen, param, ctx))
 
 
 PATH = click.Path(path_type=Path)

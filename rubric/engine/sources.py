@@ -170,7 +170,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
 
 
 def _form_of(value: Any) -> str:
-    """Return in which form *value*, which is no list of candidates or none of them, holds some; "" for no form."""
+    """Return the form in which *value* holds candidates; "" if it holds none, or is a list of them."""
     if is_message(value) or is_chat(value) or hasattr(value, "_asdict"):
         return "message" if isinstance(value, Mapping) else "chat" if is_chat(value) else "named tuple"
     if not isinstance(value, Mapping):

@@ -149,7 +149,7 @@ def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | F
 
         def record(outcome: Reply | Failure) -> None:
             told = _response(outcome)
-            content = {**sent, **(_said(outcome) if sent and not hasattr(outcome, "kind") else {})}
+            content = {**sent, **(_reply_messages(outcome) if sent and not hasattr(outcome, "kind") else {})}
             _tell(span, {**told, **(_as_json(content) if _records_content("SPAN") else {})})
             if _records_content("EVENT"):
                 _emit(DETAILS, {**given, **told, **_as_json(content)})
@@ -185,7 +185,7 @@ def _response(outcome: Any) -> dict[str, Any]:
     return told
 
 
-def _said(outcome: Any) -> dict[str, Any]:
+def _reply_messages(outcome: Any) -> dict[str, Any]:
     """Return the messages of a reply."""
     texts = outcome.choices or (outcome.text or outcome.refusal,)
     said = (

@@ -45,7 +45,7 @@ _LENGTH = re.compile(
     (?:(?P<bound>{_BOUND})\s+(?:of\s+)?(?P<count>{_NUMBER})
     |(?:between\s+)?(?P<low>{_NUMBER})\s*(?:-|–|and|to)\s*(?P<high>{_NUMBER})|(?P<bare>{_NUMBER}))
     [\s-]+(?P<unit>word|character|line|sentence|paragraph|bullet(?:\s+point)?)s?
-    (?:\s+(?P<after>or\s+(?:fewer|less|more)|(?P<long>long)|in\s+length|in\s+total|at\s+most|at\s+least|maximum|minimum))*""",
+    (?:\s+(?P<after>or\s+(?:fewer|less|more)|long|in\s+length|in\s+total|at\s+most|at\s+least|maximum|minimum))*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _CJK_LENGTH = re.compile(

@@ -77,8 +77,10 @@ _HIGH = r"(?:-|–|to)\s*(?P<high>3|4|5|7|10|20|100)"
 _OF = r"(?P<of>5|7|10|20|100)"
 _UNIT = r"(?:points?|stars?)"
 _END = r"[ \t]*[.:?]?[ \t]*$"
-_SHORT = r"\A\W*(?!\w*[^\Ws]s\s)(?:[\w'-]+,?\s+){1,2}"
-"""Two words or so that name a quality, such as "Tone and"; a verb, such as "Rates", has the ending of one."""
+_NO_VERB = r"\A\W*(?!\w*[^\Ws]s\s)"
+"""The start of a text, unless its first word has the ending of a verb, as "Rates" has."""
+_SHORT = rf"{_NO_VERB}(?:[\w'-]+,?\s+){{1,2}}"
+"""Two words or so that name a quality, such as "Tone and"."""
 
 _NAMED = rf"(?:\A\W*how\b[^.\n]{{0,200}}?|{_SHORT}|{_SENTENCE}{_RATE}[^.\n]{{0,200}}?)(?:scored\s+|rated\s+)?"
 _BARE = tuple(
@@ -87,7 +89,7 @@ _BARE = tuple(
         rf"(?<!\d)(?<!\d )\(out of {_OF}\){_END}",
         rf"(?<=[^\W\d_] )\(?/\s?{_OF}\)?{_END}",
         rf"\((?P<low>[01])\s*{_HIGH}\s+{_UNIT}\){_END}",
-        rf"\A\W*(?!\w*[^\Ws]s\s)(?:[\w'-]+\s+){{0,2}}[\w'-]*(?:ss|[^\Ws])\s*\((?P<low>[01])\s*{_HIGH}\){_END}",
+        rf"{_NO_VERB}(?:[\w'-]+\s+){{0,2}}[\w'-]*(?:ss|[^\Ws])\s*\((?P<low>[01])\s*{_HIGH}\){_END}",
         rf"(?:\A|[.?!:]\s+|\n)(?:(?:give|award|assign)\s+)?(?P<low>[01])\s*{_HIGH}\s+{_UNIT}{_AFTER}",
         rf"{_NAMED}\b(?:on|using)\s+an?\s+scale\s+(?:of|from)\s+(?P<low>[01])\s*{_HIGH}\b",
         rf"{_NAMED}\b(?:on|using)\s+an?\s+(?P<steps>3|4|5|7|10)[ -]point\s+(?:likert\s+)?scale\b",
