@@ -115,7 +115,7 @@ class CallError(DefinitionError, TypeError):
 
 @frozen
 class Problem:
-    """One fault of a document and its place: lines and columns count from 1, and are 0 in data that is no text."""
+    """One fault of a document and its place: lines and columns count from 1, and are 0 in data that is not text."""
 
     source: str
     line: int

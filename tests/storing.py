@@ -95,7 +95,7 @@ def graded(
 
 
 def scores(results: Iterable[Grade | Ungraded]) -> list[float | None]:
-    """Return the score of each; None where it is no grade."""
+    """Return the score of each; None where it is not a grade."""
     return [result.score if isinstance(result, Grade) else None for result in results]
 
 

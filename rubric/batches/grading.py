@@ -188,7 +188,7 @@ class BatchList:
     @classmethod
     def read(cls, path: Path) -> BatchList:
         """Return the list at *path*; an empty one if there is no such file yet."""
-        wrong = DefinitionError("path", f"{path} is no list of batches; name another file")
+        wrong = DefinitionError("path", f"{path} is not a list of batches; name another file")
         try:
             data = json.loads(path.read_text("utf-8"))
             found = [Sent(str(one["mark"]), str(one["id"]), list(one["keys"])) for one in data["batches"]]

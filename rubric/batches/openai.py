@@ -103,7 +103,7 @@ async def create(judge: Judge, lines: Iterable[Line], mark: str) -> str:
     form.add_field("file", BytesIO(content), filename="requests.jsonl", content_type="application/jsonl")
     try:
         file = _id((await Service(judge).call("POST", "/files", data=form)).get("id"))
-    except ModelError as error:  # a file alone is no batch
+    except ModelError as error:  # a file alone is not a batch
         raise ModelError(evolve(error.failure, in_doubt=False)) from None
     order = {"input_file_id": file, "endpoint": _CALL, "completion_window": "24h", "metadata": {_MARK: mark}}
     try:
@@ -119,7 +119,7 @@ async def find(judge: Judge, mark: str) -> str:
     for _ in range(_PAGES):
         page = await Service(judge).call("GET", f"/batches?limit={_PAGE}{after and f'&after={after}'}")
         if not isinstance(page.get("data"), list):  # as an empty page, it would cause all requests to be sent again
-            raise ModelError(Failure("bad_response", "what came back is no list of batches"))
+            raise ModelError(Failure("bad_response", "what came back is not a list of batches"))
         batches = [batch for batch in page["data"] if isinstance(batch, dict)]
         found = next((_id(b.get("id")) for b in batches if (b.get("metadata") or {}).get(_MARK) == mark), "")
         if found or not batches or not page.get("has_more"):
@@ -145,7 +145,7 @@ async def state(judge: Judge, batch: str) -> BatchState:
     """Return the state of *batch*; raise `ModelError` if the vendor does not say."""
     said = await Service(judge).call("GET", f"/batches/{batch}")
     if not isinstance(said.get("status"), str):  # otherwise its end would be awaited for ever
-        raise ModelError(Failure("bad_response", "what came back is no batch"))
+        raise ModelError(Failure("bad_response", "what came back is not a batch"))
     files = tuple(_id(said[name]) for name in ("output_file_id", "error_file_id") if said.get(name))
     errors = [error for error in (said.get("errors") or {}).get("data") or () if isinstance(error, dict)]
     wrong = Service(judge).words("; ".join(str(error.get("message")) for error in errors))

@@ -135,7 +135,7 @@ def _add(sheet: Sheet, files: Iterable[Path]) -> None:
             raise Refusal(f"{file}: there is no such file")
         found = read_answers(file, sheet.draw.by)
         if unknown := [each.name for each in found if each.name not in sheet.draw.places]:
-            raise Refusal(f"{file}: {unknown[0]!r} is no candidate of this data")
+            raise Refusal(f"{file}: {unknown[0]!r} is not a candidate of this data")
         added += found
     kept = sheet.add(added)
     raters = {each.rater for each in kept}
@@ -147,6 +147,6 @@ def _warn(draw: Draw, answers: Sequence[Answer]) -> None:
     """Say if candidates were passed over: all up to the last that is labelled are a random sample."""
     names = {each.name for each in answers}
     if gaps := draw.place_after(names) - len(names & draw.places.keys()):
-        cure = "label these too (they come first), or the labels are no random sample"
+        cure = "label these too (they come first), or the labels are not a random sample"
         what = f"{counted(gaps, 'candidate')} before the last labelled one without an answer"
         print_line(f"warning: {what}; {cure}", problem=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 UNWRAPPED = 100_000
-"""Characters a line where the output is no terminal: programs, and logs that wrap by themselves, get whole lines."""
+"""Characters a line where the output is not a terminal: programs, and logs that wrap by themselves, get whole lines."""
 
 
 def console(*, problem: bool = False) -> Console:

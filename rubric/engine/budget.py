@@ -183,7 +183,7 @@ class Budget:
             and for a million of the reply. A cost that a model of your own reports is taken as it is.
 
     Raises:
-        DefinitionError: A value that is no limit, or no price.
+        DefinitionError: A value that is not a limit, or no price.
 
     Example:
         >>> budget = Budget(cost=5.00, calls=10_000)

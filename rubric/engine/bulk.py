@@ -64,13 +64,13 @@ def grade_many(
     candidates are ahead of the reader, so memory stays flat, and *candidates* may go on for ever. Leaving the loop, by
     `break`, by an error or by Ctrl-C, cancels the requests in flight and waits for them.
 
-    An item that is no candidate (a missing text, a number) becomes an `Ungraded` that says so, so each result has its
+    An item that is not a candidate (a missing text, a number) becomes an `Ungraded` that says so: each result has its
     place. An error that *candidates* raise is raised here, after the results of all earlier items.
 
     Args:
         candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s of
             texts, a column or a frame of pandas or polars, or the path of a JSONL, CSV or Parquet file; see
-            `rubric.engine.sources`. An iterable that is no list is read in a thread of its own.
+            `rubric.engine.sources`. An iterable that is not a list is read in a thread of its own.
         rubric: As for `grade`; or a list of rubrics, one for each candidate, in their order.
         judge: As for `grade`.
         concurrency: How many candidates are graded at once, and how many requests are in flight.

@@ -73,7 +73,7 @@ def _as_named(value: object) -> FrozenMap:
         if name not in FIELDS:
             swapped = Wording("; it is the other way round: ", columns={column: name})
             why = swapped if column in FIELDS else suggest(str(name), FIELDS)
-            raise DefinitionError(f"columns.{name}", Wording("is no field of a candidate", why))
+            raise DefinitionError(f"columns.{name}", Wording("is not a field of a candidate", why))
     return FrozenMap(value)
 
 
@@ -87,7 +87,7 @@ class Columns:
             several, each a variable of its own name: `columns={"variables": ["topic", "tier"]}`.
 
     Raises:
-        DefinitionError: A key that is no field, or a column that is no name.
+        DefinitionError: A key that is not a field, or a column that is not a name.
     """
 
     named: FrozenMap = field(factory=FrozenMap, converter=_as_named)
@@ -97,7 +97,7 @@ class Columns:
         for name, means in self._likely_columns(row):
             known = {*map(_plain, (name, means[0]))} & _MEANS.keys()
             cure = self._cure(" Name it, ", means[0], name) if known else ""
-            raise DefinitionError(name, Wording(f"is no field of a candidate; did you mean {means[0]!r}?", cure))
+            raise DefinitionError(name, Wording(f"is not a field of a candidate; did you mean {means[0]!r}?", cure))
         columns = {name: self.named.get(name, name) for name in FIELDS}
         if "variables" in self.named:
             columns["variables"] = None

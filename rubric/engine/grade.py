@@ -284,7 +284,7 @@ def plan(
             million tokens that are sent, and for a million that come back.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with; so too an item that is no candidate, and the price of
+        DefinitionError: An argument that cannot be graded with; also an item that is not a candidate, and the price of
             a model that no judge has.
     """
     from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none

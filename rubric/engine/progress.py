@@ -33,7 +33,7 @@ class Progress:
         done: Results that have been handed out.
         total: How many there will be; None if that is not known.
         passed: Of the results, grades that pass.
-        ungraded: Of the results, those that are no grade.
+        ungraded: Of the results, those that are not grades.
         usage: Of all results.
         seconds: Since the run began.
         ended: True of the last state: all results have been handed out, or the run was left.

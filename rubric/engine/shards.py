@@ -3,8 +3,8 @@ Shards: parts of a data set for several machines, and the merge of their results
 
 The content of a candidate decides its shard, not its place: a text is in the same shard in every process and on every
 day. So rows that are added, removed or sorted move no other row to a machine whose store lacks its replies, and equal
-rows are paid for once. An item that is no candidate (a missing text, a broken line) goes by its place, so that exactly
-one shard reports it.
+rows are paid for once. An item that is not a candidate (a missing text, a broken line) goes by its place, so that
+exactly one shard reports it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Shard:
 
     @staticmethod
     def end_mark(items: object, results: int, rubric: Rubric | tuple[Rubric, ...], judge: AnyJudge) -> str:
-        """Return the last line for the *results* of *items*; '' if these are no shard, or were not all graded."""
+        """Return the last line for the *results* of *items*; '' if these are not a shard, or were not all graded."""
         if not isinstance(items, _Part) or (read := items.read) is None or read.own != results:
             return ""
         digests = fingerprint(rubric), fingerprint(judge)
@@ -236,8 +236,8 @@ def merge_results(parts: Sequence[str | Path], out: str | Path, *, unmarked: boo
         unmarked: Whether a file without an end mark, such as one of an earlier version, is taken as whole.
 
     Raises:
-        LoadError: A line is no result, or is there twice, or one is missing; a file is cut off; or the files are not of
-            the same data set, rubric, judge and number of shards. It names the file and the line.
+        LoadError: A line is not a result, or is there twice, or one is missing; a file is cut off; or the files are not
+            of the same data set, rubric, judge and number of shards. It names the file and the line.
     """
     if isinstance(parts, str | Path) or not isinstance(parts, Iterable):
         raise refuse("parts", parts, "a list of the files of all shards")
@@ -361,7 +361,7 @@ def _index(part: Path, number: int, line: str) -> int:
     except (ValueError, RecursionError, LookupError, TypeError):
         found = None
     if isinstance(found, bool) or not isinstance(found, int) or found < 0 or not line.endswith("\n"):
-        raise _wrong(part, number, "this is no whole line of results; let the run that writes it come to its end")
+        raise _wrong(part, number, "this is not a whole line of results; let the run that writes it come to its end")
     return found
 
 

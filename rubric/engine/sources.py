@@ -331,7 +331,9 @@ def _is_missing(value: object) -> bool:
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
     if isinstance(item, list | tuple) or is_message(item):
-        raise DefinitionError("candidates", _with_cure(f"its items are no candidates, but {name_of_type(item)}s", item))
+        raise DefinitionError(
+            "candidates", _with_cure(f"its items are not candidates, but {name_of_type(item)}s", item)
+        )
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
     if _has_columns(item, columns):
@@ -381,11 +383,11 @@ class _AsyncChecked:
 # -- frames ----------------------------------------------------------------------------------------------
 
 # Not by narwhals: it cannot slice a lazy frame, has no RecordBatch, refuses two columns of one name and keeps names
-# that are no texts. The code around it would be as long as the code without it.
+# that are not texts. The code around it would be as long as the code without it.
 
 
 def _frame(candidates: Any) -> tuple[_Rows, list[str]] | None:
-    """Return the rows of a frame and its columns, none if unreadable; None if *candidates* are no frame."""
+    """Return the rows of a frame and its columns, none if unreadable; None if *candidates* are not a frame."""
     match type(candidates).__module__.partition(".")[0], type(candidates).__name__:
         case "pandas", "DataFrame":
             names = [str(name) for name in candidates.columns]

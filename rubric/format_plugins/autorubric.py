@@ -162,7 +162,7 @@ def _items(root: Cursor, rubric: Rubric | None) -> Iterator[Case]:
 
 
 def _case(at: Cursor, values: dict[str, Any]) -> list[Case]:
-    """Return the case of *values*, which waits for an output where it has none; nothing if it is no case."""
+    """Return the case of *values*, which waits for an output where it has none; nothing if it is not a case."""
     case = at.made(Case, {**values, "place": at.place}, _KEYS)
     return [] if case is None else [case]
 

@@ -426,7 +426,7 @@ class Cursor:
         Note each key of a mapping that is not *known*: what becomes of it, by *fates*, or as `unknown` does.
 
         Keys that are *quiet* change nothing here, and neither does a key that resembles one: `shared`, which holds YAML
-        anchors, is no `sharing`.
+        anchors, is not a `sharing`.
         """
         for key, part in self.items() if isinstance(self.value, dict) else ():
             if fates and key in fates:

@@ -288,7 +288,7 @@ def _check_keys(data: Any) -> None:
 
 
 def check_key(key: object) -> None:
-    """Refuse a key that is no text."""
+    """Refuse a key that is not text."""
     if not isinstance(key, str):
         raise WrongKeyError("", f'expected text as a key, got {key!r}; quote it: "{str(key).lower()}"')
 

@@ -49,7 +49,7 @@ def parse(text: str, source: str, language: Language = "yaml", limits: Limits = 
     JSON within YAML is read as JSON: the escapes of a pair of surrogates are one character in JSON, and two in YAML.
 
     Raises:
-        LoadError: It is no YAML (or JSON), it holds nothing, or it is beyond the limits.
+        LoadError: It is not YAML (or JSON), it holds nothing, or it is beyond the limits.
     """
     if len(text) > limits.largest or len(text.encode("utf-8", "surrogatepass")) > limits.largest:
         raise too_large(source, limits)
@@ -114,7 +114,7 @@ def read_text(path: Path, base: Path | None = None, limits: Limits = FOR_SUITES)
     Return the text of the file at *path*, which must be within *base* where that is given.
 
     Raises:
-        LoadError: There is no such file, it is no plain file (a folder, a pipe, a device), it leaves *base*, it is too
+        LoadError: There is no such file, it is no plain file (but a folder, a pipe, a device), leaves *base*, it is too
             large, or it is not UTF-8.
     """
     source = str(path)
@@ -157,9 +157,9 @@ def _no_file(path: Path, base: Path | None) -> str:
     if base is None and path.is_dir():
         names = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml", ".json"))
     if not names:
-        return "this is no file (but a folder, a pipe or a device); name a file"
+        return "this is not a file (but a folder, a pipe or a device); name a file"
     more = f" (and {len(names) - _SHOWN} more)" * (len(names) > _SHOWN)
-    return f"this is no file but a folder; name one in it: {', '.join(names[:_SHOWN])}{more}"
+    return f"this is not a file but a folder; name one in it: {', '.join(names[:_SHOWN])}{more}"
 
 
 _SHOWN = 5

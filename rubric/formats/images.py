@@ -47,7 +47,7 @@ def read_image(reference: str, loading: Loading) -> str:
     """
     Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
 
-    One that may not be read, or is no PNG, JPEG, GIF or WebP image, or too large, is a `DefinitionError`.
+    One that may not be read, or is not a PNG, JPEG, GIF or WebP image, or too large, is a `DefinitionError`.
     """
     name = bare(reference)
     located = located_file(name, loading)
@@ -74,7 +74,7 @@ def _image(data: bytes) -> str:
         raise DefinitionError("", f"an image has at most {LARGEST // 1_000_000} MB; scale it down")
     kind = next((kind for kind, start in TYPES.items() if start.match(data)), None)
     if kind is None:
-        raise DefinitionError("", "this is no PNG, JPEG, GIF or WebP image; convert it to one")
+        raise DefinitionError("", "this is not a PNG, JPEG, GIF or WebP image; convert it to one")
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 

@@ -135,7 +135,7 @@ def is_outside(name: str, loading: Loading) -> bool:
 
 
 class LackingFileError(DefinitionError):
-    """A file is not there, is no text, or is outside of the base."""
+    """A file is not there, is not text, or is outside of the base."""
 
 
 class _OutsideError(LackingFileError):
@@ -379,7 +379,7 @@ def read_text_at(
 
     Args:
         code: Whether the file may be a program: it is material to be shown, and not run either.
-        lacking: Is told why there is no such file, or no text in it, within the base; then that is no error.
+        lacking: Is told why there is no such file, or no text in it, within the base; then that is not an error.
     """
     return read_at(
         reference, at, lambda name: text_of(located_file(name, at.loading, code=code), at.loading, name), None, lacking

@@ -234,7 +234,7 @@ def _rewritten(path: Path, text: str) -> Rewritten:
         try:
             json.loads(text)
         except (ValueError, RecursionError):
-            raise JavaScriptError(f"it imports {path.name}, which is no JSON") from None
+            raise JavaScriptError(f"it imports {path.name}, which is not JSON") from None
         return Rewritten(f"module.exports = JSON.parse({json.dumps(text)});", (), ())
     if path.suffix not in SUFFIXES:
         raise JavaScriptError(f"it imports {path.name}, and only JavaScript, TypeScript and JSON are read")

@@ -14,7 +14,7 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
 def parse_json(text: str, source: str, limits: Limits = document.FOR_RUBRICS, line: int = 1) -> Node | None:
-    """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is no JSON."""
+    """Return the root node of *text*, which starts at *line*; a `LoadError` says where it is not JSON."""
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as problem:

@@ -14,7 +14,7 @@ _MOST_STARTS = 2_000
 
 def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON lists and mappings in *text*, outermost only."""
-    decoder, position, starts = json.JSONDecoder(parse_constant=int), 0, 0  # NaN is no JSON, and no int: an error
+    decoder, position, starts = json.JSONDecoder(parse_constant=int), 0, 0  # NaN is not JSON, and no int: an error
     while starts < _MOST_STARTS:
         position = min((at for mark in "[{" if (at := text.find(mark, position)) >= 0), default=-1)
         if position < 0:
@@ -36,7 +36,7 @@ def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str,
     """
     Yield the objects in *text*, outermost only, as promptfoo finds them: from a brace to the one that closes it.
 
-    What is no JSON between them is read by *lenient*, as YAML; braces that are open at the end are closed.
+    What is not JSON between them is read by *lenient*, as YAML; braces that are open at the end are closed.
     """
     closing: dict[int, tuple[int, int]] = {}
     opened: list[int] = []

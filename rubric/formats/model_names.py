@@ -94,7 +94,7 @@ def _without_kind(name: str, model: str) -> tuple[str, str]:
     """Return the kind of API before the model, if any, and the model."""
     kind, colon, rest = model.partition(":")
     if kind in _OTHER_KINDS:
-        raise _refusal(name, f"{kind!r} is no model that answers in text; name a chat model")
+        raise _refusal(name, f"{kind!r} is not a model that answers in text; name a chat model")
     return (kind, rest) if kind in _KINDS and (colon or not rest) else ("", model)
 
 

@@ -96,7 +96,7 @@ def _javascript(code: Any, at: Cursor) -> Program | None:
     if code is None:
         return None
     if not isinstance(code, str):
-        raise DefinitionError("transform", "its transform is no JavaScript")
+        raise DefinitionError("transform", "its transform is not JavaScript")
     tell_engine(at)
     try:
         return program_at(code, at, program_of_file) if is_reference(code) else inline(code)
@@ -205,7 +205,7 @@ def _answer(code: Any, at: Cursor) -> tuple[str, Program | None]:
     if is_reference(code):
         return "", _javascript(code, at)
     if not isinstance(code, str):
-        raise DefinitionError("transformResponse", "its `transformResponse` is no JavaScript")
+        raise DefinitionError("transformResponse", "its `transformResponse` is not JavaScript")
     line = code.strip().rstrip(";")
     path = line.removeprefix("json")
     if path != line and path[:1] in (".", "["):

@@ -75,7 +75,7 @@ class Format:
             "" for a folder of another kind.
         marks: Names of files and folders that only projects of the system have.
         beside: A rule that holds too for a file of the format for which nothing but hints speaks.
-        refusal: Returns why a file of the system, by its path and data, is no suite; '' for any other.
+        refusal: Returns why a file of the system, by its path and data, is not a suite; '' for any other.
         bare: What a table of no assertions at all holds, for its error; '': it is a suite.
         own: Whether it is the library's own: its reader raises by itself, and a suite may be empty.
         drafts: How criteria are drafted into its files, if they are.

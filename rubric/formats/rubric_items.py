@@ -100,7 +100,7 @@ def _from_map(at: Cursor, scope: ItemScope) -> Levels | None:
         if isinstance(key, str) and key.strip().isascii() and key.strip().isdigit() and len(key.strip()) <= _DIGITS:
             low = int(key)
         if isinstance(low, bool) or not isinstance(low, int) or not 0 <= low <= HIGHEST:
-            words.error(f"{_SHAPE}; {shorten(repr(key))} is no whole number from 0 to 10", key=True)
+            words.error(f"{_SHAPE}; {shorten(repr(key))} is not a whole number from 0 to 10", key=True)
             return None
         if not isinstance(words.value, str) or not words.value.strip():
             words.error(f"{_SHAPE}; the band from {low} has no text, got {shorten(repr(words.value))}")

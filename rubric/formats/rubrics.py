@@ -49,7 +49,7 @@ def load(path: str | PathLike[str], /, *, base: str | PathLike[str] | None = Non
         base: The folder that the file must be in, links followed; None: anywhere.
 
     Raises:
-        DefinitionError: *path* is no path.
+        DefinitionError: *path* is not a path.
         LoadError: With all problems of the file, each with its line and column.
     """
     file = as_path("path", path)
@@ -70,7 +70,7 @@ def loads(text: str, /, *, source: str = "<string>") -> Rubric:
         source: The name of the file in problems.
 
     Raises:
-        DefinitionError: *text* is no text, or looks like the path of a file.
+        DefinitionError: *text* is not text, or looks like the path of a file.
         LoadError: With all problems of the text, each with its line and column.
     """
     return _load(given_text(text, "load"), source, "yaml")
@@ -96,7 +96,7 @@ def of_data(data: Mapping[str, Any], /) -> Rubric:
     Return the rubric in *data*, plain data as a file would hold it: mappings, lists, texts and numbers.
 
     Raises:
-        DefinitionError: *data* is no mapping, or JSON has no form for a value in it.
+        DefinitionError: *data* is not a mapping, or JSON has no form for a value in it.
         LoadError: With all problems of the data, each with its path.
     """
     if not isinstance(data, Mapping):
@@ -123,7 +123,7 @@ def dumps(rubric: Rubric, /, *, format: Literal["yaml", "json"] = "yaml") -> str
     Return *rubric* as text: `loads(dumps(rubric)) == rubric`.
 
     Raises:
-        DefinitionError: It is no rubric, or *format* is another.
+        DefinitionError: It is not a rubric, or *format* is another.
         DumpError: It has a value that no file can hold, such as a function as a `when`, or exceeds the limits of files.
     """
     if not isinstance(rubric, Rubric):
@@ -154,7 +154,7 @@ def dump(rubric: Rubric, path: str | PathLike[str], /) -> None:
     changes. The file is replaced as a whole: nobody ever reads half of it.
 
     Raises:
-        DumpError: It has a value that no file can hold, or *path* is a YAML file that is no rubric.
+        DumpError: It has a value that no file can hold, or *path* is a YAML file that is not a rubric.
     """
     file = as_path("path", path)
     language = LANGUAGES.get(file.suffix.lower())
@@ -170,7 +170,7 @@ def _edit(file: Path, rubric: Rubric) -> str | None:
         text = read_text(file, None, FOR_RUBRICS)
         old = _load(text, str(file), "yaml", file.parent) if text.strip() else Rubric()
     except LoadError as error:  # a file that is not a rubric is never overwritten
-        msg = f"{file} exists and is no rubric file; mend it or remove it first ({error.problems[0]})"
+        msg = f"{file} exists and is not a rubric file; mend it or remove it first ({error.problems[0]})"
         raise DumpError(msg) from None
     try:
         new_text = text if old == rubric else edit(text, as_data(old), as_data(rubric))

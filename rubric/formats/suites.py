@@ -94,9 +94,8 @@ _TABLES = (".csv", ".jsonl", ".ndjson")
 
 def _ungradable_table(file: Path, what: str) -> str:
     """Return the reason why a table that no suite is made of is refused, with the call that grades its rows."""
-    return (
-        f"this table holds {what}, and is no suite; to grade each row, call: rubric grade-many rubric.yaml {file.name}"
-    )
+    cure = f"to grade each row, call: rubric grade-many rubric.yaml {file.name}"
+    return f"this table holds {what}, and is not a suite; {cure}"
 
 
 @guided
@@ -167,7 +166,7 @@ def _guess(document: Document, loading: Loading) -> Guess:
     if not guess.format and file.suffix.lower() in _TABLES:
         raise load_error(document.source, document.root.place, _ungradable_table(file, "rows of no known format"))
     if not guess.format:
-        message = f"this is no suite of a known format: {guess.why}; name one with "
+        message = f"this is not a suite of a known format: {guess.why}; name one with "
         message = Wording(Wording(message, format=None), f": {', '.join(format_names())}")
         raise load_error(document.source, document.root.place, message)
     return guess

@@ -91,7 +91,7 @@ _DISPUTED = re.compile(
 """
 Text that libyaml, a parser of YAML 1.1, may read otherwise than YAML 1.2; found by comparing both.
 
-No alternative scans beyond the next character that is no space, so that a search takes linear time.
+No alternative scans beyond the next character that is not a space, so that a search takes linear time.
 """
 
 

@@ -155,7 +155,7 @@ def _as_unjudged(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
 def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
     if not isinstance(check, checks.AnyCheck):
-        raise TypeError(f"{type(check).__name__} is no check that this library knows")
+        raise TypeError(f"{type(check).__name__} is not a check that this library knows")
     fold = str.casefold if getattr(check, "ignore_case", False) else str
     found = fold(candidate.output)
     match check:

@@ -43,7 +43,7 @@ _BREAK = re.compile(r"(?<![^\W\d_])([^\W\d_]++)([-\u2010\xad][^\S\n]*+\n\s*+)(?=
 """A word that a hyphen breaks at the end of a line: between letters, since 10- and 20 are not 1020."""
 
 _FIRST_OF_CJK = "\u2e80"
-"""From here on scripts have no spaces, so emphasis stands within words; elsewhere `2*3*4` is no emphasis."""
+"""From here on scripts have no spaces, so emphasis stands within words; elsewhere `2*3*4` is not emphasis."""
 
 _LONGEST_CLUSTER = 32
 """The most accents composed with one letter: sorting thousands of them, as a hostile text has, is quadratic."""

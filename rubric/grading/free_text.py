@@ -12,7 +12,7 @@ Of a `rating`:
 | `Rating: N/A`, `Rating: 3-4`, `Rating: 7 if it were longer`, a fraction of another scale | no verdict |
 | words of the candidate | no verdict |
 
-Of a mapping: the verdict whose pattern is found; none, or two, is no verdict. Of a function: what it returns.
+Of a mapping: the verdict whose pattern is found; none, or two, is not a verdict. Of a function: what it returns.
 """
 
 from __future__ import annotations

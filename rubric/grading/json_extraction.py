@@ -165,7 +165,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pair, parse_int=_integer, strict=
 
 
 def _strict(piece: str) -> dict[str, Any] | None:
-    """Return *piece* read as JSON, with control characters allowed in texts; None if it is no JSON."""
+    """Return *piece* read as JSON, with control characters allowed in texts; None if it is not JSON."""
     try:
         value, end = _DECODER.raw_decode(piece)
     except (ValueError, RecursionError):

@@ -275,7 +275,7 @@ class _Numbers:
         return self._place(prefix + core), False
 
     def _place(self, number: str) -> float | None:
-        """Return the place of *number*; None if it is no answer."""
+        """Return the place of *number*; None if it is not an answer."""
         number = number.removesuffix(".")
         if not _NUMBER.fullmatch(number):
             return None

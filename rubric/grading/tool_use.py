@@ -46,7 +46,7 @@ def material_for(ask: Ask) -> Material:
 
 
 def continue_with_results(ask: Ask, wanted: str) -> Ask | None:
-    """Return *ask* after the turn in which its model *wanted* tools, with their results; None where that is no call."""
+    """Return *ask* after the turn in which its model *wanted* tools, with their results; None if it is no call."""
     try:
         message = json.loads(wanted)
         calls = [

@@ -107,7 +107,7 @@ class RubricMetric:
         """
         del pred_trace
         made = checked_candidate(self._candidate(gold, pred, self._output), "candidate")
-        # GEPA asks again, by predictor, for feedback on a prediction that it has had scored: that is no new grade.
+        # GEPA asks again, by predictor, for feedback on a prediction that it has had scored: that is not a new grade.
         result = self._last.get(made) if pred_name is not None else None
         if result is None:
             result = self._grade(made)

@@ -84,7 +84,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """
     config = context.get("config") or {}
     if unknown := [name for name in config if name not in _CONFIG]:
-        raise DefinitionError(f"config.{unknown[0]}", f"is no key of it{fields.suggest(unknown[0], _CONFIG)}")
+        raise DefinitionError(f"config.{unknown[0]}", f"is not a key of it{fields.suggest(unknown[0], _CONFIG)}")
     if "rubric" not in config:
         raise DefinitionError("config.rubric", "is not there; give the path of a rubric file, or a text")
     reference, store = config.get("reference"), config.get("store")

@@ -18,7 +18,7 @@ class NoTruth(Guided):
     """
     Refuses `bool`: `assert grade(...)` would hold for a fail as well, as it holds for every object.
 
-    A list of results (`Grades`) is no verdict, and stays true where there is something in it.
+    A list of results (`Grades`) is not a verdict, and stays true where there is something in it.
     """
 
     __slots__ = ()

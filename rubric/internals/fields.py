@@ -330,11 +330,11 @@ _LONGEST_PATH = 1_024
 def refuse_path(field: str, text: str, cure: str) -> None:
     """Refuse *text*, given as the text of *field*, if it looks like the path of a file."""
     if names_a_file(text):
-        raise DefinitionError(field, f"{text!r} looks like the path of a file, and is no text; {cure}")
+        raise DefinitionError(field, f"{text!r} looks like the path of a file, and is not text; {cure}")
 
 
 def wording(_: Any, attribute: Attribute[Any], value: object) -> None:
-    """Refuse all but text that is no path; it may be empty."""
+    """Refuse all but text that is not a path; it may be empty."""
     string(_, attribute, value)
     refuse_path(attribute.name, str(value), f"give Path({value!r}).read_text()")
 

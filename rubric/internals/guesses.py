@@ -204,7 +204,7 @@ def name_cure(name: str, module: str, homes: Mapping[str, str]) -> str:
     if opposite != name and (check := misspelt(opposite, _CHECKS)):
         example = example_of(check, f"{check}()")
         return f"; it is the opposite of a check; write Rubric('reply').checks({example}, polarity='guard')"
-    # Names of the surface for embedders are plain words: `Reader` is no slip of `read`.
+    # Names of the surface for embedders are plain words: `Reader` is not a slip of `read`.
     for known in ([each for each, at in homes.items() if at == module], [each for each in homes if each[:1].isupper()]):
         near = misspelt(name, known)
         if near and homes[near] != "rubric.embed":

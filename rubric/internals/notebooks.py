@@ -15,7 +15,7 @@ def notebook() -> Any:
 
 def as_html(value: Any) -> str:
     """Return *value* as HTML for the output of a notebook's cell: the kernel's `_repr_html_`."""
-    from rubric.view.fragments import fragment_of  # noqa: PLC0415 - HTML is no part of the kernel
+    from rubric.view.fragments import fragment_of  # noqa: PLC0415 - HTML is not a part of the kernel
 
     return fragment_of(value)
 

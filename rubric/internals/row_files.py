@@ -63,7 +63,7 @@ def rows_in(
         for number, row in read(path):
             if isinstance(row, Broken):
                 yield f"{path.name}:{number}", (broken or _refuse)(row.why)
-            elif not is_report(row):  # the line that sums up a report of ours is no row
+            elif not is_report(row):  # the line that sums up a report of ours is not a row
                 yield f"{path.name}:{number}", row
     except DefinitionError as problem:
         raise DefinitionError(field, problem.message) from None
@@ -96,7 +96,7 @@ _MARKED = re.compile("[\udc80-\udcff]")
 
 
 def _open(path: Path, newline: str | None = None) -> TextIO:
-    """Return the text in *path*, with marks for bytes that are no text, so that they cost no more than their line."""
+    """Return the text in *path*, with marks for bytes that are not text, so that they cost no more than their line."""
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
 
@@ -257,7 +257,7 @@ _OWN_COLUMNS = (frozenset({"index", "score", "passed", "verdict", "low", "high"}
 
 
 def _check_header(where: str, names: Sequence[str], separator: str) -> None:
-    """Refuse the names of columns that are no text, in one cell for another separator, or used twice."""
+    """Refuse the names of columns that are not text, in one cell for another separator, or used twice."""
     if not all(map(_is_text, names)) or "\0" in "".join(names):
         raise DefinitionError("", f"{where}: {NO_TEXT}")
     other = next((each for each in ";\t,|" if each != separator and len(names) == 1 and each in names[0]), "")

@@ -2,7 +2,7 @@
 Recognise secrets and keep them out of every text that people read or that is written to a file.
 
 One rule for parameters, headers, environment variables and query strings. A name is split into words, so that `apiKey`,
-`x-api-key` and `OPENAI_API_KEY` are treated alike, and `max_tokens` or `monkey` are no secrets:
+`x-api-key` and `OPENAI_API_KEY` are treated alike, and `max_tokens` or `monkey` are not secrets:
 
 | a name is secret                                    | and is not                                     |
 |-----------------------------------------------------|------------------------------------------------|

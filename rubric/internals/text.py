@@ -207,5 +207,5 @@ def as_json(value: Any) -> str:
 
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, or that cannot be sorted
+    except (TypeError, ValueError, RecursionError):  # keys that are not text, or that cannot be sorted
         return str(value)

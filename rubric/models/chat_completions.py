@@ -383,7 +383,7 @@ def reply_from(
         body, response = response, parse(response, secrets)
         if not isinstance(response, dict):
             said = words_of(body[:1000].decode("utf-8", "replace"), secrets)
-            raise ModelError(Failure("bad_response", f"what came back is no chat completion: {said}"))
+            raise ModelError(Failure("bad_response", f"what came back is not a chat completion: {said}"))
     usage = price(usage_of(response))
     choices = choices_of(response, usage, secrets)
     choice = choices[0]
@@ -444,7 +444,7 @@ def _as_object(arguments: str) -> str:
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """Return the arguments in *text*, {} for no text; raise `ValueError` if they are no JSON object to be sent."""
+    """Return the arguments in *text*, {} for no text; raise `ValueError` if they are not a JSON object to be sent."""
     try:
         value = json.loads(text) if text.strip() else {}
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -472,7 +472,7 @@ def choices_of(response: Any, usage: Usage, secrets: Iterable[str] = ()) -> list
         failure = error_in(error, secrets)
         raise ModelError(failure if usage.unmetered else evolve(failure, usage=usage))
     if not good:
-        said = "the reply has no choices" if not choices else "what came back is no chat completion"
+        said = "the reply has no choices" if not choices else "what came back is not a chat completion"
         raise ModelError(Failure("bad_response", said, usage=usage))
     if (finish := finish_of(choices[0])) == "error":
         raise ModelError(Failure("bad_response", f"the server broke the reply off (finish: {finish})", usage=usage))
@@ -492,7 +492,7 @@ def text_in(choice: Any, usage: Usage) -> tuple[str | None, str]:
             elif isinstance(text, str) and kind not in _THOUGHTS:
                 texts.append(text)
             elif kind not in _THOUGHTS:
-                message = f"a part of the reply is no text: {kind!r}"[:100]
+                message = f"a part of the reply is not text: {kind!r}"[:100]
                 raise ModelError(Failure("bad_response", message, usage=usage))
         content = "".join(texts) if texts else None
     if content is not None and not isinstance(content, str):

@@ -51,7 +51,7 @@ class ToolRequest:
     arguments: str = ""
 
     def parse(self) -> dict[str, Any]:
-        """Return the arguments, {} for no text; raise `ValueError` if they are no JSON object that can be sent."""
+        """Return the arguments, {} for no text; raise `ValueError` if they are not a JSON object that can be sent."""
         return read_arguments(self.arguments)
 
     def answer_with(self, result: str) -> dict[str, Any]:

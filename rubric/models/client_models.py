@@ -123,7 +123,7 @@ class ClientModel:
             status = getattr(response, "status_code", None) or getattr(error, "status", None)  # DSPy's errors say it
             wait = getattr(error, "retry_after", None)
             headers = getattr(response, "headers", None) or ({} if wait is None else {"retry-after": str(wait)})
-            # A body that is no JSON is a text: OpenAI's client, from 3.57 on, leaves it out of the error's own words.
+            # A body that is not JSON is a text: OpenAI's client, from 3.57 on, leaves it out of the error's own words.
             body = getattr(error, "body", None)
             said = body if isinstance(body, str) else json.dumps(body, default=str) if isinstance(body, dict) else ""
             answer = (status, headers, said) if isinstance(status, int) else None

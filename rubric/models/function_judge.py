@@ -46,7 +46,7 @@ def judge_function(function: CriterionFunction, /, *, threads: int = 1, identity
         identity: Which function it is, for a store, as of `Judge`.
 
     Raises:
-        DefinitionError: It is no function of two arguments.
+        DefinitionError: It is not a function of two arguments.
 
     Example:
         >>> from rubric import Rubric, grade, judge_function

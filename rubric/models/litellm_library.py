@@ -49,7 +49,7 @@ _WARNINGS = (
     ".*conflict with protected namespace",
     ".*attribute on the instance is deprecated",
     ".*`ReadOnly` qualifier",
-    # pydantic, of replies that are no chat completions
+    # pydantic, of replies that are not a chat completions
     "Pydantic serializer warnings",
     # a deadline that ended a call before it had begun
     "coroutine '[^']*completion[^']*' was never awaited",

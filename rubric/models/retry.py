@@ -302,7 +302,7 @@ async def persist(
 
 @frozen
 class _Unsent:
-    """A refusal by a limiter: the request was not sent, is not retried, and was no call."""
+    """A refusal by a limiter: the request was not sent, is not retried, and was not a call."""
 
     failure: Failure
 

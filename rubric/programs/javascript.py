@@ -134,7 +134,7 @@ class Asked:
 _LIMITS = {"time": f"{SECONDS:g} seconds", "stack": "some ten thousand calls within calls"}
 
 UNDEFINED: Any = object()
-"""What a program returned that is no value of JSON: nothing, a function, NaN."""
+"""What a program returned that is not a value of JSON: nothing, a function, NaN."""
 
 _STOPPED: dict[Program, int] = {}
 _MOST_STOPS, _MOST_STOPPED = 3, 1_000

@@ -328,7 +328,7 @@ def _criterion(where: str, item: Any, known: Mapping[str, Any]) -> Criterion:
 def _check(name: object, value: object) -> Check:
     if name not in _CHECKS:
         raise DefinitionError("check", f"expected one of {', '.join(_CHECKS)}, got {shorten(repr(name), 40)}")
-    return _CHECKS[str(name)](value)  # type: ignore[arg-type]  # a value that is no text is refused
+    return _CHECKS[str(name)](value)  # type: ignore[arg-type]  # a value that is not text is refused
 
 
 _SHOWN_PARTS = {

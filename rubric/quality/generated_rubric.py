@@ -253,7 +253,7 @@ class Generations(Presented):
             why = "no file was given to generate_many; write dump_suite(generations.suite, ...)"
             raise DefinitionError("path", why)
         text = self.sheet.fill(self.rubrics)
-        # A native case without a rubric is no case: those that failed must not keep the others from being written.
+        # A native case without a rubric is not a case: those that failed must not keep the others from being written.
         missing = {slot.id: Rubric(criteria=["unknown"]) for slot in self.sheet.slots}
         self.sheet.check(self.sheet.fill(missing | self.rubrics), **options)
         write_text(self.sheet.path if path is None else Path(path), text)

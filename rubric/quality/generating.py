@@ -307,7 +307,7 @@ def generate_many(
         format: Of a file: its format, as for `load_suite`; so are the *options*.
 
     Raises:
-        DefinitionError: *suite* is no suite, or the judge cannot write.
+        DefinitionError: *suite* is not a suite, or the judge cannot write.
         LoadError: The file holds none.
     """
     page = None

@@ -140,7 +140,7 @@ class Items(Presented, Listed[Item]):
         chance of any false alarm at *risk*.
 
         Raises:
-            DefinitionError: *old* is no items, or of another rubric.
+            DefinitionError: *old* is not items, or of another rubric.
         """
         if not isinstance(old, Items):
             raise fields.refuse("old", old, "what items(grades) returned")

@@ -61,7 +61,7 @@ class Sheet:
         return self.page.put(how.key, values)
 
     def check(self, text: str, **options: Any) -> None:
-        """Raise `LoadError` if *text*, the filled file, is no suite of its format; *options* as for `load_suite`."""
+        """Raise `LoadError` if *text*, the filled file, is not a suite of its format; *options* as for `load_suite`."""
         if not self.elsewhere and "file://" not in text:
             loads_suite(text, self.format, source=str(self.path), **options)
 

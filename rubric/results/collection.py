@@ -93,7 +93,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
     def __getitem__(self, at: slice) -> Grades: ...
     def __getitem__(self, at: int | slice) -> Grade | Ungraded | Grades:
         if isinstance(at, str):
-            message = f"results are in the order of their candidates, so {at!r} is no place among {len(self)}"
+            message = f"results are in the order of their candidates, so {at!r} is not a place among {len(self)}"
             raise TypeError(f"{message}; {self._text_cure(at)}")
         return Grades(self.results[at]) if isinstance(at, slice) else self.results[at]
 
@@ -143,7 +143,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
 
     @property
     def ungraded(self) -> Grades:
-        """The results that are no grade."""
+        """The results that are not grades."""
         return self.filter(lambda result: isinstance(result, Ungraded))
 
     @property
@@ -225,7 +225,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         return Grades(self.results[n] for n in (*known, *missing))
 
     def worst(self, count: int = 10, /) -> Grades:
-        """Return the *count* worst grades: those that do not pass first, then by score. Ungraded ones are no grades."""
+        """Return the *count* worst grades, those that fail first, then by score. Ungraded ones are not grades."""
         if not isinstance(count, int) or count < 1:
             raise refuse("count", count, "a number of results, from 1")
         return Grades(sorted(self.graded, key=lambda result: (bool(result.passed), result.outcome.score))[:count])
@@ -318,7 +318,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 two judges, with which of them people side.
 
         Raises:
-            DefinitionError: *path* is no path of a page: it ends in neither `.html` nor `.htm`; no candidate is in
+            DefinitionError: *path* is not a path of a page: it ends in neither `.html` nor `.htm`; no candidate is in
                 both runs; or no label is of a candidate.
             OSError: The file cannot be written.
         """
@@ -423,7 +423,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
                 jury, a panel or a cascade is given.
 
         Raises:
-            LoadError: A line is no result, or of another rubric or judge; it names the line.
+            LoadError: A line is not a result, or of another rubric or judge; it names the line.
         """
         file, rubrics = as_path("path", path), rubrics_of(rubric)
         results, end = [], ""

@@ -149,7 +149,7 @@ class Record(NoTruth, Plain):
             if isinstance(data, dict) and "end_of_shard" in data:
                 continue
             if not isinstance(data, dict) or not {"findings", "score", "passed", "verdict"} <= data.keys():
-                raise DefinitionError(where, "is no result; `grade-many --out` and to_jsonl write them")
+                raise DefinitionError(where, "is not a result; `grade-many --out` and to_jsonl write them")
             yield data
 
     def to_dict(self) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _free_map(data: Any) -> FrozenMap:
 
 
 def _scalar(kinds: tuple[type, ...]) -> Reader:
-    taken = (*kinds, int) if float in kinds else kinds  # a number may be whole, and a bool is no number
+    taken = (*kinds, int) if float in kinds else kinds  # a number may be whole, and a bool is not a number
 
     def scalar(data: Any) -> Any:
         kind = type(data)

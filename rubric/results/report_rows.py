@@ -57,7 +57,7 @@ class Entry(NoTruth):
         path: The walk, for a tree.
         parts: The entries of a nested rubric.
         votes: The entries of the members of a jury or a panel.
-        judge: The voter; empty if it is no vote.
+        judge: The voter; empty if it is not a vote.
         lack: That it has no quote from the candidate, without which it does not count; empty if it does.
         points_off: What a penalty takes off; None of other criteria.
     """
@@ -514,7 +514,7 @@ def count_votes(result: Any) -> str:
 
 
 def _why(result: Any) -> str:
-    """Return why *result*, which is no pass, is none."""
+    """Return why *result*, which is not a pass, is none."""
     if result.outcome.score is None:
         head, *lines = result.explain().splitlines()
         return shorten(f"{head}: {'; '.join(line.strip() for line in lines)}", 1_000)

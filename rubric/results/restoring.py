@@ -53,7 +53,7 @@ def _rubric_of(digest: str, rubrics: Sequence[Rubric]) -> Rubric:
 
 def _judge_of(record: Record, judge: JudgeOf | None) -> AnyJudge:
     digest = record.judge_digest
-    if digest == NOBODY.digest:  # of an item that was no candidate
+    if digest == NOBODY.digest:  # of an item that was not a candidate
         return NOBODY
     if judge is None and not record.votes:
         named = Judge(record.judge or "unknown")

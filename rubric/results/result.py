@@ -247,7 +247,7 @@ class Result(NoTruth, Listed[Finding]):
             judge: The judge; None for the one that is recorded, as `Grades.read_jsonl` has it.
 
         Raises:
-            DefinitionError: The rubric or the judge is another, or *data* is no result.
+            DefinitionError: The rubric or the judge is another, or *data* is not a result.
         """
         from rubric.results.restoring import restore  # noqa: PLC0415 - it needs this module
 

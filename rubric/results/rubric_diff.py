@@ -119,7 +119,7 @@ def diff(before: Rubric, after: Rubric) -> RubricDiff:
     Criteria are matched by their ids, or by their texts where an id is new.
 
     Raises:
-        DefinitionError: One of them is no rubric.
+        DefinitionError: One of them is not a rubric.
 
     Example:
         >>> from rubric import Rubric, diff

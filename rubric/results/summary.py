@@ -70,7 +70,7 @@ class Summary(NoTruth):
         results: The number of results.
         passed: The number of grades that pass.
         failed: The number of grades that do not, borderline ones included.
-        ungraded: The number of results that are no grade; they count in none of the rates.
+        ungraded: The number of results that are not grades; they count in none of the rates.
         pass_rate: The share of the grades that pass; None if there is no grade.
         pass_interval: Where the true share lies, with 95 % confidence (Agresti and Coull).
         pass_bounds: The share of all results that pass, at least and at most, whatever the missing verdicts are.

@@ -32,7 +32,7 @@ from rubric.embed import as_rubric, fields, shorten
 
 _TEXTS, _WEIGHTS = ("criterion", "description", "text"), ("points", "weight")
 _LISTS = ("rubrics", "Rubrics", "rubric")
-_BESIDE = ("id", "index", "idx", "number")  # numbers that are no weight
+_BESIDE = ("id", "index", "idx", "number")  # numbers that are not a weight
 _PITFALL, _SUBJECT = r"\s*pitfall criteri(?:a|on):\s*", r"(?:(?:the|this|an?) \w+ |it )?"
 _OMITS = (
     r"(?!(?:mention|state|include|identify|address|note|specify|list|provide|discuss|explain|acknowledge|consider|cite"
@@ -116,7 +116,7 @@ def _read_text(text: str) -> Rubric:
     if not text.strip():
         raise DefinitionError("rubrics", "the cell is empty; give each prompt a rubric, or leave the prompt out")
     if _DATA.match(text):
-        why = f"it looks like data, and is no JSON: {shorten(text, 60)!r}"
+        why = f"it looks like data, and is not JSON: {shorten(text, 60)!r}"
         raise DefinitionError("rubrics", f"{why}; write the column by json.dumps")
     found = [*_NUMBER.finditer(text)]
     indent = min((len(one[1]) for one in found), default=0)

@@ -194,7 +194,7 @@ def write_atif(run: Run) -> dict[str, Any]:
     """
     Return *run*, which has events, as an ATIF document: of the version that it was read from, or of the newest.
 
-    Results that are no texts are written as JSON; videos and documents, which ATIF has no parts for, into `extra`.
+    Results that are not texts are written as JSON; videos and documents, which ATIF has no parts for, into `extra`.
     """
     if not run.events:
         raise DefinitionError("run", "has no events, and a trajectory of ATIF has one step or more")
@@ -332,7 +332,7 @@ def _with_own(fields: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _others(event: Message | ToolCall) -> dict[str, Any]:
-    """Return the media of *event* if some are no parts of ATIF's, which has pictures and recordings without names."""
+    """Return the media of *event* if some are not parts of ATIF's, which has pictures and recordings without names."""
     told = [{"kind": each.kind, "address": each.address, "name": each.name} for each in event.media]
     return {} if _are_parts(event.media) else {"media": told}
 

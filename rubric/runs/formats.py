@@ -272,7 +272,7 @@ _MARKS: Final = {
     *("resource_spans", "object", "contents", "candidates", "promptFeedback", "prompt_feedback", "messages"),
     *("choices", "stop_reason"),
 }
-"""A mapping without any of these keys is no run: rows are many, and each of them is asked."""
+"""A mapping without any of these keys is not a run: rows are many, and each of them is asked."""
 
 
 def format_of(document: Any) -> RunFormat | None:
@@ -302,7 +302,7 @@ def candidates_of_file(path: Path) -> Found | None:
     try:
         return candidates_in(_document(path), path.parent)
     except DefinitionError as problem:
-        if problem.field == "source":  # it is no JSON, which the reader of rows says with the line
+        if problem.field == "source":  # it is not JSON, which the reader of rows says with the line
             return None
         raise
 

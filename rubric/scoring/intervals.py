@@ -15,7 +15,7 @@ and others, Journal of Survey Statistics and Methodology 7, 2019).
 
 A mean of paired differences has Student's interval too, with half a pseudo-pair at each end of what was seen and one
 without a difference (the idea of A. Agresti and Y. Min, Statistics in Medicine 24, 2005, for pass rates): a handful of
-differing verdicts is no alarm, and no interval has a width of 0. Groups count as many pairs as they are worth, and
+differing verdicts is not an alarm, and no interval has a width of 0. Groups count as many pairs as they are worth, and
 uneven ones have fewer degrees of freedom than their number says.
 
 Student's quantile comes from the exact series of the distribution for whole degrees of freedom (Abramowitz and Stegun

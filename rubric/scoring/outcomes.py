@@ -203,7 +203,7 @@ class _Rule:
     quoted: bool
     policy: str | float
     abstainable: bool
-    gate: float | None  # the contribution below which it fails the grade; None: it is no gate
+    gate: float | None  # the contribution below which it fails the grade; None: it is not a gate
     zero_gates: bool  # whether 0 fails even a gate of 0, as a "no" does
     plain: bool  # answered with yes or no
 
@@ -373,7 +373,7 @@ def _abstained_part(rule: _Rule, *, best: bool) -> Part | None:
             return _open(rule, 0.0, 1.0, best=best)
         case "fail":
             return Part(rule, 0.0, holds=False, gated=True)
-        case _ if rule.penalty:  # no points are no loss, and a part of none is none
+        case _ if rule.penalty:  # no points are not a loss, and a part of none is none
             return Part(rule, 1.0, holds=True, gated=False)
         case credit:
             part = 0.0 if credit == "zero" else float(credit)
@@ -471,7 +471,7 @@ def _score(rubric: Rubric, counted: Sequence[Part], *, best: bool) -> float:
     penalties = [part for part in counted if part.rule.penalty]
     if penalties and all(part.leaves for part in counted if not part.rule.penalty):
         # Should the judge abstain from all that earns, the penalties are averaged, and half of them may be half a
-        # point where they had eaten up all points: the one case in which leaving is no mean of staying as 0 and as 1.
+        # point where they had eaten up all points, the one case where leaving is not a mean of staying as 0 and as 1.
         score = (max if best else min)(score, _combine(combination, penalties))
     return score
 

@@ -55,7 +55,7 @@ def pool(rubric: Rubric, votes: Sequence[Sequence[Finding]], how: Pooling) -> tu
 
 
 def _pool(rubric: Rubric, criterion: Criterion, votes: Sequence[Finding], how: Pooling) -> Finding:
-    """Pool the findings of one criterion: failures first, which are no verdict, then scores, abstentions, the rest."""
+    """Pool the findings of one criterion: failures (not verdicts) first, then scores, abstentions, the rest."""
     weights = (how.weights or (1,) * len(votes))[: len(votes)]
     failed = [vote for vote in votes if isinstance(vote, Unjudged)]
     needed = len(votes) if how.quorum is None else how.quorum

@@ -218,7 +218,7 @@ def verify(path: str | Path) -> list[Problem]:
     """
     Return all problems of the store at *path*: damage to the file, changed requests, unreadable replies.
 
-    The list is empty if the store is whole. Calls in doubt are no problem.
+    The list is empty if the store is whole. Calls in doubt are not a problem.
 
     Raises:
         StoreError: There is none.

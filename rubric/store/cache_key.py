@@ -56,7 +56,7 @@ def endpoint_of(judge: Judge, environ: Mapping[str, str] = os.environ) -> str:
         address = address or borrow_arguments(provider, judge.params, environ).get("api_base", "")
     if not address:
         return ""
-    with suppress(ValueError):  # it is no address, and counts as it is
+    with suppress(ValueError):  # it is not an address, and counts as it is
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
         address = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), parts.query, ""))
@@ -249,7 +249,7 @@ def _settings(judge: Judge) -> dict[str, Any]:
     given = {
         name: digest(str(it))[:16] if name in ADDRESSES else _plain(it) for name, it in _changes(judge, _SET).items()
     }
-    if judge.max_tokens == MOST_TOKENS:  # the limit of all judges once, when it was no part of the key
+    if judge.max_tokens == MOST_TOKENS:  # the limit of all judges once, when it was not a part of the key
         del given["max_tokens"]
     address = next((name for name in ADDRESSES if judge.params.get(name)), "")  # in the key as the endpoint
     shown = _without_secrets({name: value for name, value in judge.params.items() if name != address})

@@ -177,7 +177,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 _VERIFY = "`rubric store verify` tells more"
 _CURES = (
-    ("not a database", "this is not a reply store: it is no SQLite file"),
+    ("not a database", "this is not a reply store: it is not a SQLite file"),
     ("locked", "another process keeps it locked; wait for it to end, or give more patience"),
     ("full", "the disk is full; make room and start again: what is kept is whole"),
     ("disk i/o", "the disk does not accept writes (full, over a quota, or gone); what is kept is whole"),

@@ -415,7 +415,7 @@ class Store:
         patience: Seconds to wait for another process that keeps the file locked.
 
     Raises:
-        StoreError: The file cannot be opened, or is no store.
+        StoreError: The file cannot be opened, or is not a store.
         DefinitionError: No path, or an unknown mode or policy.
 
     Example:

@@ -10,8 +10,8 @@ Finished outputs: replies that were made elsewhere, each for its case.
 | texts, or objects with an output alone                      | their order, if there are as many as cases       |
 
 Several replies to one case are its runs, those of several targets or prompts cells of their own. What has no partner is
-listed in the warnings of the suite, on both sides. A run that failed, as promptfoo and AgentV mark it, is no reply: an
-error may be in the place of its output.
+listed in the warnings of the suite, on both sides. A run that failed, as promptfoo and AgentV mark it, is not a reply:
+an error may be in the place of its output.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _reply(where: str, row: Any) -> Reply:
 def _answer_of(messages: Any, said: Any) -> Candidate | str:
     """Return what was *said* after *messages* as a candidate, or why it is none."""
     if messages and not is_chat(messages):
-        return "its `messages` are no chat; expected a list of {role, content}, or none"
+        return "its `messages` are not a chat; expected a list of {role, content}, or none"
     try:
         return candidate_of_chat(messages, output=said) if messages and isinstance(said, str) else _candidate_of(said)
     except DefinitionError as problem:

@@ -32,7 +32,7 @@ def text_of(value: Any) -> str:
 
 
 def check_url(field: str, url: str) -> None:
-    """Refuse a *url* that is no http:// or https:// address, or that holds a password."""
+    """Refuse a *url* that is not a http:// or https:// address, or that holds a password."""
     try:
         parts = urlsplit(url)
         wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0

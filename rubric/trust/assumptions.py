@@ -141,7 +141,7 @@ def _sample_remark(one: Ratings, risk: float, cure: str) -> str:
         verb = "passes" if not one.criterion else "says yes to" if one.scale.kind == "verdict" else "says the same of"
         mine, others = (percent(float(side.mean())) for side in (a, b))
         said = f"the judge {verb} {mine} of the labelled and {others} of the others"
-    return f"{said}: the labels are no random sample (p = {p:.1g}); {cure}"
+    return f"{said}: the labels are not a random sample (p = {p:.1g}); {cure}"
 
 
 def _weight_remark(one: Ratings) -> str:

@@ -41,7 +41,7 @@ _MOST_CELLS, _MOST_GROUPS = 1_000, 60
 """Different pairs of ratings that every other one is ranked against, and groups that are left out in turn."""
 
 MOST_CATEGORIES = 60
-"""More different ratings than these are no categories, but numbers."""
+"""More different ratings than these are not categories, but numbers."""
 
 
 @frozen

@@ -192,7 +192,7 @@ def thresholds(
         labels: Verdicts of people on the whole, 20 at least, with passes and fails among them.
 
     Raises:
-        DefinitionError: The rubric has no threshold that could be chosen, or the labels are no verdicts on the whole.
+        DefinitionError: The rubric has no threshold that could be chosen, or the labels are not verdicts on the whole.
     """
     if isinstance(grades, str | PathLike):
         raise fields.refuse("grades", grades, "results to score anew, such as Grades.read_jsonl(path, rubric)")

@@ -147,7 +147,7 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
     Return how *now* differs from what was *saved*.
 
     Raises:
-        DefinitionError: The file is no baseline, or no criterion is in both.
+        DefinitionError: The file is not a baseline, or no criterion is in both.
     """
     fields.check_number("risk", risk, 1e-6, 0.5)
     before = saved if isinstance(saved, Baseline) else Baseline.of(read(saved))

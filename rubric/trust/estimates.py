@@ -164,7 +164,7 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     both, rest = graded & labelled, graded & ~labelled
     weights, unlabelled = ratings.weights[both], int(rest.sum())
     if is_weighted := bool(unlabelled and len(weights) and np.ptp(weights) > 0):
-        rest = graded  # those without a label are no random sample either: what was likely to be drawn is missing
+        rest = graded  # those without a label are not a random sample either: what was likely to be drawn is missing
     y, f, more = target[both], judge[both], judge[rest]
     if len(y) < 2:
         raise DefinitionError("labels", f"{len(y)} labelled candidates are graded, and an estimate needs two at least")

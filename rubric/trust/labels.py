@@ -98,7 +98,7 @@ class Labels(NoTruth):
         counts_seen: True to count labels with `judge_seen` too; figures then say so.
 
     Raises:
-        DefinitionError: A value is no label, or a rater labels the same thing twice.
+        DefinitionError: A value is not a label, or a rater labels the same thing twice.
 
     Example:
         >>> len(Labels({"a": True, "b": {"clarity": [7, 8]}}))
@@ -203,7 +203,7 @@ class Labels(NoTruth):
         Args:
             path: A file of rows of any kind that `grade_many` reads: CSV, TSV, JSON, JSON lines, Parquet or Excel.
             columns: The column of each field that has another name, such as `{"key": "id", "value": "label"}`.
-            raters: Of a wide table: the columns that hold what each rater says; empty cells are no labels.
+            raters: Of a wide table: the columns that hold what each rater says; empty cells are not labels.
 
         Raises:
             DefinitionError: The file is of another kind, a column is missing, or a row has no value.
@@ -216,7 +216,7 @@ class Labels(NoTruth):
         cls, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None, raters: Iterable[str] = ()
     ) -> Labels:
         """
-        Return the labels in *frame*, with columns and raters as for `read`; a missing value is no label.
+        Return the labels in *frame*, with columns and raters as for `read`; a missing value is not a label.
 
         Raises:
             DefinitionError: A column is missing.
@@ -296,7 +296,7 @@ def _of_rows(
     """Return the labels in *rows*, each with its place, and whether they are by key or by index."""
     for name in columns:
         if name not in _FIELDS:
-            raise DefinitionError(f"columns.{name}", f"is no field of a label{fields.suggest(name, _FIELDS)}")
+            raise DefinitionError(f"columns.{name}", f"is not a field of a label{fields.suggest(name, _FIELDS)}")
     if raters and (idle := {"rater", "value"} & columns.keys()):
         why = "is not read where raters name the columns; leave out one of the two"
         raise DefinitionError(f"columns.{min(idle)}", why)

@@ -150,7 +150,7 @@ def trusted(grades: Grades | Preferences, labels: Labels | Any, error: float = 0
         risk: The probability of exceeding it.
 
     Raises:
-        DefinitionError: Labels are no verdicts, or nothing matches.
+        DefinitionError: Labels are not verdicts, or nothing matches.
     """
     fields.check_number("error", error, 1e-6, 0.5)
     fields.check_number("risk", risk, 1e-9, 0.5)

@@ -168,7 +168,7 @@ def _slice(
     right = (ratings.judge == ratings.target).astype(float)
     errors = 1 - right if ratings.scale.kind == "option" else ratings.judge - ratings.target
     one, others = inside & mine, inside & ~mine
-    groups = ratings.groups if ratings.grouped and by != "group" else None  # a group that is a slice is no draw
+    groups = ratings.groups if ratings.grouped and by != "group" else None  # a group that is a slice is not a draw
     among = [None if groups is None else compact(groups[rows]) for rows in (one, others)]
     found: Contrast | None = None
     if min(one.sum(), others.sum()) >= _FEW:

@@ -39,7 +39,7 @@ class Combination:
         return Fraction()
 
     def value(self, contribution: Fraction, weight: Fraction, *, earns: bool) -> Fraction:
-        """Return what a *contribution* of *weight* is in a state; *earns*: it is no penalty that subtracts."""
+        """Return what a *contribution* of *weight* is in a state; *earns*: it is not a penalty that subtracts."""
         return weight * contribution if earns else -weight * (1 - contribution)
 
     def join(self, values: Iterable[Fraction | float]) -> Fraction | float:

@@ -44,11 +44,11 @@ def files_in(folder: str | os.PathLike[str], /) -> FrozenMap:
     file with a secret in its name (`.env`, a key) is left out.
 
     Raises:
-        DefinitionError: It is no folder, or holds more than 2,000 files, a file of 2 MB or 20 MB in all.
+        DefinitionError: It is not a folder, or holds more than 2,000 files, a file of 2 MB or 20 MB in all.
     """
     root = as_path("folder", folder)
     if not root.is_dir() or root.is_symlink():
-        raise DefinitionError("folder", f"{root} is no folder; name the folder of what the run made")
+        raise DefinitionError("folder", f"{root} is not a folder; name the folder of what the run made")
     found = Snapshot()
     for place, folders, names in os.walk(root, followlinks=False):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
@@ -188,7 +188,7 @@ class Material:
             given = given if isinstance(given, dict) else {}
             result = self._result(name, given)
         except (ValueError, RecursionError):
-            return "error: the arguments are no JSON object"
+            return "error: the arguments are not a JSON object"
         offset = given.get("offset", 0) if name == "read_steps" else 0
         skipped = offset if isinstance(offset, int) and offset > 0 else 0
         shown = result[skipped : skipped + LONGEST_RESULT]

@@ -87,7 +87,7 @@ def is_cut_short(messages: Sequence[Any]) -> bool:
 
 def why_unanswered(messages: Sequence[Any]) -> str:
     """
-    Return why the last of *messages* is no answer that can be graded; '' if it is one.
+    Return why the last of *messages* is not an answer that can be graded; '' if it is one.
 
     Only words of the assistant are an answer, and only those with which its last message ends: what others said, or
     what it said before it called a tool, never stands in for them.
@@ -95,7 +95,7 @@ def why_unanswered(messages: Sequence[Any]) -> str:
     last = _bare(messages[-1]) if messages else None
     if (role := _role(last)) != "assistant":
         cure = "to grade the run without an answer, give 'output': ''"
-        return f"is not there, and the last of messages is no answer, but of the {role or 'nobody'}; {cure}"
+        return f"is not there, and the last of messages is not an answer, but of the {role or 'nobody'}; {cure}"
     content, end = at(last, "content"), None
     if isinstance(content, list | tuple) or _outer_calls(last):  # else it has no calls, and all of it is words
         end = next((each for each in reversed(chat_of([last])) if getattr(each, "role", "") != "refusal"), None)
@@ -395,14 +395,14 @@ def _tool_call(call: Any) -> ToolCall:
     named = function if isinstance(function, Mapping) or hasattr(function, "name") else call
     name = at(named, "name") or (function if isinstance(function, str) else "tool")
     given = at(named, "arguments") or at(call, "args") or at(call, "input") or {}
-    if isinstance(words := at(at(call, "custom"), "input"), str):  # the words of a custom tool of OpenAI's are no JSON
+    if isinstance(words := at(at(call, "custom"), "input"), str):  # the words of a custom tool of OpenAI's are not JSON
         given = {"input": words}
     if isinstance(given, str):
         try:
             given = json.loads(given)
         except ValueError:
             given = {"text": given}
-    error = at(call, "error") or ("its arguments are no JSON" if at(call, "type") == "invalid_tool_call" else "")
+    error = at(call, "error") or ("its arguments are not JSON" if at(call, "type") == "invalid_tool_call" else "")
     return ToolCall(
         str(name),
         arguments=given if isinstance(given, Mapping) else {"value": given},

@@ -386,12 +386,12 @@ class Judge(Digested):
 
 
 def _nobody(_: object) -> str:
-    """Act as the judge of an item that is no candidate; it is never asked."""
+    """Act as the judge of an item that is not a candidate; it is never asked."""
     raise AssertionError
 
 
 NOBODY = Judge(_nobody)
-"""The judge in the result of an item that is no candidate."""
+"""The judge in the result of an item that is not a candidate."""
 
 
 @frozen(repr=False, init=False)
@@ -589,7 +589,7 @@ class Panel(_Rule):
                 raise DefinitionError(
                     "judges", f"{rule!r} would be a model here; write Panel([...], aggregate={rule!r})"
                 )
-        # One that is no list is refused below: a panel of one judge is more likely a list that was forgotten.
+        # One that is not a list is refused below: a panel of one judge is more likely a list that was forgotten.
         given: Any = judges if judges is not None else members[0] if len(members) == 1 else members
         options = {**fields.fields_in(Panel, locals()), "judges": given}
         self.__attrs_init__(**options)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it

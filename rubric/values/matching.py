@@ -67,7 +67,7 @@ def _size(pattern: str) -> int:
     """Return the size of *pattern* as a program over bytes, where a class of letters is one instruction or few."""
     try:
         return int(_compile(pattern.encode()).programsize)
-    except ValueError:  # without its counts, or over bytes, it is no pattern
+    except ValueError:  # without its counts, or over bytes, it is not a pattern
         return 0
 
 
@@ -123,7 +123,7 @@ _STEPS_OF_A_REFERENCE = 50
 """Keywords that one check may look at; a schema of a few lines can double its references thirty times."""
 
 _DEEPEST_CHECK = 100
-"""Keywords within keywords. Python's recursion limit is no bound: compiled code may crash before it is reached."""
+"""Keywords within keywords. Python's recursion limit is not a bound: compiled code may crash before it is reached."""
 
 _DEEPEST_SCHEMA = 40
 
@@ -175,7 +175,7 @@ def _check_keywords(field: str, schema: Any) -> None:
         if name not in known and not name.startswith("x-"):
             near = get_close_matches(name, sorted(known), 1, 0.8)
             cure = f"did you mean {near[0]!r}?" if near else "for a value itself, write {const: ...}"
-            raise DefinitionError(field, f"{shorten(repr(name), 60)} is no keyword of JSON Schema; {cure}")
+            raise DefinitionError(field, f"{shorten(repr(name), 60)} is not a keyword of JSON Schema; {cure}")
     for inner in DRAFT202012.subresources_of(schema):
         if isinstance(inner, Mapping):
             _check_keywords(field, inner)

@@ -37,7 +37,7 @@ FailureKind = Literal[
     "overloaded",  # 503, 529: tried again
     "timeout",  # no whole answer within the deadline: tried again, and may have been paid for
     "transport",  # the connection broke: tried again, and may have been paid for
-    "bad_response",  # an answer that is no chat completion, or one without content
+    "bad_response",  # an answer that is not a chat completion, or one without content
     "truncated",  # cut at max_tokens
     "refusal",  # the model or a filter refused
     "context_window",  # the prompt is too long for the model
@@ -62,7 +62,7 @@ MOST_TOKENS = 4096
 """Tokens of the longest reply where its type says nothing of its length: free text, thoughts, a re-ask of a cut one."""
 
 UNSENT: frozenset[FailureKind] = frozenset({"budget", "in_doubt", "replay"})
-"""The kinds of requests that were not sent: they are no calls, and a store keeps none of them."""
+"""The kinds of requests that were not sent: they are not calls, and a store keeps none of them."""
 
 
 @frozen
@@ -374,7 +374,7 @@ Commit = Callable[["Reply | Failure | None"], None]
 Limiter = Callable[["Ask"], AbstractAsyncContextManager[Commit]]
 """
 A context manager around each request. It may wait (a rate limit), or raise a `ModelError` (a budget), which is then
-the result of the request: that is not tried again, and was no call. Left without a commit, it must assume that the
+the result of the request: that is not tried again, and was not a call. Left without a commit, it must assume that the
 request was sent, and may be charged for: a cancelled request is in doubt, never free.
 """
 

@@ -267,7 +267,7 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
                     raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
 
     def gate_of(self, criterion: Criterion) -> float | None:
-        """Return the contribution below which *criterion* fails the grade; None if it is no gate."""
+        """Return the contribution below which *criterion* fails the grade; None if it is not a gate."""
         if criterion.min_score is None and (criterion.required or criterion.polarity == "guard"):
             return EVEN if self.threshold is None else self.threshold
         return criterion.min_score

@@ -27,7 +27,7 @@ class RunPart:
         answered: The index of the event that is the output; None if the run has no answer.
         since: The index of the event with which the turn of the output begins.
         end: The index of the first event that is not shown, since it came later; None if there is none.
-        chosen: The steps that the output is made of, where it is no event; None if it is one.
+        chosen: The steps that the output is made of, where it is not an event; None if it is one.
         before: The step of the sub-agent whose run it is, with a full stop.
         is_window: Whether only the beginning and the last steps are shown of a long run.
     """

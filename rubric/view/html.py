@@ -212,7 +212,7 @@ def _environment() -> Environment:
 
 
 def text_template(template: str) -> Template:
-    """Return a *template* of ours for text that is no HTML; it escapes nothing by itself."""
+    """Return a *template* of ours for text that is not HTML; it escapes nothing by itself."""
     return _environment().overlay(autoescape=False, finalize=str).get_template(template)
 
 

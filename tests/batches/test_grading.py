@@ -329,5 +329,5 @@ def test_other_judges_candidates_and_files_are_refused(tmp_path: Path) -> None:
             grade_in_batches(CANDIDATES, RUBRIC, "openai/gpt-4o-mini", path, **options)
     for text in (json.dumps({"a": 1}), "[]", "no JSON", json.dumps({"batches": [], "format": 9})):
         path.write_text(text)
-        with pytest.raises(DefinitionError, match="no list of batches"):
+        with pytest.raises(DefinitionError, match="not a list of batches"):
             grade_in_batches(CANDIDATES, RUBRIC, "openai/gpt-4o-mini", path)

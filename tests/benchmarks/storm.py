@@ -236,7 +236,7 @@ def _failings(server: Storm, result: dict[str, Any]) -> Iterator[str]:
         yield f"candidate {index} is {'a grade' if result['is_grade'] else 'ungraded'}: {unjudged}"
     for text, kind in unjudged.items():
         if kind not in get_args(FailureKind):
-            yield f"candidate {index}, {text}: {kind!r} is no kind of failure"
+            yield f"candidate {index}, {text}: {kind!r} is not a kind of failure"
     for text, value in scored.items():
         if not server.told[(index, text)]:
             yield f"candidate {index}, {text}: a score of {value}, and all calls failed"

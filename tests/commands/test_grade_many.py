@@ -272,7 +272,7 @@ def test_columns_are_named_on_the_command_line(folder: Path) -> None:
     [
         ("answer", "expected FIELD=COLUMN"),
         ("=answer", "expected FIELD=COLUMN"),
-        ("outptu=answer", "--column outptu: is no field of a candidate"),
+        ("outptu=answer", "--column outptu: is not a field of a candidate"),
     ],
 )
 def test_columns_that_cannot_be_are_refused(folder: Path, column: str, why: str) -> None:

@@ -80,7 +80,7 @@ def test_nothing_is_kept_where_that_is_asked_for(how: str, monkeypatch: pytest.M
 
 
 def test_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest go when a new one begins; what is no run stays."""
+    """The oldest go when a new one begins; what is not a run stays."""
     monkeypatch.setattr(kept_runs, "MOST", 2)
     Path(".rubric/runs/0000-notes").mkdir(parents=True)
     for name in ("a", "b", "c"):

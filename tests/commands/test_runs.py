@@ -346,7 +346,7 @@ def test_nothing_is_wrapped_or_coloured_in_a_pipe(tmp_path: Path) -> None:
 
 
 def test_colour_is_always_there_where_it_is_asked_for(suite: str) -> None:
-    """`--color always` colours output that is no terminal; `never` does not."""
+    """`--color always` colours output that is not a terminal; `never` does not."""
     assert "\x1b[" in run("grade", suite, "-j", "offline", "--color", "always").stdout
     assert "\x1b[" not in run("grade", suite, "-j", "offline", "--color", "never").stdout
 

@@ -239,7 +239,7 @@ def test_attacks_in_prompts_and_replies_run_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "said"), [("hello", "expected a store, or the report"), ("{}", "rubric-report/4")])
 def test_a_file_that_is_neither_is_refused(tmp_path: Path, content: str, said: str) -> None:
-    """A file that is no store and no report has an error that says what was expected."""
+    """A file that is not a store and no report has an error that says what was expected."""
     (tmp_path / "x").write_text(content)
     done = CliRunner().invoke(main, ["view", str(tmp_path / "x")])
     assert (done.exit_code, said in done.stderr) == (2, True)

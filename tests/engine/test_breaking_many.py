@@ -247,7 +247,7 @@ def test_a_file_that_is_no_parquet_says_so(tmp_path: Path) -> None:
 
 
 def test_what_pandas_has_no_value_for_is_missing() -> None:
-    """`NA`, its own sign, is no text: a field without value is left out, and an output without value is no candidate."""
+    """`NA`, its own sign, is not text: a field without value is left out, and an output without value is not a candidate."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"output": ["Hello.", None], "reference": [None, "Hi."]}, dtype="string")
     first, second = grade_many(frame, POLITE, lambda _: YES)

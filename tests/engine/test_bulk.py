@@ -211,7 +211,7 @@ def test_a_candidate_that_needs_no_call_makes_none() -> None:
         ({"text": "x"}, "candidates[1].output: is not there; name the text that is graded so (there are: text)"),
         (
             {"output": "x", "refrence": "y"},
-            "candidates[1].refrence: is no field of a candidate; did you mean 'reference'?",
+            "candidates[1].refrence: is not a field of a candidate; did you mean 'reference'?",
         ),
     ],
 )
@@ -363,7 +363,7 @@ def test_a_stream_is_read_once() -> None:
 
 
 def test_a_stream_may_be_closed_at_any_time() -> None:
-    """`close` before, between and after: it stops what runs, and is no error."""
+    """`close` before, between and after: it stops what runs, and is not an error."""
     with grade_many(texts(9), POLITE, instant()) as unread:
         unread.close()
     half = grade_many(texts(9), POLITE, instant())

@@ -151,7 +151,7 @@ def test_the_cure_works(names: str, cure: dict[str, str | None]) -> None:
 
 
 def test_columns_that_resemble_nothing_are_passed_over() -> None:
-    """Ids, counts and figures of the user's own are no fields, and neither are fields with a number's name beside."""
+    """Ids, counts and figures of the user's own are not fields, and neither are fields with a number's name beside."""
     Columns().check(
         ["output", "id", "model", "score", "input_tokens", "response_time", "question_id", "created", "url"]
     )
@@ -171,9 +171,9 @@ def test_a_column_is_passed_over(ignored: str) -> None:
     [
         (
             {"answer": "output"},
-            "columns.answer: is no field of a candidate; it is the other way round: columns={'output': 'answer'}",
+            "columns.answer: is not a field of a candidate; it is the other way round: columns={'output': 'answer'}",
         ),
-        ({"ouput": "a"}, "columns.ouput: is no field of a candidate; did you mean 'output'?"),
+        ({"ouput": "a"}, "columns.ouput: is not a field of a candidate; did you mean 'output'?"),
         ({"output": "anser"}, "columns.output: there is no column 'anser'; did you mean 'answer'?"),
         ({"output": None}, "columns.output: a candidate has one; name its column"),
         (
@@ -184,7 +184,7 @@ def test_a_column_is_passed_over(ignored: str) -> None:
     ],
 )
 def test_columns_that_cannot_be(columns: Any, message: str) -> None:
-    """What is no name of a field or of a column is refused at the call, with the cure."""
+    """What is not a name of a field or of a column is refused at the call, with the cure."""
     with pytest.raises(DefinitionError) as caught:
         grade_many(ASKED, POLITE, "offline", columns=columns)
     assert str(caught.value) == message
@@ -244,7 +244,7 @@ def test_unreadable_replies_are_told_of() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_columns_are_kept_as_variables(form: str, tmp_path: Path) -> None:
-    """They are no part of what is graded, and results are grouped by them."""
+    """They are not part of what is graded, and results are grouped by them."""
     named = {"output": "answer", "input": "question", "variables": ["question", "answer"]}
     grades = grade_many(FORMS[form](tmp_path), POLITE, Judge(model()), columns=named).collect()
     assert {key: len(part) for key, part in grades.by("question").items()} == {"Why?": 1, "How?": 1}

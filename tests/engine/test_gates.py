@@ -174,7 +174,7 @@ def test_a_gate_that_is_shut_lets_the_others_go(log: list[str]) -> None:
 
 
 def test_no_gates_are_none(log: list[str]) -> None:
-    """Nothing to pass is no gate; one is itself."""
+    """Nothing to pass is not a gate; one is itself."""
     post = Post("a", log)
     assert chain_limiters(None, None) is None
     assert chain_limiters(None, post) is post
@@ -204,7 +204,7 @@ def test_what_a_store_cannot_record_is_not_sent_and_not_charged(tmp_path: Path) 
 
 
 def test_every_request_passes_the_limits(log: list[str], tmp_path: Path) -> None:
-    """`grade_many` sends all requests through the gates that it is given; what a store has is no request."""
+    """`grade_many` sends all requests through the gates that it is given; what a store has is not a request."""
     store = tmp_path / "replies.db"
     grade_many(["known"], POLITE, Judge(Counted()), store=store).collect()
     results = grade_many(["known", "new"], POLITE, Judge(Counted()), store=store, limits=Post("a", log)).collect()

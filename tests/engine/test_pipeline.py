@@ -172,7 +172,7 @@ def test_a_budget_holds_before_the_store_and_over_it(tmp_path: Path) -> None:
     ],
 )
 def test_means_of_another_kind_are_refused(given: dict[str, Any], message: str) -> None:
-    """A number is no budget, and the error says what is one."""
+    """A number is not a budget, and the error says what is one."""
     with pytest.raises(DefinitionError, match=message):
         grade_many(TEXTS, POLITE, "offline", **given)
     with pytest.raises(DefinitionError, match=message):

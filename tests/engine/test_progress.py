@@ -43,7 +43,7 @@ def test_lines_where_there_is_no_terminal() -> None:
 
 
 def test_nothing_where_nobody_looks() -> None:
-    """Left alone, nothing is written to what is no terminal; and with False, to nothing at all."""
+    """Left alone, nothing is written to what is not a terminal; and with False, to nothing at all."""
     assert shown(None, io.StringIO()) == shown(False, Terminal()) == ""
 
 

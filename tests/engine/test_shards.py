@@ -105,13 +105,13 @@ def test_a_shard_is_read_as_it_is_written(number: int, more: int) -> None:
 
 @pytest.mark.parametrize(("number", "count"), [(0, 1), (2, 1), (1, 0), (True, 1), (1.0, 2)])
 def test_no_shard_is_made_that_there_is_not(number: Any, count: Any) -> None:
-    """Nor of what is no number."""
+    """Nor of what is not a number."""
     with pytest.raises(DefinitionError):
         Shard(number, count)
 
 
 def test_results_keep_their_place_in_the_whole() -> None:
-    """Also of what is no candidate, and as the error says it."""
+    """Also of what is not a candidate, and as the error says it."""
     rows: list[Any] = ["Thank you.", None, "Go away.", {"text": "?"}]
     parts = [grade_many(shard.of(rows), "Says thank you", "offline").collect() for shard in every(2)]
     whole = grade_many(rows, "Says thank you", "offline").collect()
@@ -173,12 +173,12 @@ def test_merged_results_are_those_of_one_run(tmp_path_factory: pytest.TempPathFa
         ((lines_of(0, 3), lines_of(4)), r"part-1.jsonl:2:1: before this, candidates 1 to 2 should come"),
         ((lines_of(0), lines_of(2)), r"part-2.jsonl:1:1: before this, candidate 1 should come"),
         ((lines_of(0, 2, 1),), r"part-1.jsonl:2:1: before|part-1.jsonl:3:1: candidate 1 comes after 2; sort"),
-        ((lines_of(0, 1)[:-9],), r"part-1.jsonl:2:1: this is no whole line"),
-        ((lines_of(0)[:-1],), r"part-1.jsonl:1:1: this is no whole line"),
-        (('{"score": 1}\n',), r"no whole line"),
-        (('{"index": true}\n',), r"no whole line"),
-        (('{"index": -1}\n',), r"no whole line"),
-        (("[]\n",), r"no whole line"),
+        ((lines_of(0, 1)[:-9],), r"part-1.jsonl:2:1: this is not a whole line"),
+        ((lines_of(0)[:-1],), r"part-1.jsonl:1:1: this is not a whole line"),
+        (('{"score": 1}\n',), r"not a whole line"),
+        (('{"index": true}\n',), r"not a whole line"),
+        (('{"index": -1}\n',), r"not a whole line"),
+        (("[]\n",), r"not a whole line"),
     ],
 )
 def test_results_that_are_not_whole_are_not_merged(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
@@ -232,12 +232,12 @@ def test_whole_shards_are_merged_and_their_marks_left_out(tmp_path: Path) -> Non
         (lambda lines: lines[:-1], "N.jsonl:[0-9]+:1: the file ends without an end mark.*--unmarked"),
         (lambda lines: lines[:-3], "before this, candidate|without an end mark"),
         (lambda _: [], "before this, candidate|without an end mark"),
-        (lambda lines: [*lines[:-1], lines[-1][:-9]], "no whole line"),
+        (lambda lines: [*lines[:-1], lines[-1][:-9]], "not a whole line"),
         (lambda lines: [*lines[:-2], lines[-1]], "before this, candidate|counts [0-9]+ results, and"),
         (lambda lines: [*lines[1:]], "before this, candidate"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "before this, candidate|comes after"),
-        (lambda lines: [*lines, lines[0]], "results follow an end mark|no whole line"),
-        (lambda lines: [*lines[:-1], '{"end_of_shard": {"shard": "1/3"}}\n'], "no whole line"),
+        (lambda lines: [*lines, lines[0]], "results follow an end mark|not a whole line"),
+        (lambda lines: [*lines[:-1], '{"end_of_shard": {"shard": "1/3"}}\n'], "not a whole line"),
     ],
     ids=["mark", "end", "all", "half a mark", "a line before", "the first", "order", "more", "no mark"],
 )
@@ -305,7 +305,7 @@ def test_a_mark_tells_what_files_without_one_lack(tmp_path: Path) -> None:
 
 
 def test_what_was_not_read_to_its_end_has_no_mark() -> None:
-    """Neither the results that were read so far, nor a part of them, nor what is no shard."""
+    """Neither the results that were read so far, nor a part of them, nor what is not a shard."""
     stream = grade_many(Shard(1, 2).of(DATA), "Says thank you", "offline")
     for _ in stream:
         assert stream.end_mark == ""

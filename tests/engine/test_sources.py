@@ -105,7 +105,7 @@ def test_parts_of_a_run_are_read_from_rows() -> None:
 
 
 def test_a_broken_line_is_ungraded_and_the_next_is_read(tmp_path: Path) -> None:
-    """A line that is no JSON says where it stands."""
+    """A line that is not JSON says where it stands."""
     path = tmp_path / "answers.jsonl"
     path.write_text('{"output": "a"}\n{"output": \n\n"text"\n', encoding="utf-8")
     results = list(grade_many(path, Rubric().expects("x"), Judge(ScriptedModel(lambda _: True))))

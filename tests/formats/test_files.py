@@ -63,12 +63,12 @@ def test_missing(tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    """A folder is no file."""
+    """A folder is not a file."""
     (tmp_path / "a.yaml").mkdir()
-    assert problem_of(tmp_path / "a.yaml") == " this is no file (but a folder, a pipe or a device); name a file"
+    assert problem_of(tmp_path / "a.yaml") == " this is not a file (but a folder, a pipe or a device); name a file"
     for name in ("b.yml", "notes.txt", "a.json"):
         (tmp_path / "a.yaml" / name).touch()
-    assert problem_of(tmp_path / "a.yaml") == " this is no file but a folder; name one in it: a.json, b.yml"
+    assert problem_of(tmp_path / "a.yaml") == " this is not a file but a folder; name one in it: a.json, b.yml"
 
 
 @posix
@@ -124,7 +124,7 @@ def test_not_utf8(data: bytes, problem: str, tmp_path: Path) -> None:
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:
-    """A byte order mark at the start is no part of the text."""
+    """A byte order mark at the start is not a part of the text."""
     (tmp_path / "a.yaml").write_bytes(b"\xef\xbb\xbftext: a")
     assert load(tmp_path / "a.yaml") == Rubric.of("a")
 
@@ -235,7 +235,7 @@ def test_indentation_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("other", ["criteria: [", "# docker compose\nservices: {}\n"])
 def test_what_is_no_rubric_is_not_written_over(other: str, tmp_path: Path) -> None:
     """A file that holds something else, or a rubric with a slip, stays as it is."""
-    with pytest.raises(DumpError, match="is no rubric file"):
+    with pytest.raises(DumpError, match="is not a rubric file"):
         edited(other, RUBRIC, tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == [other]
 

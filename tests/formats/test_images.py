@@ -79,8 +79,8 @@ def test_an_image_above_the_folder_and_within_the_project_is_read(folder: Path) 
         ("file:////host/cat.png", "another machine"),
         ("file://images/*.png", "not those that match a pattern"),
         ("file://images/none.png", "no such file"),
-        ("file://images", "this is no file"),
-        ("file://s.yaml", "no PNG, JPEG, GIF or WebP image"),
+        ("file://images", "this is not a file"),
+        ("file://s.yaml", "not a PNG, JPEG, GIF or WebP image"),
         ("file://link.png", "outside of"),
         ("file://.env", "hold secrets"),
         ("images/cat.png", r"in a suite file also file://"),
@@ -98,7 +98,7 @@ def test_what_is_no_image_within_the_base_is_refused_at_its_place(folder: Path, 
 def test_a_pipe_does_not_hang(folder: Path) -> None:
     """A named pipe is refused unopened."""
     os.mkfifo(folder / "cat.png")
-    assert "this is no file" in problem(folder, "file://cat.png")
+    assert "this is not a file" in problem(folder, "file://cat.png")
 
 
 def test_an_image_beyond_the_limit_is_refused(folder: Path) -> None:

@@ -129,7 +129,7 @@ TRICKS = {
     "file://*.yaml": "pattern",
     "file://../**": "pattern",
     "file://[a].yaml": "pattern",
-    "file://../evals": "no file",
+    "file://../evals": "not a file",
     "file://missing.yaml": "there is no such file; check its path",
     "file://a.yaml/x": "no such file",
     "file://.env": "hold secrets",
@@ -191,7 +191,7 @@ def test_links_that_stay(folder: Path) -> None:
 def test_pipe(folder: Path) -> None:
     """A pipe is refused, and nothing waits for it."""
     os.mkfifo(folder / "evals" / "pipe.yaml")
-    assert "no file (but a folder, a pipe or a device)" in refused("file://pipe.yaml", loading(folder))
+    assert "not a file (but a folder, a pipe or a device)" in refused("file://pipe.yaml", loading(folder))
 
 
 @posix
@@ -209,7 +209,7 @@ def test_too_large(folder: Path) -> None:
 
 
 def test_not_utf8(folder: Path) -> None:
-    """A file that is no UTF-8 is refused, and of what it holds no more is said than one byte."""
+    """A file that is not UTF-8 is refused, and of what it holds no more is said than one byte."""
     (folder / "evals" / "a.csv").write_bytes(CANARY.encode() + b"\xff")
     assert "0xff is not UTF-8" in refused("file://a.csv", loading(folder))
 
@@ -293,7 +293,7 @@ def test_documents(folder: Path) -> None:
 
 
 def test_broken_document(folder: Path) -> None:
-    """What is no YAML is told at its own place."""
+    """What is not YAML is told at its own place."""
     (folder / "evals" / "a.yaml").write_text("- a\n- [b\n")
     noted = notes()
     assert read_document_at("file://a.yaml", at(loading(folder), noted)) is None
@@ -302,7 +302,7 @@ def test_broken_document(folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [("x.yaml", " \n"), ("x.txt", "a: 1"), ("x", "a: 1")])
 def test_no_document(name: str, text: str, folder: Path) -> None:
-    """An empty file is no document, nor is one whose name does not say that it is."""
+    """An empty file is not a document, nor is one whose name does not say that it is."""
     (folder / "evals" / name).write_text(text)
     noted = notes()
     assert read_document_at(name, at(loading(folder), noted)) is None

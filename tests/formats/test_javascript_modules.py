@@ -220,7 +220,7 @@ def test_what_a_program_lacks_leaves_its_case_ungraded_with_a_cure(tmp_path: Pat
     ],
 )
 def test_what_only_a_compiler_writes_is_refused(text: str, why: str, tmp_path: Path) -> None:
-    """It is no verdict on a candidate."""
+    """It is not a verdict on a candidate."""
     with pytest.raises(JavaScriptError, match=why):
         program(tmp_path, a_ts=text)
 
@@ -311,7 +311,7 @@ def test_a_configuration_sees_the_environment_that_the_caller_declares(tmp_path:
 
 
 def test_a_function_in_a_configuration_leaves_its_case_ungraded(tmp_path: Path) -> None:
-    """A function is no data: what it would assert is not asserted."""
+    """A function is not a data: what it would assert is not asserted."""
     test = "{vars: {q: 'hi'}, assert: [{type: 'javascript', value: (output) => output.length > 1}, {type: 'is-json'}]}"
     (tmp_path / "promptfooconfig.js").write_text(f"module.exports = {{prompts: ['{{{{q}}}}'], tests: [{test}]}};")
     (entry,) = load_suite(tmp_path / "promptfooconfig.js").plan("openai/gpt-5")

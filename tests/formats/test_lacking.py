@@ -201,7 +201,7 @@ def test_a_filter_that_nobody_knows_is_an_error_of_the_file() -> None:
     ids=["a text", "a document", "the first of several lines"],
 )
 def test_a_variable_whose_file_is_not_there_leaves_its_case_alone_ungraded(value: str, tmp_path: Path) -> None:
-    """As in promptfoo, where that test alone fails; a text of several lines is no name of a file."""
+    """As in promptfoo, where that test alone fails; a text of several lines is not a name of a file."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "known.txt").write_text("known")
     test = {"vars": {"q": value}, "assert": [{"type": "contains", "value": "b"}]}

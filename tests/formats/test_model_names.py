@@ -87,9 +87,9 @@ WRONG = {
     "opnai/gpt-5": "did you mean 'openai'?",
     "truefoundry:openai-main/gpt-5": "write VENDOR/MODEL",
     "my-model": "put its vendor before it",
-    "openai:embedding:text-embedding-3-large": "no model that answers in text",
-    "openai:realtime:gpt-realtime": "no model that answers in text",
-    "anthropic:claude-agent-sdk": "no model that answers in text",
+    "openai:embedding:text-embedding-3-large": "not a model that answers in text",
+    "openai:realtime:gpt-realtime": "not a model that answers in text",
+    "anthropic:claude-agent-sdk": "not a model that answers in text",
     "file://provider.py:call_api": "programs and addresses",
     "python:provider.py": "programs and addresses",
     "exec:./run.sh": "programs and addresses",
@@ -100,7 +100,7 @@ WRONG = {
 
 @pytest.mark.parametrize("provider", WRONG)
 def test_wrong_names(provider: str) -> None:
-    """What is no model is told so, with what to write instead."""
+    """What is not a model is told so, with what to write instead."""
     with pytest.raises(DefinitionError) as caught:
         litellm_name(provider)
     assert caught.value.field == "provider"

@@ -271,7 +271,7 @@ def test_scenarios_stand_in_files_by_pattern_and_folder(where: str, tmp_path: Pa
     ],
 )
 def test_no_target_is_asked_for_a_simulated_user(text: str, tmp_path: Path) -> None:
-    """It is no judge either; a conversation that was held elsewhere is graded."""
+    """It is not a judge either; a conversation that was held elsewhere is graded."""
     config = f"{text}prompts: [Be kind]\ntests: [{{vars: {{q: x}}, assert: [{{type: contains, value: x}}]}}]\n"
     suite = load_suite(written(tmp_path / "promptfooconfig.yaml", config))
     assert "simulated user" in suite.warnings[0].message

@@ -20,7 +20,7 @@ PROMPTS = """
 import json, sys
 
 def chat(context):
-    print("this is no part of it")
+    print("this is not a part of it")
     user = f"Say {context['vars']['name']} for {context['provider']['id']}"
     return [{"role": "system", "content": context["config"].get("tone", "plain")}, {"role": "user", "content": user}]
 

@@ -41,7 +41,7 @@ def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> Non
 @pytest.mark.skipif(not TREES.is_dir(), reason="the collected files are not beside this checkout")
 @pytest.mark.parametrize("path", sorted(TREES.rglob("*.yaml")), ids=lambda path: "/".join(path.parts[-2:]))
 def test_no_file_of_promptfoo_is_taken_for_another_system_s(path: Path) -> None:
-    """Those that are no suite, such as a provider or variables, are none."""
+    """Those that are not a suite, such as a provider or variables, are none."""
     assert read_as(path) in ("promptfoo", "")
 
 
@@ -168,8 +168,8 @@ def test_a_suite_without_cases_is_refused(text: str) -> None:
     ],
 )
 def test_a_name_ids_and_tags_are_no_evidence_by_themselves(text: str) -> None:
-    """Workflows, manifests and descriptions of services have them, and are no suites."""
-    with pytest.raises(LoadError, match="no suite of a known format"):
+    """Workflows, manifests and descriptions of services have them, and are not suites."""
+    with pytest.raises(LoadError, match="not a suite of a known format"):
         loads_suite(text)
 
 
@@ -205,7 +205,7 @@ def test_the_data_of_a_suite_may_have_any_names() -> None:
     "rubric", ["rubric: Is polite\ntests:\n  - {id: a, input: hi", "tests:\n  - {id: a, input: hi, rubric: x"]
 )
 def test_a_suite_of_ours_with_its_cases_under_another_key_is_told_the_key(rubric: str) -> None:
-    """It is no file of AgentV, whose cures would not work."""
+    """It is not a file of AgentV, whose cures would not work."""
     with pytest.raises(LoadError, match="tests: unknown key; did you mean 'cases'") as caught:
         loads_suite(f"suite: s\n{rubric}, output: hello}}\n")
     assert caught.value.format == "native"

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_told_in_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_reward_kit_would_refuse_is_refused(files: Mapping[str, str], said: str, tmp_path: Path) -> None:
-    """Files that contradict themselves, or leave the base, are no suite."""
+    """Files that contradict themselves, or leave the base, are not a suite."""
     if "judge.toml" in files and "[[criterion]]" not in "".join(files.values()):
         files = {**files, "other.toml": toml("a")}
     assert any(said in one for one in problems(files, tmp_path))
@@ -199,7 +199,7 @@ def test_checks_in_python_need_reward_kit_beside_this_library(tmp_path: Path, mo
 
 
 def test_the_command_writes_the_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line in a task's `test.sh`: the name of the file selects the reporter, and exit status 2 is no reward."""
+    """One line in a task's `test.sh`: the name of the file selects the reporter, and exit status 2 is not a reward."""
     tests, app = TASKS["folders as rewards, and their mean"].write(tmp_path)
     out = tmp_path / "logs" / "reward.json"
     monkeypatch.setenv("WORKSPACE", str(app))

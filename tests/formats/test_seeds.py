@@ -521,7 +521,7 @@ def test_bands_and_yes_or_no_stand_side_by_side() -> None:
 
 
 def test_ids_are_kept_and_a_missing_text_is_told_item_by_item() -> None:
-    """Lists of ids alone are no rubric: each lacks its text, at its own line; with texts, the ids are the page's."""
+    """Lists of ids alone are not a rubric: each lacks its text, at its own line; with texts, the ids are the page's."""
     bare = [b for b in blocks("004") if b.names() - {"rubrics"} <= {"id", "weight"} and "id" in b.names()]
     assert len(bare) == 4
     for block in bare:
@@ -866,7 +866,7 @@ def _live() -> list[Block]:
 
 
 def test_a_live_eval_waits_for_a_target() -> None:
-    """Without one it is deferred, which is no pass unless one says so; with one, what the target says is graded."""
+    """Without one it is deferred, which is not a pass unless one says so; with one, what the target says is graded."""
     assert len(_live()) == 4
     for block in _live():
         suite = suite_of("003", block.data)

@@ -39,7 +39,7 @@ def documented(parts: list[Part], credit: str | float = "exclude") -> Fraction |
 
 
 def graded(parts: list[Part], credit: str | float = "exclude", against: str = "guard") -> Grade | None:
-    """Return the grade of a rubric with *parts*, those *against* of that polarity; None where it is no grade."""
+    """Return the grade of a rubric with *parts*, those *against* of that polarity; None where it is not a grade."""
     menu = Choices({"none": 0, "some": 0.25, "half": 0.5, "most": 0.7, "all": 1})
     criteria = [
         Criterion("t", id=f"c{n}", answer=menu, weight=abs(w), polarity=against if w < 0 else "satisfy")  # type: ignore[arg-type]

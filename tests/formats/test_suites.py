@@ -251,7 +251,7 @@ def test_a_file_of_no_known_format_says_why() -> None:
     """And what could be named."""
     (problem,) = problems("hello: world\n")
     assert problem == (
-        f"s.yaml:1:1: this is no suite of a known format: its keys are hello; name one with format=: {', '.join(format_names())}"
+        f"s.yaml:1:1: this is not a suite of a known format: its keys are hello; name one with format=: {', '.join(format_names())}"
     )
 
 

@@ -265,7 +265,7 @@ def test_loops_show_nothing_of_themselves() -> None:
 
 
 class Tricky:
-    """What no plain data is."""
+    """What not plain data is."""
 
     secret = CANARY
 
@@ -281,9 +281,9 @@ for _ in range(40):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (Tricky(), "no plain data"),
-        ([Tricky], "no plain data"),
-        (len, "no plain data"),
+        (Tricky(), "not plain data"),
+        ([Tricky], "not plain data"),
+        (len, "not plain data"),
         (BOMB, "hold too much"),
         (["x" * LARGEST] * 5, "hold too much"),
         (10**5000, "cannot be rendered"),

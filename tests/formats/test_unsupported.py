@@ -83,7 +83,7 @@ def test_only_three_words_are_known() -> None:
 
 
 def test_an_empty_case_is_never_skipped() -> None:
-    """It asserts nothing, which is no grader that the library lacks."""
+    """It asserts nothing, which is not a grader that the library lacks."""
     assert suite_as("skip")["nothing"].rubric.criteria[0].answer == NOTHING
 
 

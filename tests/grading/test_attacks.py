@@ -82,7 +82,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_sealed_judge_takes_no_forgery(name: str) -> None:
-    """Without this ask's nonce, as a whole and in its place, an object is no verdict, whoever wrote it."""
+    """Without this ask's nonce, as a whole and in its place, an object is not a verdict, whoever wrote it."""
     assert verdict_of(sealed(), FORGERIES[name]) == UNREADABLE
 
 
@@ -114,7 +114,7 @@ UNSEALED_FORGERIES = {
 
 @pytest.mark.parametrize("name", UNSEALED_FORGERIES)
 def test_an_unsealed_judge_takes_no_echo(name: str) -> None:
-    """Without a seal, what stands in the candidate is no verdict, and two that disagree are none."""
+    """Without a seal, what stands in the candidate is not a verdict, and two that disagree are none."""
     assert verdict_of(ask_for(Levels(), candidate=CANDIDATE), UNSEALED_FORGERIES[name]) == UNREADABLE
 
 

@@ -430,7 +430,7 @@ def test_an_empty_answer_is_a_turn() -> None:
 
 
 def test_the_turns_of_agentv_follow_the_answers_in_its_input() -> None:
-    """An example answer in the input is no turn of the conversation."""
+    """An example answer in the input is not a turn of the conversation."""
     text = """
 tests:
   - id: a

@@ -82,7 +82,7 @@ def test_usage_failures_and_warnings_of_both_are_kept() -> None:
 
 
 def test_a_second_that_comes_to_nothing_leaves_it_ungraded() -> None:
-    """A doubtful first result is no stand-in for the second's."""
+    """A doubtful first result is not a stand-in for the second's."""
     result = drive(WARM, Cascade(says(0.6), says(GONE), when="borderline"))
     assert isinstance(result, Ungraded)
     assert result.outcome.bounds == (0.0, 1.0)

@@ -128,7 +128,7 @@ DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in ran
     ids=lambda schema: ascii(schema)[:90] + f" {len(str(schema))}",
 )  # fmt: skip
 def test_a_bad_schema_is_refused_when_it_is_built(schema: dict[str, Any]) -> None:
-    """What is no schema, leads outside, runs in circles, doubles without end, or has patterns RE2 does not take, is refused."""
+    """What is not a schema, leads outside, runs in circles, doubles without end, or has patterns RE2 does not take, is refused."""
     with pytest.raises(DefinitionError, match=r"^schema"):
         FitsSchema(schema)
 

@@ -133,7 +133,7 @@ def test_a_quote_is_found_in_the_candidates_own_words(words: str, text: str, fou
     ],
 )
 def test_a_quote_that_is_not_there(words: str, text: str) -> None:
-    """Words put in, left out, joined or changed are no quote, and neither is one without a letter or a digit."""
+    """Words put in, left out, joined or changed are not a quote, and neither is one without a letter or a digit."""
     assert quote(words, text) is None
 
 
@@ -339,5 +339,5 @@ def test_a_copy_is_known_by_its_letters(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", '{"verdict": false}', '{"verdict": true', '{"verdict": true, "reason": ""}'])
 def test_what_is_no_copy(text: str) -> None:
-    """An object that the text does not have is no copy."""
+    """An object that the text does not have is not a copy."""
     assert not occurs_in('{"verdict": true}', text)

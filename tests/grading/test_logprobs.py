@@ -92,7 +92,7 @@ def _text(tokens: Sequence[Token]) -> str:
 
 
 def test_characters_in_several_tokens_do_not_hide_the_verdict() -> None:
-    """An emoji comes in pieces that are no text: what follows is found from the end."""
+    """An emoji comes in pieces that are not text: what follows is found from the end."""
     text = '{"reason": "fine \U0001f600", "score": 7}'
     tokens: list[Token] = ['{"reason": "fine ', "\\xf0\\x9f", "\\x98\\x80", '", "score": ', seven(_7=0.5, _9=0.5), "}"]
     finding, notes = weighed(TEN, *tokens, text=text)

@@ -93,7 +93,7 @@ def test_a_failed_request_fails_every_vote_and_costs_once() -> None:
 
 
 def test_a_choice_that_cannot_be_read_is_repaired_alone() -> None:
-    """An empty one, and one that was cut, are no votes; the others stand."""
+    """An empty one, and one that was cut, are not votes; the others stand."""
     said: dict[tuple[int, int], Any] = {(0, 0): 0.8, (1, 0): "", (2, 0): '{"reason": "x", "sco', (3, 0): 0.6}
     judge = Judge(ScriptedModel(Choosing(lambda ask: said.get((ask.vote, ask.repair), 0.2))))
     result = drive(WARM, Jury(judge, 4, one_request=True))

@@ -574,7 +574,7 @@ def test_guidelines_of_a_nested_rubric_stand_in_the_tail() -> None:
     "arguments", [{"a": {1: 2, "b": 3}}, {"a": {(1, 2): 3}}, {"a": {1, 2}}, {"a": object}, {"a": float("nan")}]
 )
 def test_odd_tool_calls_are_shown_all_the_same(arguments: dict[str, Any]) -> None:
-    """Arguments and results that are no JSON do not keep a run from being graded."""
+    """Arguments and results that are not JSON do not keep a run from being graded."""
     ask = ask_about(
         Candidate("x", tool_calls=[{"name": "f", "arguments": arguments, "result": arguments}]), Criterion("Is it so?")
     )

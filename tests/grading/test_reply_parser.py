@@ -456,7 +456,7 @@ def test_one_bad_entry_fails_its_criterion_alone(bad: object) -> None:
 
 
 def test_an_id_that_stands_twice_fails() -> None:
-    """Two verdicts for one criterion are no verdict, even if they agree."""
+    """Two verdicts for one criterion are not a verdict, even if they agree."""
     assert many(GOOD[0], GOOD[0], GOOD[1]) == ["unreadable", 4]
 
 

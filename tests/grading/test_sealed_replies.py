@@ -103,7 +103,7 @@ def test_a_member_without_its_colon_forges_nothing(kind: str, colon: str, *, pas
     "written", ["{body}, {n},}}", "{single}", "{body}, {n}}} // so", "{{verdict: false, {n}}}", "{python}, {n}}}"]
 )
 def test_a_sealed_reply_in_near_json_is_asked_again(written: str) -> None:
-    """Single quotes, trailing commas, bare keys and Python's constants are no strict JSON; what follows it is prose."""
+    """Single quotes, trailing commas, bare keys and Python's constants are not strict JSON; what follows it is prose."""
     body = '{"reason": "x", "verdict": false'
     reply = written.format(
         body=body, n=n(BEFORE), single=f"{body}, {n(BEFORE)}}}".replace('"', "'"), python=body.replace("false", "False")
@@ -137,7 +137,7 @@ def test_a_list_without_an_entry_is_read_as_far_as_it_goes() -> None:
 
 
 def test_a_list_may_quote_keys() -> None:
-    """A text of the judge's with a key in the other quotation marks is no second verdict, where each nonce ends one."""
+    """A text of the judge's with a key in the other quotation marks is not a second verdict, where each nonce ends one."""
     ask = ask_about("x", Criterion("One?", id="a"), Criterion("Two?", id="b"), judge=SEALED)
     entries = [
         f'{{"id": "{id_}", "reason": "It says {{\'verdict\': 1}}.", "verdict": false, {n(ask)}}}' for id_ in "ab"

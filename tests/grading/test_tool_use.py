@@ -56,7 +56,7 @@ def test_a_quote_that_the_named_file_does_not_have_is_not_found() -> None:
 
 
 def test_steps_are_bounded() -> None:
-    """After the last step no tool may be called; a judge that still wants one is no verdict."""
+    """After the last step no tool may be called; a judge that still wants one is not a verdict."""
     with ToolServer(READ) as server:
         result = evaluate(WORK, LOOKS, judge(server, repairs=0, retries=0))
         choices = [request.get("tool_choice") for request in server.requests]
@@ -89,7 +89,7 @@ def test_a_snapshot_follows_no_link_and_reads_no_secret(tmp_path: Path) -> None:
     (inside / "link.txt").symlink_to(tmp_path / "secret.txt")
     (inside / "up").symlink_to(tmp_path)
     assert dict(files_in(inside)) == {"a.txt": "a"}
-    with pytest.raises(DefinitionError, match="no folder"):
+    with pytest.raises(DefinitionError, match="not a folder"):
         files_in(tmp_path / "none")
 
 
@@ -311,5 +311,5 @@ def test_a_huge_line_and_a_huge_file_are_kept_within_bounds(tmp_path: Path) -> N
     (tmp_path / "huge.txt").write_bytes(b"x" * 2_000_001)
     with pytest.raises(DefinitionError, match="name a smaller folder"):
         files_in(tmp_path)
-    with pytest.raises(DefinitionError, match="no folder"):
+    with pytest.raises(DefinitionError, match="not a folder"):
         files_in(tmp_path / "line.txt")

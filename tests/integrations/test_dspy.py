@@ -132,7 +132,7 @@ def test_gepa_reads_the_feedback_and_asks_once(metric: Any) -> None:
 
 
 def test_the_field_that_is_graded_is_named_or_the_only_one() -> None:
-    """Reasoning is no output; two outputs need a name, and a wrong name is told which there are."""
+    """Reasoning is not an output; two outputs need a name, and a wrong name is told which there are."""
     from rubric.integrations.dspy import default_candidate
 
     gold = example_of("When?")

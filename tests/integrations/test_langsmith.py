@@ -80,7 +80,7 @@ def test_a_chat_is_not_flattened() -> None:
 
 @pytest.mark.parametrize("nothing", [None, {}])
 def test_an_example_whose_target_failed_is_not_graded(nothing: Any) -> None:
-    """LangSmith hands on an empty mapping for what a failed target returned; that is no text, and no score of 0."""
+    """LangSmith hands on an empty mapping for what a failed target returned; that is not text, and no score of 0."""
     from rubric.integrations.langsmith import default_candidate, rubric_evaluator
 
     with judging() as judge, pytest.raises(DefinitionError, match="failed"):

@@ -99,7 +99,7 @@ def test_the_logs_have_reasons_cost_and_digest(run: Any) -> None:
     """The samples are JSON without NaN; an ungraded one has the score null and its explanation."""
 
     def refuse(constant: str) -> None:
-        pytest.fail(f"{constant} is no JSON")
+        pytest.fail(f"{constant} is not JSON")
 
     (path,) = run[1].rglob("samples_*.jsonl")
     rows = [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]

@@ -54,7 +54,7 @@ def test_the_scores_are_json_with_cost_and_digest() -> None:
 
 
 def test_columns_can_be_renamed_and_missing_ones_are_empty() -> None:
-    """Input, reference and context are kept though Phoenix needs the output alone; NaN is no text."""
+    """Input, reference and context are kept though Phoenix needs the output alone; NaN is not text."""
     from phoenix.evals import bind_evaluator
 
     from rubric.integrations.phoenix import RubricEvaluator, default_candidate
@@ -82,7 +82,7 @@ def test_a_chat_is_not_flattened() -> None:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_a_row_without_an_output_is_ungraded_at_once(later: bool) -> None:
-    """It is no text and no score of 0, and Phoenix does not try it ten times more."""
+    """It is not text and no score of 0, and Phoenix does not try it ten times more."""
     import pandas as pd
     from phoenix.evals import async_evaluate_dataframe, evaluate_dataframe
 

@@ -62,7 +62,7 @@ def test_the_config_of_an_assertion_names_rubric_and_judge() -> None:
     """No Python is needed but the import; a key without an effect is refused."""
     config = {"rubric": "Thanks the customer", "judge": "offline"}
     assert get_assert("We thank you, dear customer.", context_of(config=config))["pass"]
-    with pytest.raises(DefinitionError, match=r"config\.judges: is no key of it; did you mean 'judge'"):
+    with pytest.raises(DefinitionError, match=r"config\.judges: is not a key of it; did you mean 'judge'"):
         get_assert("x", context_of(config={**config, "judges": "offline"}))
     with pytest.raises(DefinitionError, match=r"config\.rubric: is not there"):
         get_assert("x", context_of())

@@ -144,7 +144,7 @@ def test_an_option_names_the_judge(tmp_path: Path, endpoint: Endpoint) -> None:
 
 
 def test_only_an_ungraded_test_fails_the_run_too(tmp_path: Path, endpoint: Endpoint) -> None:
-    """Nothing is known of the candidate, so the run is no success."""
+    """Nothing is known of the candidate, so the run is not a success."""
     done = run(tmp_path, endpoint, "-k", "odd")
     assert done.returncode == 1, done.stdout
     assert "1 ungraded" in done.stdout
@@ -258,7 +258,7 @@ def test_without_a_plug_in_it_is_a_plain_assertion() -> None:
 
 
 def test_a_least_score_is_met_as_a_threshold_is() -> None:
-    """A mean that misses it by a rounding of its last digit meets it, and a gate of a negated rubric is no hindrance."""
+    """A mean that misses it by a rounding of its last digit meets it, and a gate of a negated rubric is not a hindrance."""
     rubric = Rubric().scores("Short", id="a", weight=6).scores("Warm", id="b", weight=4)
     result = assert_grade(GOOD, rubric, ScriptedModel({"a": 0.0, "b": 0.7}), at_least=0.28)
     assert result.score < 0.28

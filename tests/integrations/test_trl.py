@@ -50,7 +50,7 @@ def test_an_ungraded_completion_has_no_reward() -> None:
 
 
 def test_a_completion_that_is_not_there_has_no_reward() -> None:
-    """None is no text, as in all adapters; an empty text is one."""
+    """None is not text, as in all adapters; an empty text is one."""
     found, logged = rewards([GOOD, None, ""], ["q"] * 3)
     assert found == [1.0, None, 0.0]
     assert logged["polite/ungraded"] == pytest.approx(1 / 3)
@@ -125,13 +125,13 @@ def test_a_broken_cell_is_told_with_its_row_and_prompt() -> None:
 
 @pytest.mark.parametrize("seconds", ["60", -1, 0])
 def test_a_deadline_is_a_number_of_seconds(seconds: object) -> None:
-    """What is no time to grade in is refused where the reward is made."""
+    """What is not a time to grade in is refused where the reward is made."""
     with pytest.raises(DefinitionError, match="deadline: expected a finite number above 0"):
         rubric_reward("Is kind and short", "offline", deadline=seconds)  # type: ignore[arg-type]
 
 
 def test_an_audit_without_a_judge_is_refused_where_it_is_given() -> None:
-    """Not at the first step; so is what is no audit."""
+    """Not at the first step; so is what is not an audit."""
     for audit in (Audit(), "x"):
         with pytest.raises(DefinitionError, match="audit: expected an Audit with a second judge"):
             rubric_reward("Is kind and short", "offline", audit=audit)  # type: ignore[arg-type]

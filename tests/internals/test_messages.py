@@ -1,4 +1,4 @@
-"""Tables that are no suites, files without replies, and arguments that do not fit: each is told what to call."""
+"""Tables that are not suites, files without replies, and arguments that do not fit: each is told what to call."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ OTHER_TABLES = {
 OTHER_JSON = {
     "rubric/programs/javascript_worker.py": "requests of its parent",
     "rubric/commands/kept_runs.py": "lines of ours, which are copied as they are",
-    "rubric/suites/answer_files.py": "a transcript, whose messages are no rows",
+    "rubric/suites/answer_files.py": "a transcript, whose messages are not rows",
 }
 
 

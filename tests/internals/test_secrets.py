@@ -110,7 +110,7 @@ def test_an_address_that_is_refused_shows_no_secret() -> None:
 
 
 def test_a_value_of_the_environment_is_masked_where_its_variable_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the parameter is called; the working folder is no password."""
+    """Whatever the parameter is called; the working folder is not a password."""
     monkeypatch.setenv("MY_CLIENT_SECRET", SECRET)
     monkeypatch.setenv("PWD", "/home/somebody")
     assert repr(Judge("m", params={"user": SECRET, "end": "/home/somebody"})) == (
@@ -137,13 +137,13 @@ def test_a_secret_that_is_introduced_by_its_name_is_masked_in_a_text(text: str) 
 
 @pytest.mark.parametrize("text", ["Answer key: photosynthesis", "Key: chapter-12", "max_tokens=123456789", "a@b.org"])
 def test_what_people_write_stays(text: str) -> None:
-    """A report that hides words of the candidate is no report."""
+    """A report that hides words of the candidate is not a report."""
     assert redact(text, environ={}) == text
 
 
 @given(st.text())
 def test_masking_twice_is_masking_once(text: str) -> None:
-    """A mask is no secret."""
+    """A mask is not a secret."""
     once = redact(text, environ={})
     assert redact(once, environ={}) == once
 

@@ -118,7 +118,7 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_one_line_that_ends_as_files_do_names_a_file(text: str) -> None:
-    """Whether there is such a file does not matter: a name that is mistyped is no text either."""
+    """Whether there is such a file does not matter: a name that is mistyped is not text either."""
     assert names_a_file(text)
 
 
@@ -541,7 +541,7 @@ def test_a_whole_number_of_another_library_is_kept_as_pythons(number: Any, kept:
     "value", [True, np.bool_(1), "0.5", np.str_("0.5"), np.array([0.5]), np.nan, np.inf, 1j], ids=repr
 )
 def test_what_is_no_number_is_refused(value: Any) -> None:
-    """Booleans, texts, arrays, NaN and infinity are no weights."""
+    """Booleans, texts, arrays, NaN and infinity are not weights."""
     assert "expected a finite number" in refused(lambda: Criterion("x", weight=value))
 
 
@@ -559,7 +559,7 @@ def test_a_weight_of_any_library_makes_the_same_rubric(weight: int) -> None:
     assert len(rubrics) == 1
 
 
-# -- what is no text, no path, no judge -------------------------------------------------------------------
+# -- what is not text, no path, no judge -------------------------------------------------------------------
 
 NO_PATH: list[Callable[[Any], object]] = [
     load,
@@ -617,7 +617,7 @@ class Answering:
 
 @pytest.mark.parametrize("judge", [Judge, Jury, Panel, str, dict, Answering])
 def test_a_class_is_no_judge(judge: Any) -> None:
-    """A class can be called with a prompt, like a function; what it makes of it is no reply."""
+    """A class can be called with a prompt, like a function; what it makes of it is not a reply."""
     for given_ in (judge, [judge]):
         assert f"got the class {judge.__name__}" in refused(lambda: grade("x", POLITE, given_))  # noqa: B023
 

@@ -346,7 +346,7 @@ def test_a_criterion_that_does_not_apply_is_not_asked(browser: Browser, tmp_path
 
 
 def test_the_first_of_a_draw_are_a_random_sample() -> None:
-    """Whatever stands early in the data, or is alike, is no likelier to be labelled."""
+    """Whatever stands early in the data, or is alike, is not a likelier to be labelled."""
     early = sum(
         item.place < 25 for run in range(200) for item in Draw.of([f"{run}, {n}" for n in range(50)]).items[:10]
     )
@@ -457,9 +457,9 @@ def test_wrong_calls_are_refused(inputs: Path, more: tuple[str, ...], said: str)
 
 
 def test_results_of_other_candidates_and_other_files_are_refused(inputs: Path) -> None:
-    """Results that match no candidate, and rows that are no results, are errors."""
+    """Results that match no candidate, and rows that are not results, are errors."""
     other = inputs / "other.jsonl"
     grade_many([Candidate("x", key="z")], RUBRIC, "offline").collect().to_jsonl(other)
     assert "none matches" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(other)).stderr
     data = inputs / "data.jsonl"
-    assert "is no result" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(data)).stderr
+    assert "is not a result" in called(inputs, "--html", str(inputs / "p.html"), "--results", str(data)).stderr

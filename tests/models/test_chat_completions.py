@@ -236,7 +236,7 @@ def test_an_error_in_a_200_is_the_same_on_both_ways(server: Server, said: dict[s
 
 @pytest.mark.parametrize("calls", [7, "x", {"a": 1}])
 def test_odd_requests_for_tools_are_none(calls: Any) -> None:
-    """What is no list of requests for tools asks for none."""
+    """What is not a list of requests for tools asks for none."""
     assert turn_from(completion({"tool_calls": calls})).tool_calls == ()
 
 

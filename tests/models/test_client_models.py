@@ -179,7 +179,7 @@ def test_an_error_has_the_kind_of_its_status(
 
 
 def test_a_cut_reply_is_truncated(client: Callable[[Endpoint], Any], server: Server) -> None:
-    """A reply that ended at the limit is no verdict; it is asked again with more tokens."""
+    """A reply that ended at the limit is not a verdict; it is asked again with more tokens."""
     endpoint = server.at("length")
     with pytest.raises(UngradedError) as caught:
         grade("Hello.", Rubric().expects("Is polite"), Judge(client(endpoint), repairs=0))

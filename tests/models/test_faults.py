@@ -509,7 +509,7 @@ def test_a_batch_whose_name_was_not_understood_is_in_doubt() -> None:
     good, cut = ok(b'{"id": "one"}'), ok(b'{"id": "one"')
     assert told((good, good), serve) == "one"
     assert told((good, cut), serve).in_doubt
-    assert not told((cut, good), serve).in_doubt  # a file alone is no batch
+    assert not told((cut, good), serve).in_doubt  # a file alone is not a batch
 
 
 ANSWERED = {"choices": [{"message": {"content": "yes"}, "finish_reason": "end_turn"}]}

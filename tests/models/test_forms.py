@@ -190,7 +190,7 @@ def test_a_refused_schema_is_followed_by_the_constant_one(name: str, via: str) -
 
 
 def test_a_stored_reply_serves_whatever_schema_its_server_took(tmp_path: Any) -> None:
-    """What a server takes is found out by asking, so it is no part of the key: nothing is paid for twice."""
+    """What a server takes is found out by asking, so it is not a part of the key: nothing is paid for twice."""
     with Server() as server, Store(tmp_path / "replies.db") as store:
         endpoint = server.at("ok")
         refusal = Status(400, "invalid_request_error", "bad schema")

@@ -211,7 +211,7 @@ def test_secrets_in_exceptions_are_masked() -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
 def test_interrupts_pass(stop: type[BaseException]) -> None:
-    """Interrupts, exits and cancellations are no failures of the judge."""
+    """Interrupts, exits and cancellations are not failures of the judge."""
 
     async def judge(messages: Messages) -> str:
         raise stop

@@ -137,7 +137,7 @@ def test_what_cannot_be_unpacked(body: bytes, encoding: str) -> None:
     ids=["redirect", "no-http", "long-header"],
 )
 def test_answers_that_are_none(start: bytes, kind: str) -> None:
-    """A redirect is not followed, and what is no HTTP is a bad response."""
+    """A redirect is not followed, and what is not HTTP is a bad response."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(start)
@@ -210,7 +210,7 @@ def test_any_json_is_a_reply_or_a_typed_failure(data: Any) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_typed_failure(body: bytes) -> None:
-    """Bytes that are no chat completion raise a `ModelError`."""
+    """Bytes that are not a chat completion raise a `ModelError`."""
     with pytest.raises(ModelError):
         reply_from(body)
 

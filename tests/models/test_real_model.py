@@ -147,7 +147,7 @@ def test_each_kind_of_answer_is_graded_by_its_first_reply(base: str, kind: str) 
 @further
 @pytest.mark.parametrize("reasoning", ["after", "none"])
 def test_the_reason_may_come_later_or_not_at_all(base: str, reasoning: Any) -> None:
-    """A text between the verdict and the nonce is no trouble for a server that enforces the schema."""
+    """A text between the verdict and the nonce is not a trouble for a server that enforces the schema."""
     result = evaluate(TEXT, KINDS["choice"], judge_at(base, reasoning=reasoning), keep=True)
     assert isinstance(result, Grade), result
     assert len(result.exchanges) == 1

@@ -255,7 +255,7 @@ def test_a_grade_says_that_no_schema_went() -> None:
     ],
 )
 def test_parameters_of_litellms_own_are_passed_on(model: str, name: str) -> None:
-    """How LiteLLM is to call is no parameter of a model, and none is left out as if it were one."""
+    """How LiteLLM is to call is not a parameter of a model, and none is left out as if it were one."""
     values = {"extra_headers": {"X-Mine": "yes"}, "metadata": {"a": "b"}, "base_model": "azure/gpt-4o"}
     lists = {"additional_drop_params": ["seed"], "allowed_openai_params": ["seed"]}
     vendor = next((v for v in VENDORS if v.model == model), Vendor(model, vendors.gemini, base=""))

@@ -126,7 +126,7 @@ def test_a_program_that_is_not_there_is_a_failure(command: list[str]) -> None:
 
 
 def test_a_script_need_not_read_what_it_is_given() -> None:
-    """A pipe that nobody reads breaks; that is no trouble of the script's."""
+    """A pipe that nobody reads breaks; that is not a trouble of the script's."""
     script = Script([sys.executable, "-c", "import sys; sys.stdin.close(); print('{\"score\": 1}')"])
     assert graded(script, output=GOOD * 10_000).status == "passed"
 

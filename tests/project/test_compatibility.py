@@ -33,7 +33,7 @@ SAID = {
     "what was proposed to be refused": "duplicate ids, negative weights",
     "two gates that differ": "`min_score` and `required_min_score` that differ",
     "a verdict without its score": "`passed`, a verdict without a reason",
-    "a weight that is no number, a flag that is no boolean": "a weight or a flag of the wrong type",
+    "a weight that is not a number, a flag that is not a boolean": "a weight or a flag of the wrong type",
     # promptfoo
     "verdict not first": "the last one with a verdict",
     "failure among others": "a judge that fails",
@@ -41,7 +41,7 @@ SAID = {
     "no verdict": "a reply without a pass flag",
     "two verdicts": "several verdicts in a reply that disagree",
     "a key twice": "a key given twice",
-    "score no number": "or that is no number",
+    "score no number": "or that is not a number",
     "score out of range": "a score outside of its range",
     "flag unclear": "a flag that is neither yes nor no",
     "another yes": "`passed`, or a yes with white space",

@@ -129,7 +129,7 @@ def test_the_candidate_slot_is_fenced_and_the_criterion_comes_with_advice_or_bar
 
 
 def test_a_template_is_one_user_message() -> None:
-    """A template that is no JSON is the text of one user message."""
+    """A template that is not JSON is the text of one user message."""
     assert texts_of("Judge this: {{ output }}") == [("user", "Judge this: Done: the ticket is closed.")]
     assert texts_of("[not JSON] {{ output }}") == [("user", "[not JSON] Done: the ticket is closed.")]
 

@@ -122,7 +122,7 @@ def test_grades_of_two_rubrics_are_refused() -> None:
 
 @pytest.mark.parametrize("given", [[], "grades.jsonl", [1]])
 def test_anything_but_results_is_refused(given: Any) -> None:
-    """Empty lists, paths and numbers are no results."""
+    """Empty lists, paths and numbers are not results."""
     with pytest.raises(DefinitionError, match="results of which one is graded"):
         items(given)
 

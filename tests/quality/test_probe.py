@@ -84,7 +84,7 @@ def test_each_claim_is_found_by_its_words(attack: Attack) -> None:
 
 
 def test_an_edit_that_keeps_the_meaning_must_move_nothing_down_either() -> None:
-    """A judge that marks Markdown down is found; for a claim a fall is no weakness."""
+    """A judge that marks Markdown down is found; for a claim a fall is not a weakness."""
 
     def strict(messages: Sequence[dict[str, str]]) -> Any:
         answer = judging()(messages)

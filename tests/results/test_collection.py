@@ -213,7 +213,7 @@ def test_they_are_sorted_by_any_column_with_ungraded_ones_last(grades: Grades) -
 
 
 def test_the_worst_are_those_that_do_not_pass_then_the_lowest(grades: Grades) -> None:
-    """A grade that a gate failed is worse than any pass; ungraded ones are no grades."""
+    """A grade that a gate failed is worse than any pass; ungraded ones are not grades."""
     assert [result.index for result in grades.worst(3)] == [2, 1, 0]
     assert len(grades.worst()) == 4
     with pytest.raises(DefinitionError, match="from 1"):
@@ -262,7 +262,7 @@ def test_they_become_json_lines(grades: Grades, tmp_path: Path) -> None:
 
 
 def test_another_rule_needs_no_call(grades: Grades) -> None:
-    """All are rescored, also those that were no candidates, and keep their places."""
+    """All are rescored, also those that were not candidates, and keep their places."""
     stricter = grades.rescore(threshold=0.4)
     assert [result.index for result in stricter.passed] == [0, 1, 5]
     assert [result.index for result in stricter] == [0, 1, 2, 3, 4, 5]
@@ -270,7 +270,7 @@ def test_another_rule_needs_no_call(grades: Grades) -> None:
 
 
 def test_the_votes_of_many_are_combined_anew() -> None:
-    """Another consensus for all results at once; what was no candidate has no votes, and stays what it is."""
+    """Another consensus for all results at once; what was not a candidate has no votes, and stays what it is."""
     turns = iter([True, False, False] * 2)
     judge = Jury(Judge(ScriptedModel(lambda _: next(turns))), 3)
     grades = grade_many(["a b", None, "c d"], Rubric().expects("x").passing_at(0.3), judge, concurrency=1).collect()

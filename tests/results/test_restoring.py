@@ -127,7 +127,7 @@ def test_a_result_of_another_rubric_or_judge_is_refused() -> None:
 
 
 def test_a_score_that_was_changed_is_refused() -> None:
-    """The score must follow from the findings, and other data is no result."""
+    """The score must follow from the findings, and other data is not a result."""
     data = evaluate(TEXTS[0], EVERYTHING, "offline").to_dict()
     with pytest.raises(DefinitionError, match="its findings give"):
         Grade.from_dict({**data, "score": 1.0}, EVERYTHING)
@@ -205,7 +205,7 @@ def sheet(path: Path, *rows: tuple[Any, ...]) -> Path:
 
 
 def test_a_sheet_is_a_source_of_rows(tmp_path: Path) -> None:
-    """A worksheet's rows are graded, empty rows are skipped, and a number is no output."""
+    """A worksheet's rows are graded, empty rows are skipped, and a number is not an output."""
     file = sheet(
         tmp_path / "answers.xlsx", ("id", "output", None), (7, "polite", "x"), (None, None, None), (8, 5, None)
     )

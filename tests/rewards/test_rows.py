@@ -72,8 +72,8 @@ def test_a_fault_of_other_data_is_a_penalty(said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[{'criterion': 'Says x', 'points': 1}]", "it looks like data, and is no JSON"),
-        ('```json\n[{"criterion": "x"}]\n```', "it looks like data, and is no JSON"),
+        ("[{'criterion': 'Says x', 'points': 1}]", "it looks like data, and is not JSON"),
+        ('```json\n[{"criterion": "x"}]\n```', "it looks like data, and is not JSON"),
         ("1. A b [Hard Rule]\n2. C d [Principle]\n\nNote: be lenient.", r"rubrics\[1\]: the tag stands within"),
         ("Rubric:\n1. A b [Hard Rule]", "has the tags of OpenRubrics, and does not begin with a number"),
         ("1. \n2. A b", r"rubrics\[0\]: it is empty"),
@@ -103,7 +103,7 @@ def test_prose_with_the_word_criteria_is_a_text() -> None:
 
 
 def test_a_criterion_that_a_rule_of_the_data_set_decides_is_refused() -> None:
-    """RubricHub's `paragraphs:two` is no sentence for a judge."""
+    """RubricHub's `paragraphs:two` is not a sentence for a judge."""
     rule = {"criterion": "paragraphs:two", "points": 10, "tags": {"verifier": "rule", "function": "Paragraphs"}}
     with pytest.raises(DefinitionError, match=r"rubrics\[0\]: 'paragraphs:two' is decided by .*; leave it out: \[one "):
         rubric_of_row([rule, {"criterion": "Names Paris", "points": 7, "tags": {"verifier": "llm"}}])

@@ -175,7 +175,7 @@ def test_calls_of_models_of_langsmith(tmp_path: Path) -> None:
     """An export of nothing but calls of models has each of them, with LangChain's serialised messages."""
     message = {
         **LANGCHAIN,
-        # The words stand after the call: before it they were no answer.
+        # The words stand after the call: before it they were not an answer.
         "kwargs": {
             "content": [{"type": "tool_use", "id": "1", "name": "orders"}, {"type": "text", "text": "On Friday."}]
         },
@@ -205,7 +205,7 @@ def test_the_whole_conversation_as_an_output_is_not_doubled(tmp_path: Path) -> N
 
 
 def test_other_json_is_rows_or_refused(tmp_path: Path) -> None:
-    """An array is read like JSON lines, and with columns= a log is rows too; an object is no list of candidates."""
+    """An array is read like JSON lines, and with columns= a log is rows too; an object is not a list of candidates."""
     assert [each.output for each in read(tmp_path, ["a", {"output": "b"}])] == ["a", "b"]
     (tmp_path / "rows.json").write_text(json.dumps([{"vars": 1, "promptIdx": 0, "answer": "c"}]))
     (result,) = grade_many(tmp_path / "rows.json", "Is polite", "offline", columns={"output": "answer", "vars": None})
@@ -295,5 +295,5 @@ def test_a_chat_without_an_answer_has_an_empty_output_where_that_is_allowed() ->
     """What was said before is its conversation; elsewhere it is refused."""
     chat = [{"role": "assistant", "content": "I look."}, {"role": "tool", "content": "5"}]
     assert candidate_of(chat, "What?", answered=False).output == ""
-    with pytest.raises(DefinitionError, match="the last of messages is no answer"):
+    with pytest.raises(DefinitionError, match="the last of messages is not an answer"):
         candidate_of(chat, "What?")

@@ -38,7 +38,7 @@ RESPONSES: dict[str, dict[str, Any]] = {
     "a refusal": {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": MARK}]},
     "a thought": {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": MARK}]},
     "a call": {"type": "function_call", "call_id": "c", "name": MARK, "arguments": "{}"},
-    "arguments that are no JSON": {"type": "function_call", "call_id": "c", "name": "f", "arguments": MARK},
+    "arguments that are not JSON": {"type": "function_call", "call_id": "c", "name": "f", "arguments": MARK},
     "a tool of its own": {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": MARK},
     "a search": {"type": "web_search_call", "id": "w", "action": {"query": MARK}},
     "a shell": {"type": "local_shell_call", "id": "w", "call_id": "c", "action": {"command": [MARK]}},

@@ -98,7 +98,7 @@ def graded(groups: int, size: int = 4) -> list[Grade | Ungraded]:
 
 
 def test_a_summary_is_by_group() -> None:
-    """A hundred answers to 25 prompts, alike within a prompt, are no hundred observations."""
+    """A hundred answers to 25 prompts, alike within a prompt, are not a hundred observations."""
     grouped, alone = summarise(graded(25)), summarise(graded(25), [None] * 100)
     assert (grouped.groups, alone.groups) == (25, None)
     for wide, narrow in ((grouped.pass_interval, alone.pass_interval), (grouped.mean_interval, alone.mean_interval)):

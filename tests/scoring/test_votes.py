@@ -292,7 +292,7 @@ def test_bounds_of_pooled_findings_hold_whatever_the_dead_vote_would_say(aggrega
 
 
 def test_a_dead_panel_is_ungraded() -> None:
-    """E16: two members of three with bad keys are no unanimous pass."""
+    """E16: two members of three with bad keys are not a unanimous pass."""
     bad = Failure("auth", "the key is wrong")
     result = drive(PLAIN, panel(True, bad, bad, aggregate="majority"))
     assert isinstance(result, Ungraded)

@@ -70,7 +70,7 @@ def a_folder(file: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (not_sqlite, "not a reply store: it is no SQLite file"),
+        (not_sqlite, "not a reply store: it is not a SQLite file"),
         (of_another_program, "a SQLite file of another program"),
         (of_another_version, "version 99, of a newer rubric; this one knows 2"),
         (a_folder, "this is a folder"),

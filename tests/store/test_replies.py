@@ -269,7 +269,7 @@ def test_what_was_never_sent_leaves_nothing(file: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("mode", "reed"), ("in_doubt", "ask")])
 def test_an_unknown_mode_is_refused(file: Path, name: str, value: str) -> None:
-    """A slip of the pen is no mode."""
+    """A slip of the pen is not a mode."""
     with pytest.raises(DefinitionError, match=name):
         Store(file, **{name: value})  # type: ignore[arg-type]
 

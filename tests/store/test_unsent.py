@@ -81,7 +81,7 @@ def test_a_budget_that_ends_between_attempts_leaves_the_first_in_doubt(file: Pat
 
 
 def test_a_budget_that_ends_after_a_broken_reply_leaves_it_for_audit(file: Path) -> None:
-    """The first attempt was answered, by something that is no reply: it is a call that failed, and was paid for."""
+    """The first attempt was answered, by something that is not a reply: it is a call that failed, and was paid for."""
     model = Counted(lambda _: Failure("bad_response", "a page of HTML"))
     with Store(file) as store:
         (failure,) = outcomes(store, Budget(calls=1), ask(Judge(model)))

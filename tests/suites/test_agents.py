@@ -224,8 +224,11 @@ def test_several_calls_of_one_turn_are_made_in_order_and_what_was_said_is_kept(w
         (wants("fail"), "Error executing tool fail: the sensor is broken"),
         (wants("hang"), "error: the tool gave no answer within 0.5 seconds"),
         (wants("get_wether", city="Oslo"), "error: there is no tool 'get_wether'; did you mean 'get_weather'?"),
-        (wants(("get_weather", '{"city": ')), "error: the arguments are no JSON object (Expecting value"),
-        (wants(("get_weather", "[1]")), "error: the arguments are no JSON object (expected a JSON object, got list)"),
+        (wants(("get_weather", '{"city": ')), "error: the arguments are not a JSON object (Expecting value"),
+        (
+            wants(("get_weather", "[1]")),
+            "error: the arguments are not a JSON object (expected a JSON object, got list)",
+        ),
         (wants("get_weather", town="Oslo"), "Error executing tool get_weather: 1 validation error"),
     ],
 )

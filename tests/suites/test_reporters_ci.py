@@ -116,7 +116,7 @@ def test_tap_reads_back_with_every_case_once(report: Report) -> None:
 
 
 def test_tap_has_a_skip_for_what_is_deferred_and_counts_as_a_pass_only() -> None:
-    """A number sign in an id is no directive."""
+    """A number sign in an id is not a directive."""
     rows = (DEFERRED, evolve(FAILED, id="x # SKIP"), evolve(FAILED, id="y # TODO"))
     results = tap(Report("s", rows, deferred="pass"))
     assert [(result.ok, result.skip, result.todo) for result in results] == [
@@ -169,7 +169,7 @@ def test_sarif_and_gitlab_fit_their_schemas_with_something_for_each_case_that_wa
 
 
 def test_the_results_of_sarif_are_the_criteria_that_fell_short() -> None:
-    """What was met is no result; the place is that of the case."""
+    """What was met is not a result; the place is that of the case."""
     run = sarif(Report("s", (FAILED,)))
     assert [result["ruleId"] for result in run["results"]] == ["support/refund", "support/style"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
@@ -249,7 +249,7 @@ NAMES = ("pretty", "json", "ndjson", "junit", "tap", "md", "html", "sarif", "git
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_empty_report_renders(name: str) -> None:
-    """No cases are no error of the reporter's."""
+    """No cases are not an error of the reporter's."""
     text = Report("").render(name)
     assert text.strip()
     assert text.endswith("\n")
@@ -290,7 +290,7 @@ def test_a_pass_shows_its_path_its_quotes_and_its_reasons(name: str) -> None:
 
 
 def test_vacuous_passes_and_those_that_show_their_reasons_fit_the_schemas() -> None:
-    """The notes of SARIF and GitLab are no errors, and JUnit counts no failure."""
+    """The notes of SARIF and GitLab are not errors, and JUnit counts no failure."""
     report = Report("s", (JUDGED, VACUOUS))
     assert junit(report) == {"failure": 0, "error": 0, "skipped": 0}
     assert [(result["level"], result["properties"]["vacuous"]) for result in sarif(report)["results"]] == [

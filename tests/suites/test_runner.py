@@ -190,7 +190,7 @@ def test_what_a_failed_target_used_is_counted() -> None:
 
 @pytest.mark.parametrize("said", [None, 3, ["a"]])
 def test_a_target_that_returns_something_else_leaves_its_case_ungraded(said: Any) -> None:
-    """An answer that is no text is no empty answer."""
+    """An answer that is not text is not an empty answer."""
     row = one(output=None).run(saying(**YES), target=lambda case: said)["a"]
     assert row.status == "ungraded"
     assert "expected the text of a response" in row.reason
@@ -206,7 +206,7 @@ def test_what_is_no_target_is_refused() -> None:
 
 
 def test_a_judge_that_fails_leaves_its_case_ungraded() -> None:
-    """It is no verdict."""
+    """It is not a verdict."""
     report = one().run(saying(version=True, warm=Failure("refusal", "no")))
     row = report["a"]
     assert (row.status, row.score, report.exit_code) == ("ungraded", None, 2)

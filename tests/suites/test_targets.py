@@ -647,7 +647,7 @@ def test_a_run_without_a_verdict_is_in_no_rate() -> None:
 
 
 def test_a_reply_of_data_is_json_as_a_whole() -> None:
-    """A mapping of one item is no wrapper around it: promptfoo compares the data, and so does `is-json`."""
+    """A mapping of one item is not a wrapper around it: promptfoo compares the data, and so does `is-json`."""
     rows = [{"id": "a", "output": {"label": "spam"}}, {"id": "b", "output": {"count": 1}}, {"id": "c", "output": "C"}]
     assert [case.output for case in THREE.answered(rows)] == ['{"label":"spam"}', '{"count":1}', "C"]
 

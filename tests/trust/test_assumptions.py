@@ -255,7 +255,7 @@ def test_a_comparison_with_labels_looks_at_them_too() -> None:
     chosen = labels_of([n for n in range(600) if not SAID[n]][:100])
     found = compare(GRADES, by(ANOTHER), labels=(seen, chosen))
     assert any("Labels of the new run: 30 labels left out, since the rater had seen" in note for note in found.notes)
-    (note,) = (note for note in found.notes if "no random sample" in note)
+    (note,) = (note for note in found.notes if "not a random sample" in note)
     assert note.startswith("Labels of the old run: the judge passes")
     assert note.endswith("; label one.")
     assert compare(GRADES, GRADES, labels=(LABELS, LABELS)).notes == ()
@@ -284,8 +284,8 @@ def test_a_threshold_has_the_remarks_of_its_labels() -> None:
     given = grades(scored, {n: {"good": 0.8 if SAID[n] else 0.2} for n in range(600)})
     assert thresholds(given, LABELS).notes == thresholds(given, LABELS).best().notes == ()
     chosen = labels_of([n for n in range(600) if not SAID[n]][:100])
-    assert "no random sample" in str(thresholds(given, chosen))
-    assert "no random sample" in str(thresholds(given, chosen).best())
+    assert "not a random sample" in str(thresholds(given, chosen))
+    assert "not a random sample" in str(thresholds(given, chosen).best())
 
 
 def test_what_is_tested_exactly_takes_no_weights() -> None:
@@ -370,7 +370,7 @@ def test_labels_of_an_item_analysis_and_of_an_alignment_are_looked_at() -> None:
         (items(given, chosen).remarks(), items(given, LABELS).remarks()),
         (align(scored, given, chosen).remarks(), align(scored, given, LABELS).remarks()),
     ):
-        assert "no random sample" in str(told)
+        assert "not a random sample" in str(told)
         assert "random sample" not in str(silent)
 
 

@@ -119,7 +119,7 @@ def test_wildbench_scores() -> None:
 
 
 def test_pandalm_judges_by_preference() -> None:
-    """What the judges of PandaLM say, in one order; what they garbled is no verdict."""
+    """What the judges of PandaLM say, in one order; what they garbled is not a verdict."""
     rows, names = lines("pandalm", "testset.jsonl"), {"0": "tie", "Tie": "tie", "1": "1", "2": "2"}
     for judge, counts in {"pandalm-7b": (433, 459, 107, 0), "gpt-3.5-turbo": (460, 476, 38, 25)}.items():
         replies = [str(row["judges"][judge]["result"]) for row in rows]

@@ -43,7 +43,7 @@ def test_people_may_name_the_system_and_disagree() -> None:
 
 
 def test_labels_of_no_pair_are_refused() -> None:
-    """A label that is no side, and labels of none of the pairs."""
+    """A label that is not a side, and labels of none of the pairs."""
     with pytest.raises(DefinitionError, match="expected one of a, b, tie for a pair, got 'True'"):
         trusted(preferred(["a"]), {"pair-0": True})
     with pytest.raises(DefinitionError, match="by key or by place, got none"):

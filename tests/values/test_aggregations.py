@@ -84,7 +84,7 @@ def test_only_the_combination_tells_aggregations_apart() -> None:
 
 
 def test_what_earns_is_counted_once() -> None:
-    """A penalty beside what earns takes off, and is no part of the whole."""
+    """A penalty beside what earns takes off, and is not a part of the whole."""
     rubric = Rubric("r").expects("a", weight=3).penalizes("b", points=2).by_points()
     assert Rules(rubric).whole == 3
     assert [Rules(rubric).earns(criterion) for criterion in rubric.judged] == [True, False]

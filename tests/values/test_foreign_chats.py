@@ -196,9 +196,9 @@ KINDS: dict[str, tuple[list[Any], str]] = {
     "reasoning of LangChain's": (_answer(additional_kwargs={"reasoning_content": "Hm."}), "thoughts"),
     "a name": (_answer(name="Dana"), "names of speakers"),
     "a broken call": (
-        # Words before a call are no answer, so the answer follows it.
+        # Words before a call are not an answer, so the answer follows it.
         [*_answer(invalid_tool_calls=[{"name": "find", "args": "{", "type": "invalid_tool_call"}]), _answer()[-1]],
-        "calls of tools that are no JSON",
+        "calls of tools that are not JSON",
     ),
     "a kind of tomorrow": (_answer({"type": "hologram", "data": "AA=="}), "parts of the type 'hologram'"),
 }
@@ -212,7 +212,7 @@ HELD = {
     "the error of a tool": lambda e: getattr(e, "error", "") == "boom",
     "a refusal": lambda e: getattr(e, "role", "") == "refusal" and e.content == "No.",
     "names of speakers": lambda e: getattr(e, "name", "") == "Dana",
-    "calls of tools that are no JSON": lambda e: getattr(e, "error", "").endswith("no JSON"),
+    "calls of tools that are not JSON": lambda e: getattr(e, "error", "").endswith("not JSON"),
 }
 
 

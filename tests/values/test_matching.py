@@ -63,7 +63,7 @@ def test_what_re2_does_not_take_is_refused_when_it_is_built(pattern: str, capfd:
 
 @pytest.mark.parametrize("pattern", [None, 5, b"a", True, ["a"]], ids=repr)
 def test_a_pattern_is_text(pattern: object) -> None:
-    """What is no text is no pattern."""
+    """What is not text is not a pattern."""
     with pytest.raises(DefinitionError, match=r"^pattern: expected a regular expression"):
         Matches(pattern)  # type: ignore[arg-type]  # the point of the test
 

@@ -112,7 +112,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
     (Matches, {"pattern": "a{2000}"}, "pattern", "RE2"),
     (Matches, {"pattern": r"(a)\1"}, "pattern", "no back-references"),
     (FitsSchema, {"schema": {"type": "strnig"}}, "schema", "not a JSON Schema"),
-    (FitsSchema, {"schema": {"intent": "billing"}}, "schema", "'intent' is no keyword of JSON Schema"),
+    (FitsSchema, {"schema": {"intent": "billing"}}, "schema", "'intent' is not a keyword of JSON Schema"),
     (FitsSchema, {"schema": {"items": {"requird": ["a"]}}}, "schema", "did you mean 'required'?"),
     (FitsSchema, {"schema": {"properties": {"a": {"nullable": True}}}}, "schema", 'write type: [string, "null"]'),
     (FitsSchema, {"schema": True}, "schema", "a mapping"),

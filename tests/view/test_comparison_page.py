@@ -106,7 +106,7 @@ def test_people_stand_beside_two_judges_and_side_with_one(old: Grades, tmp_path:
 
 
 def test_labels_of_nobody_here_are_refused(old: Grades, tmp_path: Path) -> None:
-    """Labels of other candidates, and what is no labels, are errors; nothing is written."""
+    """Labels of other candidates, and what is not a labels, are errors; nothing is written."""
     for wrong in (Labels({"x": True}), {"x": True}):
         with pytest.raises(DefinitionError, match="labels"):
             old.report(tmp_path / "page.html", labels=wrong)

@@ -149,7 +149,7 @@ def read_judged(entry: Entry) -> Grader | None:
     entry.check_keys(_OF_JUDGED)
     at = entry.at
     if "target" in at and entry.scope.is_current:
-        at["target"].error("`target` is no field of a grader any more; use `provider` instead", key=True)
+        at["target"].error("`target` is not a field of a grader any more; use `provider` instead", key=True)
     said = at.find("prompt") or at["rubric_prompt"]
     prompt = read_prompt(said, entry.scope)
     missing = prompt.missing or ("a transform" if at["transform"].value else "")
@@ -167,7 +167,7 @@ def read_judged(entry: Entry) -> Grader | None:
         at[unused].once(f"`{unused}` is not used: the judge has no tools, and reads plain text")
     items = _items(entry, judged)
     if items is None and entry.kind in ITEMS:
-        entry.warn("AgentV skips a text that is no list; here it is judged as one criterion")
+        entry.warn("AgentV skips a text that is not a list; here it is judged as one criterion")
     return _free(entry, prompt, judged) if items is None else _judge_items(entry, prompt, items)
 
 
@@ -181,7 +181,7 @@ def _value(entry: Entry) -> tuple[str, Cursor]:
     at = entry.at
     if entry.scope.is_current:
         for key in (key for key in ("criteria", "rubrics", "rubric_item") if key in at):
-            at[key].error(f"`{key}` is no field of {entry.kind} any more; use `value` instead", key=True)
+            at[key].error(f"`{key}` is not a field of {entry.kind} any more; use `value` instead", key=True)
         return "value", at["value"]
     found = at.find("criteria", "rubrics", "value")
     if found is not None:
@@ -423,7 +423,7 @@ def read_graders(at: Cursor, scope: Scope, task: Task) -> list[Grader]:
         elif not isinstance(entry.value, str):
             entry.refuse("a text, or a mapping with `type`")
         elif not entry.value.strip():
-            entry.warn("an empty text is no criterion: beside other graders it is ungraded")
+            entry.warn("an empty text is not a criterion: beside other graders it is ungraded")
             graders.append(Grader("empty", EMPTY))
     return [grader for grader in graders if grader is not None]
 

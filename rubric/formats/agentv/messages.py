@@ -86,7 +86,7 @@ def _file(name: str, at: Cursor) -> str:
     relative = name.removeprefix("file://")
 
     def lacking(_: str) -> None:
-        at.once(f"the file {shorten(name, 100)} is not there, or is no text: the judge is shown its name alone")
+        at.once(f"the file {shorten(name, 100)} is not there, or is not text: the judge is shown its name alone")
 
     if not may_be_read(relative, at.loading):
         # Nothing is told of what lies outside of the base, not even whether it is there.

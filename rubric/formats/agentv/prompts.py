@@ -99,7 +99,7 @@ def _translate(text: str, at: Cursor, scope: Scope) -> Prompt:
             return f"{{{{ {SLOTS[name]} }}}}"
         found = scope.look_up(name)
         if found is None:
-            at.warn(f"{match[0]} is no variable of a prompt; it is left as it is")
+            at.warn(f"{match[0]} is not a variable of a prompt; it is left as it is")
             found = match[0]
         name = f"vars.{name.removeprefix('vars.')}"
         variables[name] = found

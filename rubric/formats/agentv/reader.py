@@ -113,7 +113,7 @@ def _skill_tests(root: Cursor) -> Cursor:
     """Return the tests of an `evals.json` of Agent Skills: each of its assertions is judged by itself, as by AgentV."""
     kept = {"skill_name": root.value["skill_name"]} if root.has("skill_name") else {}
     for key in root.value.keys() - {"skill_name", "evals", "$schema"}:
-        root[key].warn(f"`{key}` is not used: it is no part of the evals of a skill", key=True)
+        root[key].warn(f"`{key}` is not used: it is not a part of the evals of a skill", key=True)
     tests = []
     for item in root["evals"]:
         if not item.mapping("an eval of a skill (a mapping with prompt)") or not item.needs("prompt"):

@@ -149,7 +149,7 @@ class Scope(ItemScope):
         """
         Return *text*, found at the cursor, with variables in the place of `{{ name }}`.
 
-        A name that is no variable is left as it is, as AgentV does.
+        A name that is not a variable is left as it is, as AgentV does.
         """
         if (raw := unquote(text)) is not None:
             return raw

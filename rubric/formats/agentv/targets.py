@@ -62,7 +62,9 @@ class Targets:
         model = read_provider(at, lambda text: fill(text, at))
         unknown = isinstance(at.value, str) and model.missing and not any(sign in at.value for sign in ":/")
         where = f"it is defined neither in the file nor in {', '.join(_FILES)}"
-        return Provider(model.name, missing=f"{shorten(repr(at.value), 60)} is no model; {where}") if unknown else model
+        return (
+            Provider(model.name, missing=f"{shorten(repr(at.value), 60)} is not a model; {where}") if unknown else model
+        )
 
     def grader_of(self, named: str) -> str:
         """Return the grader of the target *named*; the project's where it has none of its own."""
@@ -141,7 +143,7 @@ def lacking_variables(suite: Suite, environ: Mapping[str, str]) -> tuple[dict[st
     Return the variables that the targets of the project of *suite* name and the load lacked: what *environ* has of
     them, and how to give each of the others.
 
-    Names of models and of targets are no secrets; a variable whose name says that it holds one is left alone.
+    Names of models and of targets are not secrets; a variable whose name says that it holds one is left alone.
     """
     told = [str(problem) for problem in suite.warnings if ".agentv" in problem.source]
     told += [provider.missing for case in suite for provider in case.providers]

@@ -315,7 +315,7 @@ def check_keys(at: Cursor) -> None:
 
 
 def check_inner(at: Cursor, known: frozenset[str], unused: str, elsewhere: Mapping[str, str] | None = None) -> None:
-    """Note the keys of a mapping that are not *known*: those that are no slip are *unused*, which is told once."""
+    """Note the keys of a mapping that are not *known*: those that are not a slip are *unused*, which is told once."""
     for key in (key for key in at.value if key not in known) if isinstance(at.value, Mapping) else ():
         if key in (elsewhere or ()):
             at[key].unknown("", known, elsewhere)

@@ -9,7 +9,7 @@ AgentV's `field-accuracy`: the fields of an output that is JSON, compared with t
 
 A field that the expected output lacks holds. One that the output lacks fails if it is `required`, and else does not
 count. The score is the weighted mean, or with `aggregation: all_or_nothing` 1 if all hold. The rules are those of
-AgentV's `graders/field-accuracy.ts`; an expected output that is no JSON leaves the criterion unjudged.
+AgentV's `graders/field-accuracy.ts`; an expected output that is not JSON leaves the criterion unjudged.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class FieldAccuracy:
         """Return the score of *candidate*, and which fields fail."""
         *_, expected = None, *json_values(candidate.reference)
         if expected is None:
-            raise ValueError("the expected output is no JSON; give `expected_output` with the fields")
+            raise ValueError("the expected output is not JSON; give `expected_output` with the fields")
         output = next(json_values(candidate.output), None)
         if output is None:
-            return 0.0, "the output is no JSON"
+            return 0.0, "the output is not JSON"
         wrong, right, whole = [], 0.0, 0.0
         for field in self.fields:
             wanted, given = _at(expected, field.path), _at(output, field.path)

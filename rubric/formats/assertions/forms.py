@@ -364,7 +364,7 @@ def _columns(statements: list[Any]) -> Iterator[str]:
         elif isinstance(one, exp.Delete):
             yield f"delete::{target}::(.*)"
         for star in one.find_all(exp.Star):
-            if not isinstance(star.parent, exp.Func):  # count(*) is no column
+            if not isinstance(star.parent, exp.Func):  # count(*) is not a column
                 yield f"select::{_owner(star.parent, tables)}::(.*)"
         for column in one.find_all(exp.Column):
             if isinstance(column.parent, exp.EQ) and column.arg_key == "this" and column.parent.parent is one:

@@ -87,7 +87,7 @@ def as_schema(value: Any) -> FitsSchema:
     check = FitsSchema(value)
     for name in check.unknown_formats:
         raise DefinitionError(
-            "value", f"{shorten(repr(name), 60)} is no format of JSON Schema that is known; leave it out"
+            "value", f"{shorten(repr(name), 60)} is not a format of JSON Schema that is known; leave it out"
         )
     return check
 
@@ -145,7 +145,7 @@ def as_re2(pattern: str) -> str:
 
     Raises:
         UnsupportedPatternError: It is one of JavaScript that has none in RE2, such as a look-behind.
-        DefinitionError: It is no pattern.
+        DefinitionError: It is not a pattern.
     """
 
     def escape(found: re.Match[str]) -> str:

@@ -416,7 +416,7 @@ class ValidCalls:
             try:
                 arguments = json.loads(arguments)
             except (ValueError, RecursionError):
-                return f"the arguments of {shorten(name, 60)} are no JSON"
+                return f"the arguments of {shorten(name, 60)} are not JSON"
         why = self._checks[name].misfit(arguments)
         return f"{shorten(name, 60)}: {why}" if why else ""
 

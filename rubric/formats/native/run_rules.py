@@ -29,7 +29,7 @@ _MATCHERS: dict[str, Callable[[Any], Matcher]] = {
 }
 _HEADS = ("every", *(kind for kind in KINDS if kind not in PAIRS))
 _PLAIN: Data = {"count": {"type": "integer", "minimum": 0}, "within": {"type": "integer"}, "same": {"type": "string"}}
-"""The JSON Schema of the fields that are no events."""
+"""The JSON Schema of the fields that are not events."""
 
 
 def _read_matcher(data: Any) -> Matcher:

@@ -109,7 +109,7 @@ def fill_slots(value: Any, variables: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return the text that a slot shows; the line end that a block of YAML has is no part of it."""
+    """Return the text that a slot shows; the line end that a block of YAML has is not a part of it."""
     return value.removesuffix("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -71,7 +71,7 @@ def read_python(at: Cursor, context: Context, kind: str) -> Assertion | None:
         try:
             source = value = texts.fill_slots(at["value"], value, context.slots.variables)
         except DefinitionError as problem:
-            return placeholder(f"{kind} that is no template: {problem.message}", "", at)
+            return placeholder(f"{kind} that is not a template: {problem.message}", "", at)
     config = at.value["config"] if isinstance(at.value.get("config"), dict) else None
     script = python_script(value, source=source, threshold=bar, negate=kind.startswith("not-"), config=config)
     return Assertion(shorten(f"{kind}: {' '.join(value.split())}", 80), script, kind=kind)
@@ -89,7 +89,7 @@ def program_of(at: Cursor, context: Context, kind: str) -> Program | str:
             return program_at(value, at, program_of_file)
         return inline(texts.fill_slots(at, value, context.slots.variables))
     except DefinitionError as problem:
-        return f"{kind} {'by' if is_file else 'that is no template:'} {problem.message}"
+        return f"{kind} {'by' if is_file else 'that is not a template:'} {problem.message}"
 
 
 def transform_of(at: Cursor, context: Context, kind: str) -> Program | PythonTransform | str:

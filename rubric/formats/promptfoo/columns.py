@@ -323,7 +323,7 @@ def _is_filled(value: str, variables: Mapping[str, Any], filters: Collection[str
     try:
         return names_in(value, filters) <= variables.keys()
     except LackingError:
-        # promptfoo fills it in; one with a name that is no variable, such as that of a `set`, it shows as it is.
+        # promptfoo fills it in; one with a name that is not a variable, such as that of a `set`, it shows as it is.
         if {name for name in _NAME.findall(_QUOTED.sub("", value)) if name not in _WORDS} <= variables.keys():
             raise
         return False
@@ -363,7 +363,7 @@ class Images:
 
 
 def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:
-    """Return *chat* as messages; a list that is no chat is a text like any other."""
+    """Return *chat* as messages; a list that is not a chat is a text like any other."""
     if not is_chat(chat):
         return Asked(text or json.dumps(chat, ensure_ascii=False))
     messages = tuple(Message(m["role"], _content(images, m["content"])) for m in chat)

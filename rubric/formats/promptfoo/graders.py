@@ -80,7 +80,7 @@ def read_check(at: Cursor, context: Context, kind: str) -> Assertion | None:
         if bare.endswith("-json") and given.get("value"):
             as_schema(given["value"])
     except DefinitionError as flaw:  # in promptfoo, it fails in the run
-        return placeholder(f"{kind} with a value that is no schema: {shorten(flaw.message, 120)}", "", at)
+        return placeholder(f"{kind} with a value that is not a schema: {shorten(flaw.message, 120)}", "", at)
     try:
         is_pattern = bare == "regex" and isinstance(given.get("value"), str)
         check = at.built(row.read, given | ({"value": with_spaces(given["value"])} if is_pattern else {}))
@@ -169,7 +169,7 @@ def select_best(at: Cursor, context: Context, kind: str) -> Assertion | None:
     except UnsupportedPromptError as why:
         return placeholder(f"{kind} with {why}", "", at)
     except DefinitionError as problem:
-        return placeholder(f"{kind} with a rubricPrompt that is no template", problem.message, at)
+        return placeholder(f"{kind} with a rubricPrompt that is not a template", problem.message, at)
     if values is None or (prompt is not None and template is None and shown is None):
         return None
     if prompt is not None and "outputs" not in names and "output" not in names:
@@ -377,7 +377,7 @@ def _values(at: Cursor, context: Context, *, several: bool, empty: bool = False)
         content = None
     if content is None or content.value in ([], {}) or (content.value == "" and not empty):
         message = f"{at.value['type']} needs a text; write it as `value`"
-        # What shows nothing here may show something to another run, so it is no flaw of the file.
+        # What shows nothing here may show something to another run, so it is not a flaw of the file.
         lack = f"a value that shows nothing ({shorten(texts.as_text(value.value), 60)})"
         at.error(LackingError(lack, message) if value.value else message)
         return None

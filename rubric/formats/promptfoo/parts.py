@@ -88,7 +88,7 @@ _PLACE = re.compile(r"header|url|host|endpoint|auth|base", re.IGNORECASE)
 
 
 _NO_MODELS = frozenset({"echo", "http", "https", "websocket", "ws", "wss", "browser", "mcp", "sequence"})
-"""The providers of promptfoo that are called by one word, and are no models of a vendor."""
+"""The providers of promptfoo that are called by one word, and are not models of a vendor."""
 
 
 def judge_of(at: Cursor | None) -> Judge | None:

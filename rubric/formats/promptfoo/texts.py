@@ -229,7 +229,7 @@ class Slots:
 
 
 def _bound(template: str) -> frozenset[str]:
-    """Return the names that *template* itself gives to something: those are no slots."""
+    """Return the names that *template* itself gives to something: those are not slots."""
     found = (name for pair in _BOUND.findall(template) for part in pair for name in part.split(","))
     return frozenset(name.strip() for name in found if name.strip())
 

@@ -351,7 +351,7 @@ def _variables(case: Case, losses: Losses) -> dict[str, Any]:
             losses.add(f"the variable {name!r}", "the input has this name")
             continue
         if not isinstance(value, str):
-            losses.add(f"that the variable {name!r} is no text")
+            losses.add(f"that the variable {name!r} is not text")
         found[name] = as_text(thaw(value))
     shown = fill_nested(found)
     for name, value in found.items():

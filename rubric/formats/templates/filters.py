@@ -112,7 +112,7 @@ def _load(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         why = f"the filter load takes JSON, got {shorten(repr(text), 60)}"
-        raise LackingError(f"a variable that is no JSON: {why}", why) from None
+        raise LackingError(f"a variable that is not JSON: {why}", why) from None
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

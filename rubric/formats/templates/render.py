@@ -52,7 +52,7 @@ def render(
         filters: Filters besides ours, by name: each is given the value and its arguments, and returns plain data.
 
     Raises:
-        DefinitionError: It is no template, uses a construct that is not allowed (with the line), or grows too large.
+        DefinitionError: It is not a template, uses a construct that is not allowed (with the line), or grows too large.
     """
     if not is_template(template):
         return template
@@ -118,4 +118,4 @@ class _Plain:
             case list() | tuple():
                 return [self.take(part, depth + 1) for part in value]
             case _:
-                raise DefinitionError("", f"a variable of the template is no plain data but {type(value).__name__}")
+                raise DefinitionError("", f"a variable of the template is not plain data but {type(value).__name__}")

@@ -29,7 +29,7 @@ _COLUMN = 24
 """Characters that a column of answers takes at least."""
 
 WIDTH = 100
-"""Characters a line where the output is no terminal."""
+"""Characters a line where the output is not a terminal."""
 
 _MARKS: dict[str, tuple[str, str]] = {
     "passed": ("✓", "green"),

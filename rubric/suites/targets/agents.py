@@ -6,7 +6,7 @@ An agent as the target of a suite: a model that works with the tools of MCP serv
 | no key; a server that is unknown, dead, unreachable  | `DeferError`: there was no attempt                        |
 | a tool fails                                         | its error is the tool's result; the run goes on           |
 | a tool hangs                                         | after `tool_timeout` an error is its result; it goes on   |
-| an unknown tool, arguments that are no JSON object   | the model reads that as the result; it goes on            |
+| an unknown tool, arguments that are not a JSON object   | the model reads that as the result; it goes on            |
 | a server goes away in the middle                     | `ModelError`, transport: the answer would not be its own  |
 | the model wants tools for ever                       | `ModelError`, truncated, after `max_steps` turns          |
 | the run takes too long                               | `ModelError`, timeout, after `timeout` seconds            |
@@ -160,7 +160,7 @@ class Run:
         return Failure(kind, message, in_doubt=self._is_asking)
 
     async def _result(self, name: str, tools: Tools) -> str | Failure:
-        """Return what the tool *name* returns for the arguments of the case; an error of its is no candidate."""
+        """Return what the tool *name* returns for the arguments of the case; an error of its is not a candidate."""
         known = next((one for one in tools.values() if one.tool.name == name), None)
         if known is None:
             names = (one.tool.name for one in tools.values())
@@ -200,7 +200,7 @@ class Run:
         try:
             arguments = request.parse()
         except ValueError as problem:
-            text = _error(f"the arguments are no JSON object ({problem}): {request.arguments}")
+            text = _error(f"the arguments are not a JSON object ({problem}): {request.arguments}")
         else:
             if known is None:
                 text = _error(f"there is no tool {request.name!r}{fields.suggest(request.name, tools)}")

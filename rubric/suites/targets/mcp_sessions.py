@@ -97,7 +97,7 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
         tool: Seconds for one call of a tool.
 
     Raises:
-        DeferError: It could not be started or reached, or is no MCP server.
+        DeferError: It could not be started or reached, or is not an MCP server.
         GoneError: Its transport broke down later.
     """
     with tempfile.TemporaryFile() as stderr:

@@ -68,7 +68,7 @@ class ModelTarget(AskedModel):
     A model that answers the cases of a suite.
 
     It gets the messages of the case, then its input. Its answer is the output of the candidate, also if that is a
-    refusal. A reply that is empty, that was cut at *max_tokens* or that a filter stopped is no candidate: the setup
+    refusal. A reply that is empty, that was cut at *max_tokens* or that a filter stopped is not a candidate: the setup
     ended it, so it is a failure and the case is ungraded.
 
     Args:

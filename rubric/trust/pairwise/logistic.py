@@ -24,7 +24,7 @@ class Logistic:
 
     Args:
         groups: The group of each row.
-        even: Rows more, each half won, which keep coefficients finite and are no part of the errors.
+        even: Rows more, each half won, which keep coefficients finite and are not part of the errors.
     """
 
     def __init__(

@@ -330,7 +330,7 @@ def prefer_many(*args: Any, **named: Any) -> Any:
         keep: As for `grade`.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with; an item that is no pair is named by its place.
+        DefinitionError: An argument that cannot be graded with; an item that is not a pair is named by its place.
     """
     return aprefer_many(*args, **named)
 

@@ -32,7 +32,7 @@ def _golden() -> list[dict[str, Any]]:
 
 @cache
 def _read(file: Path) -> tuple[Notes, Suite]:
-    """Return what a file holds, gates as AgentV's code sets them; a file that is no YAML for us has no suite."""
+    """Return what a file holds, gates as AgentV's code sets them; a file that is not YAML for us has no suite."""
     notes = notes_of(file.read_text(encoding="utf-8"), file.name)
     return notes, read(notes, Loading(folder=file.parent, base=CORPUS, required=True))
 

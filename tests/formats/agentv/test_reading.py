@@ -209,7 +209,7 @@ def test_a_required_item_counts_under_each_key_that_means_its_text(generation: s
 @pytest.mark.parametrize("key", ["output", "answer", "actual_output"])
 @pytest.mark.parametrize("said", ["Go away.", "", None])
 def test_of_a_chat_as_output_only_the_assistants_words_are_graded(key: str, said: str | None) -> None:
-    """The user's are no answer; without an answer the case is ungraded."""
+    """The user's are not an answer; without an answer the case is ungraded."""
     chat = [{"role": "user", "content": "Thank you, kind sir"}, {"role": "assistant", "content": said}]
     (case,) = loads({"tests": [{"id": "t", "input": "q", "criteria": "Is polite", key: chat}]})
     assert case.output == (said or None)
@@ -309,7 +309,7 @@ def test_a_free_text_is_one_judgement_with_the_judges_own_flag() -> None:
 
 
 def test_data_is_shown_in_the_order_of_its_author() -> None:
-    """Inputs, references and variables that are no texts are JSON, whose keys nobody has sorted."""
+    """Inputs, references and variables that are not texts are JSON, whose keys nobody has sorted."""
     data = {"zeta": 1, "alpha": "two"}
     test = {"id": "t", "vars": {"data": data, "said": "See {{ data }}"}, "expected_output": data, "input": data}
     (case,) = loads({"tests": [{**test, "assert": ["Good"]}]})
@@ -318,7 +318,7 @@ def test_data_is_shown_in_the_order_of_its_author() -> None:
 
 
 def test_free_data_is_judged_as_json() -> None:
-    """A value that is no list of items is shown to the judge as it is."""
+    """A value that is not a list of items is shown to the judge as it is."""
     rubric = rubric_of({"type": "llm-rubric", "value": {"tone": "warm", "length": 3}})
     assert json.loads(rubric.criteria[0].text) == {"tone": "warm", "length": 3}
 

@@ -65,7 +65,7 @@ def _object(reply: Any) -> Any:
 
 
 def _checks(reply: Any) -> list[dict[str, Any]] | None:
-    """Return the verdicts on the items in a reply, those that are no mapping left out; None where it has none."""
+    """Return the verdicts on the items in a reply, those that are not a mapping left out; None where it has none."""
     found = _object(reply)
     if not isinstance(found, dict) or "checks" not in found:
         return None
@@ -170,7 +170,7 @@ def _failed_in_grading(case: dict[str, Any]) -> bool:
 
 
 def _is_out_of_range(case: dict[str, Any]) -> bool:
-    """Say whether the last reply has a judgement that is no share of 1, or an item's that is no whole number to 10."""
+    """Say whether the last reply has a judgement that is not a share of 1, or an item's that is not a whole number to 10."""
     said = _object(case["judge_replies"][-1]) if case["judge_replies"] else None
     if not isinstance(said, dict):
         return False
@@ -302,7 +302,7 @@ DEVIATIONS: dict[str, Rule] = {
         "read",
         "A pass flag alone is 1 or 0, as promptfoo has it; AgentV's schema wants the score, too.",
     ),
-    "a weight that is no number, a flag that is no boolean": (
+    "a weight that is not a number, a flag that is not a boolean": (
         _gives_text_for_a_number_or_a_flag,
         "refused",
         "AgentV takes its default in silence; what is written was meant.",

@@ -119,7 +119,7 @@ tests:
     ],
 )
 def test_a_file_is_graded_by_its_fields(tmp_path: Path, expected: str, status: str, found: float | None) -> None:
-    """Without a judge; an expected output that is no JSON is not graded."""
+    """Without a judge; an expected output that is not JSON is not graded."""
     (tmp_path / "a.eval.yaml").write_text(FILE.replace("EXPECTED", expected))
     row = load_suite(tmp_path / "a.eval.yaml").run("offline")["invoice"]
     assert row.status == status

@@ -157,7 +157,7 @@ def test_html_is_found_by_two_signs(output: str) -> None:
     ],
 )
 def test_one_sign_is_no_html(output: str) -> None:
-    """Comparisons, placeholders, addresses and a lone entity or comment are no HTML."""
+    """Comparisons, placeholders, addresses and a lone entity or comment are not HTML."""
     assert not passes("contains-html", output)
 
 

@@ -267,7 +267,7 @@ def test_a_misspelt_key_of_a_framework_is_not_passed_over(form: str, data: Any, 
     ],
 )
 def test_no_error_follows_from_another(form: str, data: Any) -> None:
-    """An item that cannot be read is no lack of items."""
+    """An item that cannot be read is not a lack of items."""
     with pytest.raises(LoadError) as caught:
         loads_suite(json.dumps(data), form)
     assert len(caught.value.problems) == 1

@@ -78,7 +78,7 @@ def test_a_scorer_reads_what_mcptest_hands_over(tmp_path: Path) -> None:
     ],
 )
 def test_its_verdict_decides(said: Any, status: str, tmp_path: Path) -> None:
-    """Whatever its score is; what is no verdict is no score."""
+    """Whatever its score is; what is not a verdict is not a score."""
     assert scored(tmp_path, said).status == status
 
 

@@ -128,7 +128,7 @@ def test_messages_that_are_no_chat_are_told() -> None:
     rows = [{"id": "a", "output": "A", "messages": ["hello"]}, {"id": "b", "output": "B"}]
     answered = suite.answered(rows)
     assert [case.output for case in answered] == [None, "B"]
-    assert any("are no chat" in str(warning) for warning in answered.warnings)
+    assert any("are not a chat" in str(warning) for warning in answered.warnings)
 
 
 # -- calls of tools ----------------------------------------------------------------------------------------

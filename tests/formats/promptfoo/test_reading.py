@@ -461,7 +461,7 @@ def test_any_other_unknown_key_is_told_and_left() -> None:
 
 @pytest.mark.parametrize("value", ["''", "'  '", "[]", "7", "true"])
 def test_a_rubric_without_text_is_an_error(value: str) -> None:
-    """A rubric that says nothing, or is no text, is refused at its place."""
+    """A rubric that says nothing, or is not text, is refused at its place."""
     found = problems(f"tests: [{{assert: [{{type: llm-rubric, value: {value}}}]}}]")
     assert "promptfooconfig.yaml:1:" in found
     assert "a rubric needs text" in found
@@ -781,7 +781,7 @@ def test_a_file_never_says_where_a_judge_is() -> None:
 
 @pytest.mark.parametrize("provider", ["[openai:gpt-5]", "nothing", "{config: {a: 1}, id: 7}", "7"])
 def test_a_provider_that_cannot_grade_is_an_error(provider: str) -> None:
-    """A list and a bare word are no judges."""
+    """A list and a bare word are not judges."""
     assert "provider" in problems(f"tests: [{{assert: [{{type: llm-rubric, value: a, provider: {provider}}}]}}]")
 
 
@@ -827,7 +827,7 @@ def test_no_value_becomes_a_slot() -> None:
 
 
 def test_a_loop_of_a_prompt_names_its_items_itself() -> None:
-    """What a loop or a `set` names is no slot; what stands in the loop otherwise is."""
+    """What a loop or a `set` names is not a slot; what stands in the loop otherwise is."""
     prompt = "{% set end = '!' %}{% for i in l %}{{ i }}:{{output}};{% endfor %}{{end}} {{rubric}}"
     text = f"""tests: [{{vars: {{l: [a, b], i: 9}}, options: {{disableVarExpansion: true}},
       assert: [{{type: llm-rubric, value: R, rubricPrompt: "{prompt}"}}]}}]"""
@@ -963,7 +963,7 @@ def blocks() -> list[Any]:
 
 @pytest.mark.parametrize("block", blocks())
 def test_every_block_of_the_documentation_loads_or_is_told_to_be_quoted(block: str, tmp_path: Path) -> None:
-    """The blocks that are no YAML, for want of quotes, fail where that is and say the cure."""
+    """The blocks that are not YAML, for want of quotes, fail where that is and say the cure."""
     for name in ("prompt1.txt", "prompt2.txt"):
         (tmp_path / name).write_text("{{question}}")
     without_quotes = 'question: "{{question}}" without' in block

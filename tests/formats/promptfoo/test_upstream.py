@@ -157,7 +157,7 @@ def has_a_negative_weight(spec: Spec) -> bool:
 
 
 def has_no_number(spec: Spec) -> bool:
-    """Say whether a score is there and is no number."""
+    """Say whether a score is there and is not a number."""
     return any("score" in v and not is_number(v["score"]) for v in verdicts(spec))
 
 
@@ -197,7 +197,7 @@ class Deviation:
 
 
 DEVIATIONS = {
-    "no verdict": Deviation(has_no_verdict, "ungraded", "a reply without a pass flag is no pass"),
+    "no verdict": Deviation(has_no_verdict, "ungraded", "a reply without a pass flag is not a pass"),
     "two verdicts": Deviation(has_two_verdicts, "ungraded", "which one holds is a guess; promptfoo takes the first"),
     "a key twice": Deviation(has_a_key_twice, "ungraded", "which one holds is a guess; promptfoo takes the last"),
     "score no number": Deviation(has_no_number, "ungraded", "a score would be made up; promptfoo takes the flag's"),
