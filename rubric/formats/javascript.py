@@ -200,16 +200,20 @@ class Transform(Launcher):
     """
     A function for `Criterion.on`: the candidate with what *programs*, one after the other, make of its output.
 
-    The first *shared* of them are the test's. A program *context* makes the context, of the output before them.
+    The first *shared* of them are the test's. A program *context* makes the context, of the output before them. A judge
+    sees *images* besides those of the candidate.
     """
 
     programs: tuple[Program | PythonTransform, ...]
     variables: FrozenMap = field(default=FrozenMap(), converter=FrozenMap)
     shared: int = field(default=0, eq=False)
     context: Program | PythonTransform | None = None
+    images: tuple[str, ...] = ()
 
     @property
     def __name__(self) -> str:
+        if self.images and not (self.programs or self.context):
+            return "the output beside the images of the prompt"
         return "the output after a transform" if self.programs else "a context made of the output"
 
     @property
@@ -238,7 +242,8 @@ class Transform(Launcher):
 
     def __call__(self, candidate: Candidate) -> Candidate:
         """Return the candidate that is judged."""
-        changed = evolve(candidate, output=as_output(self.value(candidate)))
+        images = [*dict.fromkeys((*candidate.images, *self.images))]
+        changed = evolve(candidate, output=as_output(self.value(candidate)), images=images)
         if self.context is None:
             return changed
         made = self._context_of(candidate)
@@ -249,7 +254,7 @@ class Transform(Launcher):
     def remainder(self) -> Transform | None:
         """Return what is left to do for an output that went through the test's transforms already."""
         own = self.programs[self.shared :]
-        return evolve(self, programs=own, shared=0) if own or self.context is not None else None
+        return evolve(self, programs=own, shared=0) if own or self.context is not None or self.images else None
 
 
 def as_output(value: Any) -> str:

@@ -16,6 +16,7 @@ from rubric.formats.rubrics import schema
 from rubric.suites import ModelTarget
 from rubric.suites.targets.http import prompt_of
 from rubric.suites.targets.models import opening
+from rubric.testing.scripted_model import ScriptedModel
 from tests.servers import BODIES, Server
 
 PNG = b"\x89PNG\r\n\x1a\n the rest of it"
@@ -239,6 +240,32 @@ def test_other_content_of_a_promptfoo_chat_is_told(folder: Path) -> None:
     """A block that is neither text nor image causes a warning that names its type."""
     suite = promptfoo(folder, {"type": "input_audio", "input_audio": {}}, "x")
     assert "'input_audio' in a prompt is not attached" in suite.warnings[0].message
+
+
+def test_a_judge_sees_the_images_of_a_rubric_prompt(folder: Path) -> None:
+    """They stand beside those of the case, each once, also in the suite that is written in our own format."""
+    prompt = [{"role": "user", "content": [TEXT, OPENAI, {"type": "text", "text": "{{ output }}: {{ rubric }}"}]}]
+    graded = {"type": "llm-rubric", "value": "Is right", "rubricPrompt": prompt, "transform": "output + '!'"}
+    tests = [{"vars": {"image": name}, "assert": [graded]} for name in ("file://images/cat.png", ADDRESS, "no image")]
+    config = {"prompts": ["What?"], "tests": [{**test, "providerOutput": "A cat."} for test in tests]}
+    (folder / "promptfooconfig.yaml").write_text(json.dumps(config))
+    suite = load_suite(folder / "promptfooconfig.yaml")
+    assert "llm-rubric with image_url in its rubricPrompt" in suite.plan("offline")[2].unsupported[0]
+    for one in (suite, loads_suite(str(convert(suite, "native")))):
+        model = ScriptedModel([{"pass": True, "score": 1, "reason": "so"}] * 2)
+        rows = [*one.run(Judge(model), concurrency=1)]
+        assert [row.status for row in rows] == ["passed", "passed", "ungraded"]
+        assert [[media.address for _, media in ask.media] for ask in model.asks] == [[data_url()], [ADDRESS]]
+        assert [ask.messages[0].text for ask in model.asks] == ["What is it?\nA cat.!: Is right"] * 2
+
+
+def test_an_image_that_the_answer_names_leaves_its_case_ungraded(folder: Path) -> None:
+    """It is known in the run alone, and what a candidate wrote is no address that a judge is sent to."""
+    block = {"type": "image_url", "image_url": {"url": "{{ output }}"}}
+    graded = {"type": "llm-rubric", "value": "a", "rubricPrompt": [{"role": "user", "content": [block]}]}
+    (folder / "promptfooconfig.yaml").write_text(json.dumps({"tests": [{"vars": {"a": "b"}, "assert": [graded]}]}))
+    (row,) = load_suite(folder / "promptfooconfig.yaml").plan("offline")
+    assert "image_url in its rubricPrompt" in row.unsupported[0]
 
 
 def test_a_case_with_images_is_written_for_promptfoo() -> None:

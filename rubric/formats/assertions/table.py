@@ -73,6 +73,7 @@ from rubric.formats.python import is_python, python_data, python_script
 from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Script, Within
+from rubric.values.candidates import as_images
 
 GROUP = "rubric.assertions"
 """The group of entry points in which packages register types."""
@@ -398,7 +399,8 @@ def write_transform(transform: Transform) -> Said:
     own: Data = {"variables": thaw(transform.variables)} if transform.variables else {}
     own |= {"shared": transform.shared} if transform.shared else {}
     own |= {"context": _code(transform.context)} if isinstance(transform.context, Program) else {}
-    return Said(data, own, PROMPTFOO if plain and transform.context is None else OWN)
+    own |= {"images": [*transform.images]} if transform.images else {}
+    return Said(data, own, PROMPTFOO if plain and transform.context is None and not transform.images else OWN)
 
 
 def _write_python(script: Script) -> Said:
@@ -422,11 +424,11 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
         raise fields.refuse("variables", variables, "a mapping")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared <= len(programs):
         raise fields.refuse("shared", shared, "how many of the programs are the test's")
-    of_context = given.get("context")
-    if not programs and of_context is None:
+    of_context, images = given.get("context"), as_images(given.get("images", ()))
+    if not programs and of_context is None and not images:
         raise fields.refuse("transform", listed, "code, or a list of it")
     context = None if of_context is None else _program(of_context, "context")
-    return Transform(programs, FrozenMap(variables), shared, context)
+    return Transform(programs, FrozenMap(variables), shared, context, images)
 
 
 def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
@@ -436,7 +438,7 @@ def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
 
 def read_view(given: Mapping[str, Any]) -> Transform:
     """Return the transform that a criterion is `on`; raises DefinitionError: it is none."""
-    _check_keys(given, ("transform", "variables", "shared", "context"))
+    _check_keys(given, ("transform", "variables", "shared", "context", "images"))
     return read_transform(given)
 
 

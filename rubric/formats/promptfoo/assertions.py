@@ -22,6 +22,7 @@ from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
 from rubric.formats.assertions.table import find_kind
 from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.assertions.tool_calls import SOURCES
+from rubric.formats.images import Attached
 from rubric.formats.includes import from_here, is_reference, read_text_at
 from rubric.formats.javascript import JavaScript, Transform, Transformed, inline, tell_engine
 from rubric.formats.javascript_modules import program_at, program_of_file
@@ -118,7 +119,8 @@ def _apply_transforms(assertion: Assertion, at: Cursor, context: Context, kind: 
     programs += [found["transform"]] if "transform" in found else []
     if not (programs or found) or isinstance(assertion.answer, Unsupported):
         return assertion
-    whole = Transform(tuple(programs), context.slots.variables, shared, found.get("contextTransform"))
+    images = () if assertion.on is None else assertion.on.images
+    whole = Transform(tuple(programs), context.slots.variables, shared, found.get("contextTransform"), images)
     checked = None if _compares(assertion) else _checked_after(assertion.answer, whole)
     return evolve(assertion, on=whole, plain=False) if checked is None else evolve(assertion, answer=checked)
 
@@ -158,11 +160,14 @@ def read_llm_rubric(at: Cursor, context: Context, kind: str) -> Assertion | None
     judge = judge_of(provider)
     if prompt is None and not at.has("value"):
         return placeholder(f"{kind} without a value", "", at)
+    images = Attached()
     try:
-        template = None if prompt is None else texts.template_of(prompt, context.slots)
+        template = None if prompt is None else texts.template_of(prompt, context.slots, images)
         content = _rubric_text(at, context, has_prompt=prompt is not None)
     except UnsupportedPromptError as why:
         return placeholder(f"{kind} with {why}", "", at)
+    if images.lacks:
+        return placeholder(f"{kind} with {images.lacks}", "", at)
     bar = at["threshold"].number(written=True) if at.has("threshold") else None
     if template is not None and at.value.get("value") is None:  # promptfoo shows nothing in its place
         template = _RUBRIC_SLOT.sub("", template)
@@ -176,7 +181,8 @@ def read_llm_rubric(at: Cursor, context: Context, kind: str) -> Assertion | None
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
     text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
     plain = bar is None and template is None and isinstance(content.value, str) and not rubric.negate
-    return Assertion(text, rubric, kind=kind, judges=judges, plain=plain)
+    seen = Transform((), images=tuple(images.found)) if images.found else None
+    return Assertion(text, rubric, kind=kind, judges=judges, plain=plain, on=seen)
 
 
 STEPS = 10

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from rubric import Choices, DefinitionError
 from rubric.embed import Cursor, FrozenMap, fields, shorten, thaw
+from rubric.formats.images import Attached, image_in
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text, javascript_data, javascript_number
@@ -26,6 +27,7 @@ from rubric.formats.python import PythonTransform
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.render import is_template, names_in, render
 from rubric.programs.javascript import Program
+from rubric.values.runs import is_address
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
 """Names that promptfoo gives a template itself."""
@@ -234,11 +236,12 @@ def _bound(template: str) -> frozenset[str]:
     return frozenset(name.strip() for name in found if name.strip())
 
 
-def template_of(at: Cursor, slots: Slots) -> str | None:
+def template_of(at: Cursor, slots: Slots, images: Attached | None = None) -> str | None:
     """
     Return the `rubricPrompt` *at* as a template of ours; None, with an error noted, if it is none.
 
-    One that needs code or pictures is an `UnsupportedPromptError`.
+    *images* takes the images in its messages. A prompt that needs code, or images without it, is an
+    `UnsupportedPromptError`.
     """
     found = _open(at, is_prompt=True)
     if found is None:
@@ -250,7 +253,15 @@ def template_of(at: Cursor, slots: Slots) -> str | None:
 
     if messages is None and isinstance(found.value, str):
         return found.built(slots.fill, whole(found.value))
-    return found.built(_of_messages, each_text(messages, whole), slots)
+
+    def take(piece: Any) -> bool:
+        image = image_in(piece) or ""
+        if images is None or names_in(image) & _BUILT_IN:  # an image that the candidate names is known in the run alone
+            return False
+        shown = render(image, slots.variables) if is_template(image) else image
+        return (is_address(shown) or is_reference(shown)) and images.take(shown, found)
+
+    return found.built(_of_messages, each_text(messages, whole), slots, take)
 
 
 def raw_template_of(at: Cursor) -> str | None:
@@ -332,28 +343,31 @@ def as_json_list(text: str) -> list[Any] | None:
     return None
 
 
-def _of_messages(messages: Any, slots: Slots) -> str:
+def _of_messages(messages: Any, slots: Slots, take: Callable[[Any], bool]) -> str:
     if not isinstance(messages, list) or not messages:
         raise DefinitionError("", "expected a prompt: a text, or a list of messages with role and content")
-    made = [_message(index, message, slots) for index, message in enumerate(messages)]
+    made = [_message(index, message, slots, take) for index, message in enumerate(messages)]
     return json.dumps(made, ensure_ascii=False)
 
 
-def _message(index: int, message: Any, slots: Slots) -> dict[str, str]:
+def _message(index: int, message: Any, slots: Slots, take: Callable[[Any], bool]) -> dict[str, str]:
     role, content = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
     role = "system" if role == "developer" else role
     if role not in ("system", "user", "assistant") or not isinstance(content, str | list):
         allowed = "a message with a role (system, user, assistant) and a content"
         raise DefinitionError("", f"message {index + 1}: expected {allowed}, got {shorten(repr(message), 60)}")
-    return {"role": role, "content": slots.fill(content if isinstance(content, str) else _join(content))}
+    return {"role": role, "content": slots.fill(content if isinstance(content, str) else _join(content, take))}
 
 
-def _join(content: list[Any]) -> str:
+def _join(content: list[Any], take: Callable[[Any], bool]) -> str:
+    found: list[str] = []
     for piece in content:
-        if not isinstance(piece, dict) or piece.get("type") != "text" or not isinstance(piece.get("text"), str):
+        if isinstance(piece, dict) and piece.get("type") == "text" and isinstance(piece.get("text"), str):
+            found.append(piece["text"])
+        elif not take(piece):
             kind = piece.get("type") if isinstance(piece, dict) else piece
             raise UnsupportedPromptError(f"{shorten(str(kind), 40)} in its rubricPrompt")
-    return "\n".join(piece["text"] for piece in content)
+    return "\n".join(found)
 
 
 @frozen
