@@ -17,7 +17,7 @@ from attrs import define, field
 
 from rubric import DefinitionError
 from rubric.embed import Cursor, Loading, shorten
-from rubric.formats.includes import LackingFileError, bare, bytes_of, located_file, quote, read_at
+from rubric.formats.includes import LackingFileError, bare, bytes_of, is_reference, located_file, quote, read_at
 from rubric.values.runs import is_address
 
 LARGEST = 10_000_000
@@ -41,6 +41,11 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 def is_image(name: str) -> bool:
     """True if a file called *name* should be an image that vendors read."""
     return PurePosixPath(name).suffix.lower() in SUFFIXES
+
+
+def names_image(text: str | None) -> bool:
+    """True if *text* is an address, or a `file://` name: what a chat may attach."""
+    return text is not None and (is_address(text) or is_reference(text))
 
 
 def read_image(reference: str, loading: Loading) -> str:

@@ -197,7 +197,9 @@ _OF_CHATS = frozenset({"messages", "choices", "generations", "message"})
 
 def _candidate_of(output: Any) -> Candidate:
     """Return *output* as a candidate: data of its own, and no chat, is JSON as a whole, as promptfoo compares it."""
-    if isinstance(output, Mapping) and not (_OF_CHATS & output.keys() or is_chat([output])):
+    chat = isinstance(output, Mapping) and (_OF_CHATS & output.keys() or is_chat([output]))
+    plain = isinstance(output, list) and not any(isinstance(one, Mapping) for one in output)
+    if plain or (isinstance(output, Mapping) and not chat):
         return Candidate(json.dumps(output, ensure_ascii=False, separators=(",", ":"), default=str))
     return candidate_of(output)
 

@@ -67,7 +67,9 @@ def of_layouts(programs: Path) -> list[Pair]:
     for name, files in LAYOUTS.items():
         with tempfile.TemporaryDirectory() as place:
             for beside, text in files.items():
-                (Path(place) / (beside or "promptfooconfig.yaml")).write_text(text, encoding="utf-8")
+                file = Path(place) / (beside or "promptfooconfig.yaml")
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text, encoding="utf-8")
             pairs += of_file(programs, name, Path(place) / "promptfooconfig.yaml")
     return pairs
 

@@ -117,6 +117,37 @@ LAYOUTS: dict[str, dict[str, str]] = {
         'hello,Hello,,,,,,\nhello,fn: output.length == 5,,,,,,\nhello,eval: output.length == 4,,,,,,\n"a,b",contains:a,,,,,,\n'
         'hello,"contains-any: x,hello",,,,,,\nhello,rouge-n(0.5): hello,,,,,,\nhello,contains :hello,,,,,,\n',
     },
+    "cells of tables": {
+        "": ECHO + "tests: t.csv\n",
+        "w.txt": "hello", "a.js": "module.exports = (output) => output.length === 5;\n",
+        "t.csv": "q, w ,__expected,__metadata:tags[]\n"
+        + "".join(
+            f'"hello, you",x,"{each}",\n' for each in (
+                'contains-any: ""hello, you"", zzz', 'contains-all: ""hello, me"", you', 'contains-any: zzz,, you',
+                "ends-with: you", "  contains: hello  ", "not-contains:zzz", "tool-call-f1: a",
+            )
+        )
+        + 'hello,x,file://w.txt,"a\\,b, c"\nhello,x,file://a.js,\nhello,x,skill-used: find,\nhello,{{q}},equals: {{w}},\n',
+    },
+    "merged keys": {
+        "": ECHO + "x-a: &a {type: contains, value: hel}\nx-l: &l [*a, {type: icontains, value: LO}]\ntests:\n  - {vars: {q: hello},"
+        " assert: *l}\n  - vars: &v {q: bye, w: 1}\n    assert: [*a]\n  - vars: {<<: *v, q: hell}\n    assert: [{<<: *a, value: "
+        "ell}, {<<: *a, weight: 2}]\n  - {vars: {<<: [*v, {z: 2}]}, assert: [{type: equals, value: bye}]}\n"
+    },
+    "providers of one key": {
+        "": "prompts: ['{{q}}']\nproviders: [{echo: {label: x, transform: output.toUpperCase()}}, {id: echo, label: y}]\n"
+        "tests: [{vars: {q: a}, assert: [{type: equals, value: a}]}]\n"
+    },
+    "data as outputs": {
+        "": ECHO + "tests: [{vars: {q: '{\"k\": [1, 2]}'}, options: {transform: 'JSON.parse(output).k'}, assert: [{type: equals, "
+        "value: '[1,2]'}, {type: is-json}, {type: contains, value: '1,2'}]}]\n"
+    },
+    "globs of tests": {
+        "": ECHO + "defaultTest: file://d.yaml\ntests: [t/*.yaml, 'file://u*.csv', {vars: {q: z}, assert: [{type: equals, value: z}]}]\n",
+        "t/b.yaml": "- {vars: {q: b}, assert: [{type: contains, value: b}]}\n", "u1.csv": "q,__expected\nhi,contains:h\n",
+        "t/a.yaml": "- {vars: {q: a}, assert: [{type: contains, value: b}]}\n", "u2.csv": "q,__expected\nho,contains:i\n",
+        "d.yaml": "vars: {q: x}\nthreshold: 0.5\nassert: [{type: contains, value: h}]\n",
+    },
     "references": {
         "": ECHO + "assertionTemplates: {short: {type: javascript, value: output.length < 4}}\ntests:\n"
         "  - {vars: {q: abc}, assert: [{$ref: '#/assertionTemplates/short'}]}\n"

@@ -28,6 +28,7 @@ import attrs
 from attrs import evolve
 
 from rubric import (
+    Candidate,
     Contains,
     ContainsAll,
     ContainsAny,
@@ -73,7 +74,6 @@ from rubric.formats.python import is_python, python_data, python_script
 from rubric.programs.javascript import Program
 from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.values import Script, Within
-from rubric.values.candidates import as_images
 
 GROUP = "rubric.assertions"
 """The group of entry points in which packages register types."""
@@ -424,7 +424,7 @@ def read_transform(given: Mapping[str, Any]) -> Transform:
         raise fields.refuse("variables", variables, "a mapping")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared <= len(programs):
         raise fields.refuse("shared", shared, "how many of the programs are the test's")
-    of_context, images = given.get("context"), as_images(given.get("images", ()))
+    of_context, images = given.get("context"), Candidate("", images=given.get("images", ())).images
     if not programs and of_context is None and not images:
         raise fields.refuse("transform", listed, "code, or a list of it")
     context = None if of_context is None else _program(of_context, "context")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -54,7 +55,7 @@ def _as_texts(value: Any) -> list[str]:
     return [as_text(part) for part in value]
 
 
-_PART = re.compile(r'[\s,]*(?:"((?:[^"\\]|\\.|"")*)"\s*(?=,|\Z)|([^",][^,]*))', re.DOTALL)
+_PART = re.compile(r'[\s,]*(?:"((?:[^"\\]|\\.|"")*)"\s*(?=,|\Z)|([^\s",][^,]*))', re.DOTALL)
 
 
 def _split(text: str) -> list[str]:
@@ -213,17 +214,19 @@ class ContainsJSON:
 KNOWN = keys_of("promptfoo", "types", "known")
 """The assertion types that promptfoo documents, without `not-`."""
 
-_TYPES = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
+_IN_TEXTS = KNOWN - keys_of("promptfoo", "types", "never_short") | keys_of("promptfoo", "types", "traced")
+_TYPES = "|".join(sorted(map(re.escape, _IN_TEXTS), key=len, reverse=True))
 _SHORT = re.compile(rf"(not-)?({_TYPES})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?", re.DOTALL)
 _PREFIXES = {
     **dict.fromkeys(("grade:", "llm-rubric:"), "llm-rubric"),
     **dict.fromkeys(("javascript:", "fn:", "eval:"), "javascript"),
 }
+_CODE = re.compile(r"file://.*(?:(\.py)(?=:|\Z)|\.[cm]?[jt]s(?=:|\Z))", re.DOTALL)
 LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
 
 
 _WITH_THRESHOLD = keys_of("promptfoo", "types", "threshold")
-"""The types of which promptfoo reads a threshold in a text; one of 0.75, where the text has none."""
+"""The types of which promptfoo reads a threshold in a text."""
 
 
 def assertion_of(text: str) -> dict[str, Any]:
@@ -231,21 +234,23 @@ def assertion_of(text: str) -> dict[str, Any]:
     Return the assertion that is *text*: `type: value`, `type(threshold): value`, or the text to be equal to.
 
     As in promptfoo, what follows `grade:` and `llm-rubric:` is not trimmed, and other types than those of
-    `_WITH_THRESHOLD` have none.
+    `_WITH_THRESHOLD` have no threshold; of `similar` it is 0.8 where the text has none, of the others 0.75.
     """
     for prefix, type_ in _PREFIXES.items():
         if text.startswith(prefix):
             return {"type": type_, "value": text[len(prefix) :]}
-    if text.startswith("file://"):
-        return {"type": "python" if ".py" in text else "javascript", "value": text}
+    if (code := _CODE.match(text)) is not None:
+        return {"type": "python" if code[1] else "javascript", "value": text}
     match = _SHORT.fullmatch(text)
     if match is None:
         return {"type": "equals", "value": text}
     negation, kind, threshold, value = match.groups()
     made: dict[str, Any] = {"type": f"{negation or ''}{kind}"}
     if value is not None and value.strip():
-        trimmed = value.strip()
-        made["value"] = [part.strip() for part in trimmed.split(",")] if kind in LISTS else trimmed
+        made["value"] = value.strip()
+        if kind in LISTS:
+            with suppress(DefinitionError):  # of a quote that is not closed, which leaves its case ungraded
+                made["value"] = _split(value)
     if kind in _WITH_THRESHOLD:
-        made["threshold"] = 0.75 if threshold is None else float(threshold)
+        made["threshold"] = (0.8 if kind == "similar" else 0.75) if threshold is None else float(threshold)
     return made

@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 from rubric import DefinitionError, Message
 from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.assertions.texts import yaml_of
-from rubric.formats.images import Attached, image_in
+from rubric.formats.images import Attached, image_in, names_image
 from rubric.formats.includes import expand_at, follow, is_code, is_pattern, is_reference, may_be_read, read_file_at
 from rubric.formats.javascript_files import FileProgram
 from rubric.formats.javascript_modules import is_javascript_file
@@ -38,7 +38,6 @@ from rubric.formats.python import executable, is_python_file, python_script_file
 from rubric.formats.templates.render import is_template, names_in
 from rubric.programs.javascript import JavaScriptError, ThrownError
 from rubric.programs.processes import Executable, ProgramError, PythonFunction
-from rubric.values.runs import is_address
 
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:txt|json|jsonl|ya?ml|md|j2|csv|[cm]?[jt]s|py)(?::\w+)?")
 _YAML_CHAT = re.compile(r"\s*-\s+role:")
@@ -358,8 +357,7 @@ class Images:
     def take(self, block: Any) -> bool:
         """Take the image in a content *block*; False where there is none to be sent."""
         image = image_in(block)
-        known = image is not None and (is_address(image) or is_reference(image))
-        return known and self.attached.take(image, self.places.get(str(image), self.at))
+        return names_image(image) and self.attached.take(image, self.places.get(str(image), self.at))
 
 
 def _messages(images: Images, chat: list[Any], text: str = "") -> Asked:

@@ -56,7 +56,7 @@ from rubric.formats.promptfoo.tests import (
     tests_of,
 )
 from rubric.formats.promptfoo.texts import Context, Slots, as_text, fill_slots, items_of, values_in
-from rubric.formats.providers import read_provider, runs_of
+from rubric.formats.providers import fields_of, read_provider, runs_of
 from rubric.programs.javascript import JavaScriptError, ThrownError
 from rubric.programs.processes import ProgramError
 from rubric.suites.cases import Case, History
@@ -471,8 +471,8 @@ def _output(test: Test, cell: Cell, asked: Asked) -> str | None:
     fixed = test.fields.get("providerOutput")
     if fixed is not None:
         return as_text(fixed.value)
-    labelled = cell.at.value.get("id") if cell.at is not None and isinstance(cell.at.value, dict) else None
-    if "echo" not in (cell.provider, labelled) or cell.prompt is None:
+    named = fields_of(None if cell.at is None else cell.at.value).get("id")
+    if "echo" not in (cell.provider, named) or cell.prompt is None:
         return None
     return asked.text or None
 

@@ -57,7 +57,7 @@ def row_of(at: Cursor) -> Cursor:
             continue
         elif _EXPECTED.fullmatch(column):
             number = int(column.removeprefix("__expected") or 1)
-            numbered[number] = assertion_of(cell.value)
+            numbered[number] = assertion_of(cell.value.strip())
             test["assert"].append(numbered[number])
         else:
             _set(test, column, cell)
@@ -71,7 +71,8 @@ def _set(test: dict[str, Any], column: str, cell: Cursor) -> None:
         inner = test.setdefault(outer[0], {}) if outer else test
         inner[last] = cell.value
     elif match := _METADATA.fullmatch(column):
-        value = [item.strip() for item in re.split(r"(?<!\\),", cell.value)] if match[2] else cell.value
+        parts = re.split(r"(?<!\\),", cell.value)
+        value = [part.strip().replace("\\,", ",") for part in parts] if match[2] else cell.value
         test.setdefault("metadata", {})[match[1]] = value
     elif column != "__metric" and not _SETTING.fullmatch(column):
         cell.unknown(f"the column {column} is not read", ("__expected", "__metric", *_PLAIN))

@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from rubric import Choices, DefinitionError
 from rubric.embed import Cursor, FrozenMap, fields, shorten, thaw
-from rubric.formats.images import Attached, image_in
+from rubric.formats.images import Attached, image_in, names_image
 from rubric.formats.includes import is_code, is_reference, read_file_at, read_text_at
 from rubric.formats.javascript_modules import is_javascript_file
 from rubric.formats.json_values import each_text, javascript_data, javascript_number
@@ -27,7 +27,6 @@ from rubric.formats.python import PythonTransform
 from rubric.formats.templates.environment import show_environment
 from rubric.formats.templates.render import is_template, names_in, render
 from rubric.programs.javascript import Program
-from rubric.values.runs import is_address
 
 _PROVIDED = frozenset({"env", "output", "rubric", "context", "vars", "prompt"})
 """Names that promptfoo gives a template itself."""
@@ -259,7 +258,7 @@ def template_of(at: Cursor, slots: Slots, images: Attached | None = None) -> str
         if images is None or names_in(image) & _BUILT_IN:  # an image that the candidate names is known in the run alone
             return False
         shown = render(image, slots.variables) if is_template(image) else image
-        return (is_address(shown) or is_reference(shown)) and images.take(shown, found)
+        return names_image(shown) and images.take(shown, found)
 
     return found.built(_of_messages, each_text(messages, whole), slots, take)
 
