@@ -39,7 +39,7 @@ settings.load_profile("ci")
 _SLOW = re.compile(
     r"^(?:from|import) (?:distributed|jedi|nbclient|socket|subprocess|sybil)\b"
     r"|^from rubric\.programs\.processes\b|^pytest\.importorskip\(\"quickjs\""  # JavaScript runs in a process too
-    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|forks|harnesses|mcp_server|proxies|servers|serving|storing|tool_server|trees|vendors)",
+    r"|^from (?:tests(?:\.| import )|\.)(?:batch_server|benchmarks|browsers|forks|harnesses|mcp_server|program_forks|proxies|servers|serving|storing|tool_server|trees|vendors)",
     re.MULTILINE,
 )
 """What a module of tests imports that talks over sockets, starts processes or runs the documentation."""

