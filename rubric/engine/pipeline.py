@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from types import CoroutineType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Union
 
 from attrs import define, evolve, field, fields_dict, frozen
@@ -137,11 +137,31 @@ def check_loop() -> None:
 
 
 async def _side_by_side(transport: Transport, batch: Batch) -> Got:
-    if len(batch) == 1:  # a task costs as much as all the rest of sending
+    """Send *batch* in this task until an ask waits, then each in its own: a task costs as much as all the rest."""
+    if len(batch) == 1:
         return (await transport(batch[0]),)
-    # Not the first of several in this task, though that would save one: then the first asks of all candidates would go
-    # before the second ones, and a budget that is spent in between would leave more candidates half graded.
-    return tuple(await side_by_side([_as_coroutine(transport(ask)) for ask in batch]))
+    done, tasks = list[Outcome](), list[asyncio.Task[Outcome]]()
+
+    async def send(ask: Ask) -> Outcome:
+        return await transport(ask)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+
+            def send_the_others() -> None:
+                tasks.extend([group.create_task(send(ask)) for ask in batch[len(done) + 1 :]])
+
+            others = asyncio.get_running_loop().call_soon(send_the_others)
+            try:
+                for ask in batch:
+                    done.append(await transport(ask))
+                    if tasks:
+                        break
+            finally:
+                others.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return (*done, *[task.result() for task in tasks])
 
 
 async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -156,15 +176,6 @@ async def side_by_side(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-def _as_coroutine(sent: Awaitable[Outcome]) -> Coroutine[Any, Any, Outcome]:
-    """Return *sent* for a task, which takes coroutines alone; most are, and another around each would cost time."""
-    return sent if isinstance(sent, CoroutineType) else _wait_for(sent)
-
-
-async def _wait_for(sent: Awaitable[Outcome]) -> Outcome:
-    return await sent
 
 
 # -- the dispatcher --------------------------------------------------------------------------------------
@@ -195,8 +206,9 @@ class Dispatcher:
         return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
 
     async def _check_and_attempt(self, queue: _ModelQueue, window: int, ask: Ask) -> Outcome:
-        failure = await refusal(ask, window)
-        return failure or await attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
+        return await refusal(ask, window) or await attempt(
+            queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep
+        )
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know of how requests were sent, each remark once."""
@@ -271,7 +283,6 @@ class _Place(AbstractAsyncContextManager[Commit]):
 
 _SLOW, _SLOW_CALL = 0.5, 0.01
 """Seconds in all, and for a call, above which a function that holds up others is remarked on: no script is so slow."""
-
 
 _FAST, _AHEAD = 0.001, 31
 """A function that takes fewer seconds has so many calls wait in its thread: to wake it costs more than such a call."""
@@ -364,8 +375,7 @@ class Leads:
 
     def send(self, ask: Ask) -> Awaitable[Outcome]:
         """Send *ask*, once the first ask with its prefix has an outcome, whatever it is."""
-        cuts = ask.messages[-1].cuts
-        if cuts and ask.judge.prime:
+        if (cuts := ask.messages[-1].cuts) and ask.judge.prime:
             system = ask.messages[0].text
             shortest = LONG_PREFIX - len(system)
             if cuts[-1] >= shortest:

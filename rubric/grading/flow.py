@@ -399,7 +399,7 @@ class _Session:
         asked = yield from self._ask_groups(groups)
         return [*asked[0]] if len(asked) == 1 else _in_order(judged, asked)
 
-    def _plain_groups(self) -> list[list[Criterion]]:
+    def _plain_groups(self) -> Sequence[Sequence[Criterion]]:
         """Return the groups in which all criteria are asked about whatever the candidate is; none if some are not."""
         judged = self.rubric.judged
         plain = [c for c in judged if c.when is None and c.on == "conversation" and isinstance(c.answer, _ASKED)]

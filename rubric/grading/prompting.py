@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attrs import field, frozen
 
@@ -45,10 +45,10 @@ APART = (DecisionTree, Rubric, Similar, Script, Holds)
 """Answers that take asks of their own. A tuple, since `A | B` in a loop makes a new union each time round."""
 
 
-def group_criteria(criteria: Sequence[Criterion], judge: Judge) -> list[list[Criterion]]:
+def group_criteria(criteria: Sequence[Criterion], judge: Judge) -> Sequence[Sequence[Criterion]]:
     """Return which of *criteria* a call asks about: `APART` answers and pass flags alone, others together."""
     if judge.per_call == 1:
-        return [[criterion] for criterion in criteria]
+        return [(criterion,) for criterion in criteria]
     size = len(criteria) if judge.per_call == "all" else judge.per_call
     groups: list[list[Criterion]] = []
     filling: dict[bool, list[Criterion]] = {}
@@ -441,8 +441,10 @@ def compose_all(
 _FEWEST_KEPT = 64  # prompts of criteria, besides four for each criterion of the rubric
 
 
-@frozen(eq=False)
-class CriterionPrompt:
+_NO_IDS = frozenset[str]()  # one object: prompts of thousands of criteria are kept
+
+
+class CriterionPrompt(NamedTuple):
     """What differs from ask to ask, the same for many candidates; a sealed reply's nonce depends on *digested*."""
 
     form: Form
@@ -459,15 +461,23 @@ def _criterion_prompt(
     rubric: Rubric, judge: Judge, group: Sequence[Criterion], *, output: str, guided: str, complaint: str, sealed: bool
 ) -> CriterionPrompt:
     """Return the prompt for *group*: what helps to judge them, and any *complaint*."""
-    quoted = frozenset([c.id for c in group if asks_evidence(rubric, c)])
-    abstainable = frozenset([c.id for c in group if rubric.policy(c) != "forbid"])
-    form = Form.of(judge, group, sealed=sealed, quoted=bool(quoted), nullable=bool(abstainable))
-    exact, most = form.bounds(group, quoted, abstainable)
+    quoted = frozenset([c.id for c in group if asks_evidence(rubric, c)]) or _NO_IDS
+    abstainable = frozenset([c.id for c in group if rubric.policy(c) != "forbid"]) or _NO_IDS
+    first, kind = group[0], (sealed, bool(quoted), bool(abstainable))
+    if len(group) == 1 and judge.reader is None:
+        form, (exact, most), advice = _of_one(first.answer, first.polarity, kind, judge.reasoning)
+        advices = [advice]
+    else:
+        form = Form.of([c.answer for c in group], judge.reasoning, kind)
+        form = form if judge.reader is None else form.as_text(judge, first)
+        exact, most = form.bounds(group, quoted, abstainable)
+        advices = [
+            _advice(c.answer, c.polarity, form, quoted=c.id in quoted, nullable=c.id in abstainable) for c in group
+        ]
     parts = [f"Guidelines for this part:\n{guided}"] if guided else []
-    for criterion in group:
-        id_, text, answer = criterion.id, criterion.text.strip(), criterion.answer
-        title = f'Criterion "{id_}":' if form.many else "Criterion:"
-        meanings, rules = _advice(answer, criterion.polarity, form, quoted=id_ in quoted, nullable=id_ in abstainable)
+    for criterion, (meanings, rules) in zip(group, advices, strict=True):
+        text = criterion.text.strip()
+        title = f'Criterion "{criterion.id}":' if form.many else "Criterion:"
         anchors = _anchors_beside(criterion, output) if criterion.anchors else []
         examples = ["Calibration examples:", *[_anchor(criterion, anchor) for anchor in anchors]] if anchors else []
         parts.append("\n".join([title, *([text] if text else []), *meanings, *examples, *rules]))
@@ -482,10 +492,20 @@ def _criterion_prompt(
 # -- what is asked about a criterion -------------------------------------------------------------------------
 
 
+_Advice = tuple[Sequence[str], Sequence[str]]
+
+
 @lru_cache(maxsize=256)  # a rubric for each prompt has thousands of criteria, and few kinds of them
-def _advice(
-    answer: Answer, polarity: Polarity, form: Form, *, quoted: bool, nullable: bool
-) -> tuple[Sequence[str], Sequence[str]]:
+def _of_one(
+    answer: Answer, polarity: Polarity, kind: tuple[bool, bool, bool], reasoning: str
+) -> tuple[Form, tuple[str, int], _Advice]:
+    """Return the form of a reply on one such criterion, its bounds, and the lines around the criterion's examples."""
+    form = Form.of([answer], reasoning, kind)
+    return form, form.bounds_of_one(answer), _advice(answer, polarity, form, quoted=kind[1], nullable=kind[2])
+
+
+@lru_cache(maxsize=256)
+def _advice(answer: Answer, polarity: Polarity, form: Form, *, quoted: bool, nullable: bool) -> _Advice:
     """Return the lines on a criterion between its text and its examples, and those after them."""
     meanings: list[str] = []
     match answer:

@@ -60,14 +60,11 @@ class Form:
     """What the prompt says of the form of a free text; empty for JSON."""
 
     @classmethod
-    def of(cls, judge: Judge, criteria: Sequence[Criterion], *, sealed: bool, quoted: bool, nullable: bool) -> Form:
-        """Return the form of the reply that *judge* is to give to *criteria*."""
-        kind = sealed, quoted, nullable
-        if len(criteria) > 1:
-            flagged = any(isinstance(c.answer, Unit) and c.answer.flag for c in criteria)
-            return cls("verdict", "any", "as each criterion says", *kind, flagged, many=True, reasoning=judge.reasoning)
-        form = _form_of_one(criteria[0].answer, *kind, judge.reasoning)
-        return form if judge.reader is None else form.as_text(judge, criteria[0])
+    def of(cls, answers: Sequence[Answer], reasoning: str, kind: tuple[bool, bool, bool]) -> Form:
+        """Return the form of the reply on criteria with *answers*; *kind*: whether sealed, quoted and nullable."""
+        many, flagged = len(answers) > 1, any(isinstance(each, Unit) and each.flag for each in answers)
+        shown = ("verdict", "any", "as each criterion says") if many else shape_of(answers[0])[:3]
+        return cls(*shown, *kind, flagged, many=many, reasoning=reasoning)
 
     def as_text(self, judge: Judge, criterion: Criterion) -> Form:
         """Return the form of a free text that *judge* has a reader for."""
@@ -118,11 +115,9 @@ class Form:
     def bounds(
         self, criteria: Sequence[Criterion], quoted: Container[str], abstainable: Container[str]
     ) -> tuple[str, int]:
-        """Return the JSON Schema of the reply to *criteria* alone, without its nonce, and its most tokens."""
+        """Return the JSON Schema of the list of verdicts on *criteria*, without its nonce, and its most tokens."""
         if self.text:
             return "", MOST_TOKENS
-        if not self.many:
-            return _bounds_of_one(self, criteria[0].answer)
         verdicts = [
             self.exact_verdict(c.answer, c.id, quoted=c.id in quoted, nullable=c.id in abstainable) for c in criteria
         ]
@@ -132,6 +127,11 @@ class Form:
         return dumps(_strict({"verdicts": listed}), separators=(",", ":")), self.most_tokens(
             [c.answer for c in criteria]
         )
+
+    def bounds_of_one(self, answer: Answer) -> tuple[str, int]:
+        """Return the same for a reply on one criterion."""
+        verdict = self.exact_verdict(answer, quoted=self.quoted, nullable=self.nullable)
+        return dumps(verdict, separators=(",", ":")), self.most_tokens([answer])
 
     def exact_verdict(self, answer: Any, id_: str = "", *, quoted: bool, nullable: bool) -> dict[str, Any]:
         """Return the schema of the verdict on a criterion with *answer*."""
@@ -155,21 +155,6 @@ class Form:
         texts = (REASON if self.reasoning != "none" else 0) + (QUOTES * QUOTE if self.quoted else 0)
         labels = [len(c.label) for answer in answers if isinstance(answer, Choices) for c in answer.choices]
         return min(MOST_TOKENS, _FRAME + len(answers) * (_EACH + texts // 2 + max(labels, default=0)))
-
-
-# A rubric for each prompt has thousands of criteria, and few kinds of answers.
-
-
-@lru_cache(maxsize=256)
-def _form_of_one(answer: Answer, sealed: bool, quoted: bool, nullable: bool, reasoning: str) -> Form:  # noqa: FBT001 - for the cache
-    flagged = isinstance(answer, Unit) and answer.flag
-    return Form(*shape_of(answer)[:3], sealed, quoted, nullable, flagged, many=False, reasoning=reasoning)
-
-
-@lru_cache(maxsize=256)
-def _bounds_of_one(form: Form, answer: Answer) -> tuple[str, int]:
-    verdict = form.exact_verdict(answer, quoted=form.quoted, nullable=form.nullable)
-    return dumps(verdict, separators=(",", ":")), form.most_tokens([answer])
 
 
 @lru_cache(maxsize=256)

@@ -391,7 +391,8 @@ async def _ask_once(model: Model, ask: Ask) -> Reply | Failure:
     except TimeoutError:
         return Failure("timeout", f"no whole answer within {ask.judge.timeout:g} seconds", in_doubt=True)
     except asyncio.CancelledError as error:
-        if _is_cancelled():
+        task = asyncio.current_task()
+        if task is None or task.cancelling():  # a client that gives up by itself raises the same exception
             raise
         return Failure("exception", f"the model raised {describe(error)}, and it had not been cancelled", in_doubt=True)
     except Exception as error:  # noqa: BLE001 - a model of the user's own may raise anything
@@ -399,12 +400,6 @@ async def _ask_once(model: Model, ask: Ask) -> Reply | Failure:
     if isinstance(reply, Reply):
         return reply
     return Failure("exception", f"the model returned {type(reply).__name__}, expected a Reply")
-
-
-def _is_cancelled() -> bool:
-    """True if this task was cancelled; a client that gives up by itself raises the same exception."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
 
 
 def _explain(failure: Failure) -> Failure:

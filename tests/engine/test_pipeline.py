@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -372,6 +374,92 @@ def test_jobs_side_by_side_are_cancelled_and_waited_for(times: int) -> None:
     simulate(main())
     # A task group cancels its tasks in no order; cancelled again, a job may not clean up.
     assert times > 1 or sorted(ended) == ["a", "b"]
+
+
+def batches_of(count: int) -> Generator[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Yield one batch of so many asks, here texts, and return what came for them."""
+    return (yield tuple(map(str, range(count))))
+
+
+def driven(transport: Callable[[str], Awaitable[str]], count: int) -> Any:
+    """Drive one batch, with texts in the place of asks."""
+    return adrive(batches_of(count), transport)  # type: ignore[arg-type]
+
+
+def test_asks_that_are_answered_at_once_take_no_tasks_of_their_own() -> None:
+    """All are sent in the caller's task; once one has to wait, the others are in flight beside it, and in order."""
+    tasks: set[object] = set()
+    flying: list[int] = []
+    in_flight = 0
+
+    async def send(ask: str, *, slow: int) -> str:
+        nonlocal in_flight
+        in_flight += 1
+        flying.append(in_flight)
+        tasks.add(asyncio.current_task())
+        if int(ask) >= slow:
+            await asyncio.sleep(0.01)
+        in_flight -= 1
+        return f"re {ask}"
+
+    async def main(slow: int) -> tuple[int, int]:
+        tasks.clear()
+        flying.clear()
+        got = await driven(partial(send, slow=slow), 8)
+        assert got == tuple(f"re {n}" for n in range(8))
+        return len(tasks), max(flying)
+
+    assert simulate(main(slow=8)) == (1, 1)
+    assert simulate(main(slow=0)) == (8, 8)
+    assert simulate(main(slow=3)) == (5, 5)
+    assert simulate(main(slow=7)) == (1, 1)
+
+
+@pytest.mark.parametrize("failing", [0, 5], ids=["the ask in the caller's task", "an ask in a task of its own"])
+def test_an_error_of_one_ask_of_a_batch_ends_the_others_at_once(failing: int) -> None:
+    """Whichever ask it is: the others are cancelled, clean up, and the error itself is raised."""
+    ended: list[str] = []
+
+    async def send(ask: str) -> str:
+        try:
+            await asyncio.sleep(0.01 if int(ask) == failing else 1_000)
+        finally:
+            ended.append(ask)
+        raise ValueError("the first error")
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="the first error"):
+            await driven(send, 6)
+        assert len(asyncio.all_tasks()) == 1
+
+    simulate(main())
+    assert sorted(ended) == [*"012345"]
+
+
+def test_a_batch_that_is_cancelled_leaves_no_ask_behind() -> None:
+    """The ask in the caller's task ends, and so do those in tasks of their own, at whatever moment it comes."""
+
+    async def main(rounds: int) -> None:
+        ended: list[str] = []
+
+        async def send(ask: str) -> str:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(ask)
+            return ""
+
+        task = asyncio.ensure_future(driven(send, 4))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(asyncio.all_tasks()) == 1
+        assert sorted(ended) in ([], ["0"], [*"0123"])
+
+    for rounds in range(5):
+        simulate(main(rounds))
 
 
 def test_jobs_side_by_side_return_their_results_in_order() -> None:
