@@ -15,7 +15,19 @@ from attrs import asdict, define, field
 from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands.options import FORMAT, FROM, JUDGE, PATH, PAYING, Named, calls_of, read_environment, refuse_given
+from rubric.commands.options import (
+    COLUMN,
+    FORMAT,
+    FROM,
+    JUDGE,
+    PATH,
+    PAYING,
+    Named,
+    calls_of,
+    columns_of,
+    read_environment,
+    refuse_given,
+)
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -184,10 +196,20 @@ SAME, DIFFERENT = 0, 1
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
 @click.option("--candidates", type=PATH, metavar="FILE", help="Grade these by both, and show what moves, by group.")
+@COLUMN
 @JUDGE
 @PAYING
 @FORMAT
-def diff(before: str, after: str, *, candidates: Path | None, judge: Any, form: str, **given: Any) -> None:
+def diff(
+    before: str,
+    after: str,
+    *,
+    candidates: Path | None,
+    columns: Sequence[str],
+    judge: Any,
+    form: str,
+    **given: Any,
+) -> None:
     """
     Compare two rubrics, for the judge and for the score.
 
@@ -198,10 +220,11 @@ def diff(before: str, after: str, *, candidates: Path | None, judge: Any, form: 
     """
     if candidates is not None:
         shifts = from_extra("rubric.quality", "shifts")
-        moved = shifts(load(before), load(after), judge, str(candidates), **calls_of(given))
+        names = columns_of(columns)
+        moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **calls_of(given))
         print_result(moved, form)
         sys.exit(REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
-    refuse_given({"judge", *given}, "is for --candidates; two files are compared without a judge")
+    refuse_given({"judge", "columns", *given}, "is for --candidates; two files are compared without a judge")
     found = rubric_diff(load(before), load(after))
     print_result(found, form)
     sys.exit(DIFFERENT if len(found) else SAME)

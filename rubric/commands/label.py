@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -96,17 +96,16 @@ def _refuse_inputs(file: Path, read: Iterable[Path], option: str) -> None:
 
 def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:
     source = source_of(str(data), columns_of(columns))
-    items = cast("Iterable[Any]", source.items)  # of a file, never an async one
-    candidates = [source.at(index, item).candidate for index, item in enumerate(items)]
+    candidates, left_out = source.read_all()
     if not candidates:
         raise Refusal(f"{data}: there is no candidate in it")
-    keys = [candidate.key for candidate in candidates]
-    found = _results(results, Draw.of(keys).by)
-    names = keys if Draw.of(keys).by == "key" else [*map(str, range(len(keys)))]
-    if found and not any(name in found for name in names):
-        known = f"results are of {next(iter(found))!r}, ..., candidates are {names[0]!r}, ..."
+    if left_out:
+        print_line(f"{data}: {left_out}", problem=True)
+    draw = Draw.of({place: candidate.key for place, candidate in candidates.items()})
+    found = _results(results, draw.by)
+    if found and not draw.places.keys() & found.keys():
+        known = f"results are of {next(iter(found))!r}, ..., candidates are {draw.items[0].name!r}, ..."
         raise Refusal(f"{results[0]}: none matches a candidate of {data}: {known}")
-    draw = Draw.of(keys)
     first: list[Candidate] = [candidates[item.place] for item in draw.items[:count]]
     made = LabelPage(rubric, draw, first, found, data.name)
     known_ids = {finding["id"] for each in found.values() for finding in each[0]["findings"]}

@@ -15,7 +15,18 @@ from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import output
 from rubric.commands.files import rubric_files
-from rubric.commands.options import A_COUNT, FORMAT, JUDGE, PATH, PAYING, Share, calls_of
+from rubric.commands.options import (
+    A_COUNT,
+    COLUMN,
+    FORMAT,
+    JUDGE,
+    PATH,
+    PAYING,
+    Share,
+    calls_of,
+    columns_of,
+    refuse_given,
+)
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
 from rubric.embed import cell, source_of
@@ -131,6 +142,7 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 @click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
 @click.option("--most", type=Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it takes, and send nothing.")
+@COLUMN
 @PAYING
 @FORMAT
 def probe(
@@ -141,6 +153,7 @@ def probe(
     attacks: tuple[str, ...],
     most: float | None,
     only_plan: bool,
+    columns: Sequence[str],
     form: str,
     **given: Any,
 ) -> None:
@@ -152,7 +165,7 @@ def probe(
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    options = {} if only_plan else {"most": most, **calls_of(given)}
+    options = {"columns": columns_of(columns), **({} if only_plan else {"most": most, **calls_of(given)})}
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
     found = ask(file, judge, str(candidates), attacks=attacks or None, **options)
     if only_plan:
@@ -169,6 +182,7 @@ def probe(
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
 @click.option("--writer", metavar="MODEL", help="Write texts by this model.")
 @click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
+@COLUMN
 @JUDGE
 @PAYING
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
@@ -182,6 +196,7 @@ def align(
     risk: float,
     writer: str | None,
     candidates: Path | None,
+    columns: Sequence[str],
     judge: Any,
     write: bool,
     form: str,
@@ -200,10 +215,12 @@ def align(
     if candidates is None and (called := {*edits} - {"threshold", "weights"}):
         why = f"--edit {min(called)} grades the candidates anew, and RESULTS has none"
         raise click.UsageError(f"{why}; name their file: --candidates FILE")
+    if candidates is None:
+        refuse_given({"columns"}, "is for --candidates FILE")
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, judge)
     if candidates is not None:
-        grades = _with_candidates(grades, candidates)
+        grades = _with_candidates(grades, candidates, columns)
     calls = {"writer": writer, **calls_of(given)}
     tried = edits or ("threshold", "weights")
     found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, risk=risk, **calls)
@@ -212,16 +229,18 @@ def align(
         dump(found.rubric, file)
 
 
-def _with_candidates(grades: Grades, path: Path) -> Grades:
+def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
-    source = source_of(path)
-    held = dict(enumerate(source.items))  # type: ignore[arg-type]
+    held, _ = source_of(path, columns_of(columns)).read_all()
     out = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index
         if at not in held:
+            if result.score is None:  # a row that holds none was not graded either
+                out.append(result)
+                continue
             raise Refusal(f"{path} has no candidate {at}, which the results are of")
-        candidate = source.at(at, held[at]).candidate
+        candidate = held[at]
         if result.key and candidate.key != result.key:
             raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}")
         out.append(evolve(result, candidate=candidate))

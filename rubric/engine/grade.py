@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import warnings
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
-from rubric.internals.fields import refuse
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
@@ -284,8 +283,8 @@ def plan(
             million tokens that are sent, and for a million that come back.
 
     Raises:
-        DefinitionError: An argument that cannot be graded with; also an item that is not a candidate, and the price of
-            a model that no judge has.
+        DefinitionError: An argument that cannot be graded with, or the price of a model that no judge has. Rows that
+            hold no candidate are left out, and named in `remarks`, unless all are such rows.
     """
     from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
@@ -296,14 +295,11 @@ def plan(
     if is_file_of_one or isinstance(candidates, Candidate | str | Mapping):
         candidates = [one_candidate(candidates)]
     source = source_of(candidates, columns)
-    items = source.items
-    if isinstance(items, AsyncIterable):
-        raise refuse("candidates", candidates, "one candidate, an iterable that is not async, or the path of a file")
-
-    several = [source.at(index, item).candidate for index, item in enumerate(items)]
+    several, left_out = source.read_all()
     if isinstance(checked, tuple):
         source.check_rubrics(len(checked))
-    rubrics = checked if isinstance(checked, tuple) else [checked] * len(several)
+    each = checked if isinstance(checked, tuple) else [checked] * (max(several, default=0) + 1)
+    rubrics = [each[place] for place in several if place < len(each)]
     rates = Budget(prices=prices or {}).rates_of(judges)
 
     def rate(judge: Judge) -> tuple[float, float] | None:
@@ -311,8 +307,9 @@ def plan(
 
     worst = partial(worst_cost, rates=rates)
     plan_each = partial(plan_one, judge=judges, count=count_tokens, price=rate, worst=worst, window=window_of)
-    planned = Plan.total(plan_each(one, by) for one, by in zip(several, rubrics, strict=True))
-    remarks = [source.remark(), *(without(rubrics[0], *fields_without(several)) if several else ())]
+    planned = Plan.total(plan_each(one, by) for one, by in zip(several.values(), rubrics, strict=True))
+    lacking = without(rubrics[0], *fields_without(several.values())) if several else ()
+    remarks = [left_out, source.remark(), *lacking]
     return evolve(planned, remarks=tuple(filter(None, remarks)))
 
 

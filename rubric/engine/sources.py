@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -121,6 +121,27 @@ class Source:
         with suppress(Exception):  # reading them again will tell what is wrong
             return self.columns.remark(islice(self.items, _LOOKED_AT))
         return ""
+
+    def read_all(self) -> tuple[dict[int, Candidate], str]:
+        """
+        Return all candidates by their places, and a remark on the rows that hold none, which are left out.
+
+        Raises:
+            DefinitionError: No row holds a candidate: the error of the first. Or the items come from an async iterable.
+        """
+        if isinstance(self.items, AsyncIterable):
+            raise refuse("candidates", self.given, "an iterable that is not async, or the path of a file")
+        found: dict[int, Candidate] = {}
+        errors = []
+        for placed in map(self.at, count(), self.items):
+            try:
+                found[placed.index] = placed.candidate
+            except DefinitionError as error:
+                errors.append(error)
+        if errors and not found:
+            raise errors[0]
+        rows = f"{len(errors):,} of {len(found) + len(errors):,} rows hold no candidate and are left out"
+        return found, f"{rows}: {errors[0]}" if errors else ""
 
     @property
     def total(self) -> int | None:

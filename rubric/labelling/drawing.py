@@ -34,11 +34,12 @@ class Draw:
         object.__setattr__(self, "places", {item.name: n for n, item in enumerate(self.items)})
 
     @classmethod
-    def of(cls, keys: Sequence[str]) -> Draw:
-        """Return the draw of candidates with *keys*, by chance from the names: always the same one."""
-        usable = len({*keys}) == len(keys) and all(key and key == key.strip() for key in keys)
-        names = keys if usable else [*map(str, range(len(keys)))]
-        items = sorted((Drawn(name, place) for place, name in enumerate(names)), key=lambda item: _chance(item.name))
+    def of(cls, given: Sequence[str] | Mapping[int, str]) -> Draw:
+        """Return the draw of candidates with these keys, by place, by chance from the names: always the same one."""
+        keys = given if isinstance(given, Mapping) else dict(enumerate(given))
+        usable = len({*keys.values()}) == len(keys) and all(key and key == key.strip() for key in keys.values())
+        drawn = (Drawn(key if usable else str(place), place) for place, key in keys.items())
+        items = sorted(drawn, key=lambda item: _chance(item.name))
         return cls(tuple(items), "key" if usable else "index")
 
     def place_after(self, names: Iterable[str]) -> int:

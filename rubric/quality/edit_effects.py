@@ -8,7 +8,7 @@ method of Holm for exact tests that `rubric.quality.probing` names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,7 +30,7 @@ from rubric.embed import (
     paired_mean,
 )
 from rubric.engine import Candidates, Plan
-from rubric.quality.probing import RISK, Result, adjust, all_of, sign_tails
+from rubric.quality.probing import RISK, Result, adjust, all_of, failures_of, sign_tails
 from rubric.values import AnyJudge
 
 
@@ -70,6 +70,7 @@ class Shifts(Presented, Listed[Shift]):
         pairs: The result of each candidate by `a` and by `b`.
         judge: The judge's name.
         usage: What it took.
+        notes: The commonest failure, and which rows are left out.
     """
 
     _kind = "group"
@@ -80,6 +81,7 @@ class Shifts(Presented, Listed[Shift]):
     pairs: tuple[tuple[Result, Result], ...] = field(eq=False)
     judge: str
     usage: Usage
+    notes: tuple[str, ...] = ()
 
     @property
     def significant(self) -> tuple[Shift, ...]:
@@ -100,7 +102,7 @@ class Shifts(Presented, Listed[Shift]):
     def remarks(self) -> list[str]:
         """What was left out, and what it took."""
         left_out = f"{counted(self.rows[0].lost, 'candidate')} without a grade by one of the rubrics, left out."
-        return [*([left_out] if self.rows[0].lost else []), f"{self.usage}; judged by {self.judge}."]
+        return [*([left_out] if self.rows[0].lost else []), *self.notes, f"{self.usage}; judged by {self.judge}."]
 
     def tables(self) -> list[Table]:
         """All candidates in a row, then each group."""
@@ -119,6 +121,8 @@ def shifts(
     b: Rubric | str | Path,
     judge: JudgeLike | None = None,
     candidates: Candidates = (),
+    *,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     **options: Any,
 ) -> Shifts:
     """
@@ -134,13 +138,14 @@ def shifts(
         judge: As for `grade`.
         candidates: As for `grade_many`. Their `group` names the slices that are told apart, and within one they count
             as independent.
+        columns: As for `grade_many`.
         options: What `grade_many` takes besides: `store`, `budget`, `limits`, `concurrency`, `progress`. What a budget
             refuses is left out, and counted.
 
     Raises:
         DefinitionError: The rubrics do not differ, or there are no candidates.
     """
-    texts, rubrics, by, new = _prepare(a, b, judge, candidates)
+    texts, rubrics, by, new, left_out = _prepare(a, b, judge, candidates, columns)
     results = [*grade_many(texts, rubrics, by, **{"progress": False, **options}).collect()]
     both = results[1::2] if new in rubrics else [result.rescore(new) for result in results]
     pairs = [*zip(results[:: 1 + (new in rubrics)], both, strict=True)]
@@ -151,27 +156,37 @@ def shifts(
     rows = [_shift(name, some) for name, some in parts.items()]
     ps = adjust([(count, sign_tails(row.up + row.down)) for row in rows for count in (row.up, row.down)])
     rows = [evolve(row, p=min(ps[2 * at : 2 * at + 2])) for at, row in enumerate(rows)]
-    return Shifts(tuple(rows), tuple(pairs), by.name, Usage.total(result.usage for result in results))
+    notes = (*failures_of(results), *([left_out] if left_out else []))
+    return Shifts(tuple(rows), tuple(pairs), by.name, Usage.total(result.usage for result in results), notes)
 
 
 @guided
 def plan_shifts(
-    a: Rubric | str | Path, b: Rubric | str | Path, judge: JudgeLike | None = None, candidates: Candidates = ()
+    a: Rubric | str | Path,
+    b: Rubric | str | Path,
+    judge: JudgeLike | None = None,
+    candidates: Candidates = (),
+    *,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
 ) -> Plan:
     """Return what `shifts` would take, of the same arguments: calls, tokens and cost. Nothing is sent."""
-    texts, rubrics, by, _ = _prepare(a, b, judge, candidates)
-    return plan(texts, rubrics, by)
+    texts, rubrics, by, _, left_out = _prepare(a, b, judge, candidates, columns)
+    planned = plan(texts, rubrics, by)
+    return evolve(planned, remarks=(*planned.remarks, left_out)) if left_out else planned
 
 
-def _prepare(a: Any, b: Any, judge: Any, candidates: Any) -> tuple[list[Candidate], list[Rubric], AnyJudge, Rubric]:
+def _prepare(
+    a: Any, b: Any, judge: Any, candidates: Any, columns: Any
+) -> tuple[list[Candidate], list[Rubric], AnyJudge, Rubric, str]:
     """Return what is graded, and by which rubric: by *a* alone where its grades can be scored again by *b*."""
     old, new = as_rubric(a), as_rubric(b)
     changes = diff(old, new)
     if not changes.of("judge") and not changes.of("score"):
         raise DefinitionError("b", "asks and scores as a does, so nothing can move; give the edited rubric")
-    texts, by = all_of(candidates), judge_or_default(judge).without_early_stop()
+    texts, left_out = all_of(candidates, columns)
+    by = judge_or_default(judge).without_early_stop()
     by_rubric = [old, new] if changes.needs_calls else [old]  # pair by pair, so that a budget ends after whole pairs
-    return [text for text in texts for _ in by_rubric], by_rubric * len(texts), by, new
+    return [text for text in texts for _ in by_rubric], by_rubric * len(texts), by, new, left_out
 
 
 def _shift(name: str, pairs: Sequence[tuple[Result, Result]]) -> Shift:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import neg
 from pathlib import Path
@@ -299,6 +299,7 @@ def probe(
     *,
     attacks: Sequence[str | Attack] | str | None = None,
     most: float | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     **options: Any,
 ) -> Probe:
     """
@@ -313,6 +314,7 @@ def probe(
         candidates: As for `grade_many`: answers like those that will be graded, some bad and some good.
         attacks: The names of some of `rubric.quality.ATTACKS`, or attacks of your own; None makes all.
         most: The share of candidates, in 0..1, that no attack may move as it must not: decides the `exit_code`.
+        columns: As for `grade_many`.
         options: What `grade_many` takes besides: `store`, `budget`, `limits`, `concurrency`, `progress`. What a budget
             refuses is left out, and counted.
 
@@ -320,7 +322,7 @@ def probe(
         DefinitionError: There are no candidates, an attack is unknown, or code decides every criterion.
     """
     fields.check_number("most", 0.0 if most is None else most, 0, 1)
-    shots, by = _prepare(rubric, judge, candidates, attacks)
+    shots, by, left_out = _prepare(rubric, judge, candidates, attacks, columns)
     texts, rubrics = [shot.candidate for shot in shots], [shot.rubric for shot in shots]
     results = grade_many(texts, rubrics, by, **{"progress": False, **options}).collect()
     pairs = [*zip(shots, results, strict=True)]
@@ -337,6 +339,7 @@ def probe(
     notes = [f"There was nothing to change for {', '.join(map(repr, sorted(idle)))}."] if idle else []
     unread = {criterion.id for criterion in shots[0].criteria} - readings.keys()
     notes += [f"Left out, since no attack changes what it is asked of: {id_!r}." for id_ in sorted(unread)]
+    notes += [*failures_of(results), *([left_out] if left_out else [])]
     usage = Usage.total(result.usage for result in results)
     return Probe(cells, _floor(pairs), by.name, len(before), usage, most, tuple(notes))
 
@@ -348,15 +351,17 @@ def plan_probe(
     candidates: Candidates = (),
     *,
     attacks: Sequence[str | Attack] | str | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
 ) -> Plan:
     """Return what `probe` would take, of the same arguments: calls, tokens and cost. Nothing is sent."""
-    shots, by = _prepare(rubric, judge, candidates, attacks)
-    return plan([shot.candidate for shot in shots], [shot.rubric for shot in shots], by)
+    shots, by, left_out = _prepare(rubric, judge, candidates, attacks, columns)
+    planned = plan([shot.candidate for shot in shots], [shot.rubric for shot in shots], by)
+    return evolve(planned, remarks=(*planned.remarks, left_out)) if left_out else planned
 
 
-def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[list[_Shot], AnyJudge]:
+def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any, columns: Any) -> tuple[list[_Shot], AnyJudge, str]:
     given, by = as_rubric(rubric), judge_or_default(judge).without_early_stop()  # it would spare different votes
-    texts = all_of(candidates)
+    texts, left_out = all_of(candidates, columns)
     judged = tuple(criterion for criterion in given.judged if not isinstance(criterion.answer, Check))
     if not judged:
         raise DefinitionError("rubric", "code decides every criterion, and no judge can be moved; try lint(rubric)")
@@ -374,7 +379,7 @@ def _prepare(rubric: Any, judge: Any, candidates: Any, attacks: Any) -> tuple[li
                 if reached and (text := attack.of(candidate.output, part[0])) is not None:
                     by_rubric = _alone(given, part[0]) if attack.aimed and is_alone else given
                     shots.append(_Shot(attack, at, evolve(candidate, output=text), by_rubric, reached))
-    return shots, by
+    return shots, by, left_out
 
 
 def _reads_output(criterion: Criterion, candidate: Candidate) -> bool:
@@ -383,14 +388,18 @@ def _reads_output(criterion: Criterion, candidate: Candidate) -> bool:
     return criterion.on == "conversation" or asked_parts(criterion, candidate) != asked_parts(criterion, changed)
 
 
-def all_of(candidates: Any) -> list[Candidate]:
-    """Return all *candidates*, of any source that `grade_many` takes and that is not async."""
-    source = source_of(candidates)
-    if isinstance(source.items, AsyncIterable):
-        raise fields.refuse("candidates", candidates, "an iterable that is not async, or the path of a file")
-    if not (texts := [source.at(index, item).candidate for index, item in enumerate(source.items)]):
+def all_of(candidates: Any, columns: Any) -> tuple[list[Candidate], str]:
+    """Return all *candidates*, of any source that `grade_many` takes and that is not async; and what is left out."""
+    found, left_out = source_of(candidates, columns).read_all()
+    if not found:
         raise DefinitionError("candidates", "there are none; give answers like those that will be graded, 60 or more")
-    return texts
+    return [*found.values()], left_out
+
+
+def failures_of(results: Sequence[Result]) -> list[str]:
+    """Return a remark on the commonest failure among *results*; none if nothing failed."""
+    failures = Counter(f"{failure.kind}: {failure.message}" for one in results for failure in one.failures)
+    return [f"The commonest failure: {times:,} × {shorten(said, 200)}" for said, times in failures.most_common(1)]
 
 
 def _asks_one_by_one(judge: AnyJudge) -> bool:

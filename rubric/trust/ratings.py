@@ -223,7 +223,8 @@ def _judged_of(results: Sequence[_Result]) -> Judged:
     named = [place if cluster is None else cluster for place, cluster in enumerate(clusters)]  # else a group by itself
     numbers = {name: number for number, name in enumerate(dict.fromkeys(named))}
     digests = Counter((r if isinstance(r, Record) else r.rubric).digest for r in results)
-    judges = Counter(map(_judge, results))
+    graded = [result for result in results if _outcome(result).score is not None]  # rows that no judge saw have none
+    judges = Counter(map(_judge, graded or results))
     names = sorted({name for _, name in judges})
     shown = [None if isinstance(result, Record) else result.candidate for result in results]
     anchors = {rubric: {anchor.response for one in rubric.judged for anchor in one.anchors} for rubric in rubrics}

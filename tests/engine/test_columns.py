@@ -278,3 +278,16 @@ def test_a_chat_is_an_output() -> None:
     with pytest.raises(DefinitionError) as refused:
         Columns().check(["messages", "patch"])
     assert "columns={'file_changes': 'patch'} (there are" in str(refused.value)
+
+
+def test_a_plan_leaves_rows_without_a_candidate_out_and_names_the_first() -> None:
+    """As grading does, which leaves them ungraded; a plan of such rows alone has nothing to count."""
+    planned = plan([{"output": "Thank you."}, {"output": None}, {"output": "Bye."}], POLITE, "offline")
+    assert planned.most == 2
+    assert planned.remarks[0].startswith(
+        "1 of 3 rows hold no candidate and are left out: candidates[1].output: expected"
+    )
+    with pytest.raises(DefinitionError, match=r"candidates\[0\].output: expected text"):
+        plan([{"output": None}], POLITE, "offline")
+    each = plan(["Thank you.", None, "Go."], [POLITE, POLITE, POLITE.expects("Is short")], "offline")
+    assert each.most == 3

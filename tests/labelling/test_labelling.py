@@ -422,6 +422,16 @@ def called(folder: Path, *more: str) -> Result:
     return CliRunner().invoke(main, ["label", str(folder / "data.jsonl"), str(folder / "rubric.yaml"), *more])
 
 
+def test_a_row_without_an_answer_is_left_out_and_named(inputs: Path) -> None:
+    """There is nothing to label in it; the others keep their names, and the terminal says what is left out."""
+    with (inputs / "data.jsonl").open("a") as file:
+        file.write('{"key": "empty", "output": null}\n')
+    page, count = inputs / "page.html", len(candidates())
+    done = called(inputs, "--html", str(page))
+    assert (done.exit_code, f"{count} candidates to label" in done.stdout) == (0, True)
+    assert f"1 of {count + 1} rows hold no candidate and are left out: candidates[{count}].output" in done.stderr
+
+
 def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
     """`--html` writes the page and `--add` joins the raters' files, with a warning for gaps."""
     page, out = inputs / "page.html", inputs / "labels.csv"

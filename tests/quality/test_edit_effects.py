@@ -39,6 +39,16 @@ def judging(noise: float = 0.0, seed: int = 3) -> Callable[[Sequence[dict[str, s
     return judge
 
 
+def test_rows_of_other_columns_are_taken_and_those_without_an_answer_are_left_out() -> None:
+    """`columns` is that of `grade_many`; what is left out, and what failed most often, is among the remarks."""
+    rows = [{"answer": "It answered plainly.", "topic": "a"}, {"answer": None, "topic": "a"}]
+    named = {"output": "answer", "group": "topic"}
+    assert plan_shifts(BEFORE, AFTER, judging(), rows, columns=named).most == 2
+    found = shifts(BEFORE, AFTER, judging(), rows, columns=named)
+    assert (found[""].n, found[""].lost) == (1, 0)
+    assert "1 of 2 rows hold no candidate and are left out: candidates[1].output" in str(found)
+
+
 def test_the_group_that_an_edit_shifts_is_named() -> None:
     """An edit that moves nothing in one group is shown to shift the other two."""
     found = shifts(BEFORE, AFTER, judging(), OF_GROUPS)

@@ -285,6 +285,20 @@ def test_the_command_says_what_it_takes_and_what_it_found(tmp_path: Path) -> Non
     wrong = invoke("probe", rubric, candidates, "--judge", "offline", "--attack", "pading")
     assert wrong.exit_code == 2
     assert "padding" in wrong.stderr
+    candidates.write_text(candidates.read_text().replace("output", "answer") + '{"answer": null, "input": "q"}\n')
+    named = ("--column", "output=answer", "--judge", "offline", "--attack", "padding")
+    assert "1 of 17 rows hold no candidate" in invoke("probe", rubric, candidates, *named).output.replace("\n", " ")
+
+
+def test_a_probe_that_judged_nothing_says_why() -> None:
+    """The commonest failure stands among the remarks: without it "nothing is known" has no cure."""
+
+    def broken(_: Any) -> Any:
+        raise ValueError("no such table")
+
+    found = probe(DELIVERY, broken, REPLIES[:2], attacks=["padding"])
+    assert found.sentence.startswith("Nothing is known")
+    assert "The commonest failure: 12 × exception: ValueError: no such table" in str(found)
 
 
 def invoke(*arguments: object) -> Any:

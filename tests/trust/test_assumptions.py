@@ -101,6 +101,9 @@ def test_rubrics_and_judges_that_are_mixed_up_are_told() -> None:
     for found in (agreement(mixed, LABELS), estimate(mixed, LABELS), trusted(mixed, LABELS, 0.2)):
         assert "the grades are of 2 rubrics" in found.notes[0]
         assert "2 judges (offline" in found.notes[1]
+    rows = [{"key": f"r{n}", "output": "Thank you." if n else None} for n in range(4)]
+    graded = grade_many(rows, "Says thank you", "offline").collect()  # an empty row has a result, and no judge
+    assert "judges" not in str(agreement(graded, Labels({"r1": True, "r2": True})).notes)
     warm = by(evolve(ANOTHER, temperature=0.7))
     notes = str(compare(by(ANOTHER), GRADES).notes)
     assert "different judges (openai/gpt-5-mini and offline), who may make the difference" in notes
