@@ -10,7 +10,7 @@ from typing import Any
 import click
 from attrs import evolve
 
-from rubric import Case, Grades, LoadError, dump, influence, load, load_suite
+from rubric import Case, Grade, Grades, LoadError, Ungraded, dump, influence, load, load_suite
 from rubric import check as run_tests
 from rubric import lint as lint_file
 from rubric.commands import output
@@ -232,7 +232,7 @@ def align(
 def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
     held, _ = source_of(path, columns_of(columns)).read_all()
-    out = []
+    out: list[Grade | Ungraded] = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index
         if at not in held:

@@ -124,8 +124,8 @@ def test_a_shard_can_be_planned() -> None:
     texts = [f"Text number {number}" for number in range(10)]
     plans = [plan(shard.of(texts), "Says thank you", "offline") for shard in every(2)]
     assert sum(part.most for part in plans) == plan(texts, "Says thank you", "offline").most == 10
-    with pytest.raises(DefinitionError, match=r"candidates\[3\]: expected a text"):
-        plan(Shard(1, 1).of(["", "", "", None]), "Says thank you", "offline")
+    planned = plan(Shard(1, 2).of(["", "", "", "", None, "Hi."]), "Says thank you", "offline")
+    assert "1 of 2 rows hold no candidate and are left out: candidates[4]: expected a text" in planned.remarks[0]
 
 
 def test_an_async_source_has_shards_too() -> None:
