@@ -19,7 +19,7 @@ from rubric import DefinitionError, Grades
 from rubric.embed import Listed, Presented, counted, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.annotators import Votes, votes_of
-from rubric.trust.assumptions import of_grades, of_labels, sentences
+from rubric.trust.assumptions import count_unmatched, of_grades, of_labels, sentences
 from rubric.trust.calibration import Calibration
 from rubric.trust.criterion_agreement import CriterionAgreement, agreement_of, among_people
 from rubric.trust.drift import Baseline, Drift, drift
@@ -88,10 +88,10 @@ class Agreement(Presented, Listed[CriterionAgreement]):
         """What to know before a figure is trusted."""
         lines = []
         if self.unmatched:
-            shown = ", ".join(map(repr, self.unmatched[:3]))
-            lines.append(f"{len(self.unmatched)} labels match no candidate ({shown}, ...).")
+            lines.append(f"{count_unmatched(self.unmatched)}.")
         if self.unlabelled:
-            lines.append(f"{self.unlabelled} candidates have no label.")
+            verb = "has" if self.unlabelled == 1 else "have"
+            lines.append(f"{counted(self.unlabelled, 'candidate')} {verb} no label.")
         lines += sentences([*self.notes, *(f"{c.title}: {remark}" for c in self.criteria for remark in c.remarks)])
         if hidden := sum(not self._shows(c, one.name) for c in self.criteria for one in c.statistics):
             cure = "print(found.detailed), or --all at a terminal"
@@ -187,9 +187,9 @@ _HEAD = ("criterion", "n", "statistic", "judge", "with each person", "people wit
 
 
 def _among_sentence(found: CriterionAgreement, raters: int) -> str:
-    if not found.statistics:
-        return f"{raters} people label {counted(found.n, 'candidate')} in common, too few for a figure."
     lead, alpha = ("pearson", "alpha, interval") if found.kind == "number" else ("agreement", "alpha")
+    if all(one.name != lead for one in found.statistics):
+        return f"{raters} people label {counted(found.n, 'candidate')} in common, too few for a figure."
     first = found[lead]
     shown = percent(first.value, first.interval) if lead == "agreement" and first.value is not None else str(first)
     if first.value is None:

@@ -71,6 +71,12 @@ def sentences(notes: Sequence[str]) -> list[str]:
     return [f"{start}{note[1:]}{'' if note.endswith('?') else '.'}" for start, note in zip(starts, notes, strict=True)]
 
 
+def count_unmatched(keys: Sequence[str]) -> str:
+    """Return how many labels match no candidate, with the first *keys* of theirs."""
+    shown = ", ".join([*map(repr, keys[:3]), *(["..."] if len(keys) > 3 else [])])
+    return f"{counted(len(keys), 'label')} match{'es' if len(keys) == 1 else ''} no candidate ({shown})"
+
+
 def of_grades(given: Judged) -> list[str]:
     """Return what is mixed up in grades: rubrics, if each has several results, and judges."""
     said = []

@@ -132,7 +132,8 @@ def coefficient(name: str, found: Coefficient, groups: Codes | None, freedom: fl
     q = student(max(1.0, min(even - 1, freedom)))
     if error < _NO_ERROR:  # all units are alike: as many may differ as a share of none leaves open
         half = 2 * q * q / (n + q * q)
-        return Statistic(name, found.value, (max(-1.0, found.value - half), min(1.0, found.value + half)))
+        ends = max(-1.0, found.value - half), min(1.0, found.value + half)
+        return widen(Statistic(name, found.value, ends), (found.value, found.value))  # an ICC of few may be below -1
     middle = np.arctanh(np.clip(found.value, -_MOST, _MOST))
     low, high = np.tanh(middle - q * error), np.tanh(middle + q * error)
     return Statistic(name, found.value, (min(float(low), found.value), max(float(high), found.value)))

@@ -17,14 +17,11 @@ from attrs import evolve, frozen
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
 from rubric.trust.coefficients import among_many, coefficient, share, widen
-from rubric.trust.inference import Codes, Floats, compact, paired_contrast, unit_interval
+from rubric.trust.inference import Codes, Floats, compact, paired_contrast, repeat_by_weight, unit_interval
 from rubric.trust.rates import ClassRates, balanced_accuracy, named_rates, rates_of
 from rubric.trust.ratings import Ratings, Scale
 
 _FEW, _UNEVEN = 30, 0.9
-
-_COPIES = 50
-"""How often a candidate of average weight is repeated."""
 
 _COMMON, _MOST_PAIRS = 3, 300
 """The candidates that two people have in common, and the pairs of people that are compared."""
@@ -98,7 +95,8 @@ class CriterionAgreement(NoTruth):
     def sentence(self, one: str = "The judge", other: str = "people") -> str:
         """Describe the main figure."""
         if self.n < 2:
-            return f"{one} and {other} rated {counted(self.n, 'candidate')} in common, too few for a figure."
+            divided = f"; {other} are divided on {self.ties:,} more" if self.ties else ""
+            return f"{one} and {other} rated {counted(self.n, 'candidate')} in common, too few for a figure{divided}."
         if self.kind == "number":
             r, off = self["pearson"], self["MAE"]
             said = f"is off by {off.value:.2f}" + (f" ({_range(off)})" if off.interval else "")
@@ -166,9 +164,7 @@ def by_weight(ratings: Ratings) -> Ratings:
     weights = ratings.weights[labelled]
     if not len(weights) or np.ptp(weights) == 0:
         return ratings
-    copies = np.ones(len(labelled), dtype=np.intp)
-    copies[labelled] = np.maximum(1, np.rint(weights / weights.mean() * _COPIES))
-    rows = np.repeat(np.arange(len(labelled)), copies)
+    rows = np.append(np.flatnonzero(labelled)[repeat_by_weight(weights)], np.flatnonzero(~labelled))
     kept = {name: getattr(ratings, name)[rows] for name in ("judge", "people", "groups", "weights")}
     return evolve(ratings, grouped=True, **kept)
 
@@ -196,12 +192,13 @@ def _pair(
     found += named_rates(rates, balanced_accuracy(rates, a, b, groups)) if rates else []
     freedom = _freedom(a, b, scale, groups)
     plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
-    if (more := _unseen(b, scale, groups)) is not None:
+    if (more := _unseen(a, b, scale, groups)) is not None:
         x, y, unit = np.append(a, more[0]), np.append(b, more[1]), more[2]
         among = None if groups is None else np.append(groups, groups.max() + 1 + unit)
         for name, one in _coefficients(x, y, scale).items():
             other = coefficient(name, one, among, freedom).interval
-            plain[name] = widen(plain[name], other) if name != "AC1" else plain[name]
+            if name in plain and name != "AC1":
+                plain[name] = widen(plain[name], other)
     errors = _errors(a, b, scale, groups) if scale.kind == "number" else []
     first = [plain.pop(name) for name in ("pearson", "spearman", "kendall") if errors]
     return [*found, *first, *errors, *plain.values()]
@@ -227,29 +224,37 @@ def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
     Of verdicts in groups these are the groups that the rarer verdict is worth, of numbers that are mostly equal those
     that differ (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics 99, 2017).
     """
-    least, counted = 1.0, b == float((b == 1).sum() < (b == 0).sum())
+    least, counted = 1.0, [side != _commonest(side) for side in (a, b)]
     if scale.kind == "number" and (a == b).mean() > _EXACT:
-        least, counted = co.FEWEST, a != b
+        least, counted = co.FEWEST, [a != b]
     elif groups is None or scale.kind != "verdict":
         return np.inf
-    counts = np.bincount((np.arange(len(b)) if groups is None else groups)[counted])
-    return max(least, float(counts.sum() ** 2 / (counts**2).sum()) if counts.any() else 1.0)
+    units = np.arange(len(b)) if groups is None else groups
+    counts = [np.bincount(units[rows]) for rows in counted]
+    return max(least, min(float(each.sum() ** 2 / (each**2).sum()) if each.any() else 1.0 for each in counts))
 
 
-def _unseen(b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
+def _commonest(values: Floats) -> float:
+    found, counts = np.unique(values, return_counts=True)
+    return float(found[counts.argmax()])
+
+
+def _unseen(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
     """
     Return candidates that a small sample may have missed, and which belong together; None where it has enough of them.
 
-    Coefficients that are corrected for chance rest on the rarer verdict: of a few, a sample may show none that differ.
-    In groups it comes as often as in those that have it.
+    Coefficients rest on the candidates to which a rater does not give his commonest rating: of a few, a sample may show
+    none that differ. In groups they come as often as in those that have one.
     """
-    units = np.arange(len(b)) if groups is None else groups
-    rare = b == float((b == 1).sum() < (b == 0).sum())
+    units, every = np.arange(len(b)) if groups is None else groups, np.concatenate([a, b])
+    often, rare = min(((_commonest(side), side != _commonest(side)) for side in (a, b)), key=lambda of: of[1].sum())
     number = len(np.unique(units[rare]))
-    if scale.kind != "verdict" or number >= co.RARE:
+    others = every[every != often]
+    if number >= co.RARE or (scale.kind == "number" and not len(others)):
         return None
+    other = _commonest(others) if len(others) else float(often == 0)
     times = round(int(rare.sum()) / number) if number else 1
-    x, y = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    x, y = np.array([often, often, other, other]), np.array([often, other, often, other])
     return np.repeat(x, times), np.repeat(y, times), np.repeat(np.arange(4), times)
 
 

@@ -154,6 +154,10 @@ class Difference(Presented, Listed[CriterionDifference]):
             said = by if lead.ungraded_labels else "left out, since one of the two is ungraded"
             over = "" if lead.bounds is None else f": over all, it is {lead.bounds[0]:+.3f} to {lead.bounds[1]:+.3f}"
             lines.append(f"{counted(self.ungraded, 'pair')} {said}{over}.")
+        if corrected := [c for c in self.criteria if c.labels]:
+            which = ", ".join(c.id for c in corrected)
+            basis = f"{corrected[0].labels:,} labels of both outputs"
+            lines.append(f"The difference in {which} is by {basis}; all else is what the judge says.")
         if lead.detectable > 1:
             lines.append("No difference is so large that 80 % of such comparisons find it; grade more candidates.")
         else:
@@ -218,6 +222,9 @@ def compare(
         labelled = people[0][rows_a] - people[1][rows_b]
         kept = None if groups is None else compact(groups[both])
         is_verdict = name == "pass rate" or (name in a.columns and a.columns[name][0].kind == "verdict")
+        if name in targets and (there := int((both & ~np.isnan(labelled)).sum())) < 2:
+            what = f"{there} graded pairs have labels of both outputs"
+            raise DefinitionError("labels", f"{what} on {name!r}, and a correction takes two; label both of some pairs")
         one = _difference(name, x[both], z[both], kept, labelled[both], is_verdict=is_verdict)
         if one is None:
             continue
@@ -235,7 +242,8 @@ def compare(
         ends = ends and (ends[0] + moved, ends[1] + moved)
         found.append(evolve(one, bounds=ends, worse=tuple(less), better=tuple(more)))
     if not found:
-        raise DefinitionError("new", "fewer than two candidates are graded in both runs, so nothing can be compared")
+        units = "groups of candidates" if groups is not None else "candidates"
+        raise DefinitionError("new", f"fewer than two {units} are graded in both runs, so nothing can be compared")
     own = [c for c in found if c.id not in ("pass rate", "score")]
     adjusted = iter(holm([c.p for c in own]))
     found = [c if c.id in ("pass rate", "score") else evolve(c, adjusted=next(adjusted)) for c in found]
@@ -312,8 +320,12 @@ def _targets(a: Judged, b: Judged, labels: Any) -> tuple[dict[str, tuple[Floats,
     found = {}
     for name in sides[0].keys() & sides[1].keys():
         mine, theirs = (side[name] for side in sides)
+        if mine.scale.kind == "option":
+            raise DefinitionError("labels", f"{name!r} has options, and options have no mean; label something else")
         key = name or ("pass rate" if mine.scale.kind == "verdict" else "score")
         found[key] = mine.votes, theirs.votes
+    if not found:
+        raise DefinitionError("labels", "those of the two runs are of other criteria; label the same one of both")
     return found, remarks
 
 

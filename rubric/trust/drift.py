@@ -170,7 +170,8 @@ def drift(now: Baseline, saved: Baseline | str | PathLike[str], risk: float = 0.
                 named = f"{what} on {criterion}" if criterion else what
                 found.append(CriterionDifference.of(named, count, x, z, one))
     if not found:
-        raise DefinitionError("saved", "no criterion is in both, so nothing can be compared")
+        why = "fewer than two candidates, or groups, are labelled" if mine.keys() & theirs.keys() else "no criterion is"
+        raise DefinitionError("saved", f"{why} in both, so nothing can be compared")
     changes = [evolve(one, adjusted=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
     notes = []
     for name, was, is_now in (("judge", before.judge, now.judge), ("rubric", before.digest, now.digest)):

@@ -20,10 +20,21 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rubric import DefinitionError, Grades
-from rubric.embed import Presented, Statistic, Table, few_groups, fields, guided, percent, share_interval
+from rubric.embed import Presented, Statistic, Table, counted, few_groups, fields, guided, percent, share_interval
 from rubric.suites.report import Report
-from rubric.trust.assumptions import of_labels, sentences
-from rubric.trust.inference import UPPER, Codes, Floats, Interval, compact, mean_error, quantile, unit_interval
+from rubric.trust.assumptions import count_unmatched, of_labels, sentences
+from rubric.trust.inference import (
+    UPPER,
+    Codes,
+    Floats,
+    Interval,
+    compact,
+    mean_error,
+    quantile,
+    repeat_by_weight,
+    student,
+    unit_interval,
+)
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, as_judged, ratings_of
 from rubric.view.plots import chart, forest, row_of
@@ -163,16 +174,15 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     graded, labelled = ~np.isnan(judge), ~np.isnan(target)
     both, rest = graded & labelled, graded & ~labelled
     weights, unlabelled = ratings.weights[both], int(rest.sum())
-    if is_weighted := bool(unlabelled and len(weights) and np.ptp(weights) > 0):
+    if unlabelled and len(weights) and np.ptp(weights) > 0:
         rest = graded  # those without a label are not a random sample either: what was likely to be drawn is missing
     y, f, more = target[both], judge[both], judge[rest]
-    if len(y) < 2:
-        raise DefinitionError("labels", f"{len(y)} labelled candidates are graded, and an estimate needs two at least")
     groups = ratings.groups if ratings.grouped else None
+    _check_enough(ratings, both)
     low, high = (0.0, 1.0) if is_rate else scale.ends(np.append(y, judge[graded]))
     span = (high - low) or 1.0
     among = None if groups is None else groups[both]
-    own = _interval((y - low) / span, among, weights if is_weighted else np.ones(len(y)))
+    own = _interval((y - low) / span, among, weights)
     labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretch(own, low, span))
     judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
     judge_only = Statistic("judge only", float(judge[graded].mean()), _stretch(judged_all, low, span))
@@ -187,11 +197,13 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         others = rest if len(more) else both
         clusters = None if groups is None else (groups[both], groups[others])
         value, interval, note = _rogan_gladen(y, f, judge[others], weights, clusters)
-        notes += [note] if note else []
+        notes = [note, *notes] if note else notes
     else:
         both_groups = None if groups is None else (groups[both], groups[rest])
         y, f, more = ((each - low) / span for each in (y, f, more))
-        value, interval, extra = _ppi(_Sample(y, f, more, weights / weights.mean(), both_groups, is_rate))
+        value, interval, extra = _ppi(
+            _Sample(y, f, more, weights * weights.sum() / (weights @ weights), both_groups, is_rate)
+        )
         value, interval = low + value * span, _stretch(interval, low, span)
         made |= extra
         if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
@@ -199,7 +211,7 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     if how == "ppi" and value is not None and interval is not None and apart is not None and apart.interval is not None:
         value, interval = _stratify(Statistic("", value, interval), apart, *mean_error((~graded).astype(float), groups))
         interval = max(low, interval[0]), min(high, interval[1])
-        basis = f"by their {int((labelled & ~graded).sum()):,} labels, of which {apart.value:.2f} is the mean"
+        basis = f"by their {counted(int((labelled & ~graded).sum()), 'label')}, of which {apart.value:.2f} is the mean"
         notes.append(
             f"the {ungraded:,} ungraded candidates count {basis}; of graded ones it is {labels_only.value:.2f}"
         )
@@ -213,6 +225,17 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     )
 
 
+def _check_enough(ratings: Ratings, both: NDArray[np.bool_]) -> None:
+    """Raise for fewer than two labelled and graded candidates, or groups of them: one draw shows no error."""
+    found, units = int(both.sum()), "candidates"
+    if found > 1 and ratings.grouped:
+        found, units = len(np.unique(ratings.groups[both])), "groups"
+    if found < 2:
+        divided = int((~np.isnan(ratings.people).all(axis=1) & np.isnan(ratings.target)).sum())
+        more = f"; people are divided on {divided:,}" if divided else ""
+        raise DefinitionError("labels", f"an estimate takes two labelled {units} that are graded, got {found}{more}")
+
+
 def _measure_of(ratings: Ratings) -> str:
     if ratings.criterion:
         return f"{'rate' if ratings.scale.kind == 'verdict' else 'mean'} of {ratings.criterion}"
@@ -224,20 +247,22 @@ def _stretch(interval: Interval | None, low: float, span: float) -> Interval | N
 
 
 def _interval(values: Floats, groups: Codes | None, weights: Floats) -> Interval | None:
-    """Return the interval of a weighted mean of *values* in 0..1."""
+    """Return the interval of a weighted mean of *values* in 0..1; the copies of a candidate are one group."""
     if not np.ptp(weights):
         return unit_interval(values, groups)
-    mean, error = mean_error(values, groups, weights)
-    half = quantile(groups, len(values)) * error
-    return None if np.isnan(half) else (float(max(0.0, mean - half)), float(min(1.0, mean + half)))
+    rows = repeat_by_weight(weights)
+    return unit_interval(values[rows], (np.arange(len(values)) if groups is None else groups)[rows])
 
 
 def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: NDArray[np.bool_]) -> list[str]:
     notes = []
     if ratings.unmatched:
-        notes.append(f"{len(ratings.unmatched)} labels match no candidate ({ratings.unmatched[0]!r}, ...)")
+        notes.append(count_unmatched(ratings.unmatched))
+    weights = ratings.weights[both]
     if len(y) < _FEW:
-        notes.append(f"with {len(y)} labels the interval says little")
+        notes.append(f"with {counted(len(y), 'label')} the interval says little")
+    elif (worth := weights.sum() ** 2 / (weights @ weights)) < _FEW:
+        notes.append(f"with labels that are worth {worth:.0f} of one weight the interval says little")
     if not more:
         notes.append("every graded candidate is labelled, so the labels are the estimate")
     if groups is not None and (few := few_groups(len(np.unique(groups[both])))):
@@ -278,7 +303,8 @@ class _Sample:
     What an estimate rests on, all in 0..1.
 
     *y* is what people said, *f* what the judge said of the same candidates, and *more* of the others; *w* are the
-    weights of the labelled candidates, 1 on average; *groups* those of the labelled and of the others.
+    weights of the labelled candidates, which add up to as many of one weight as they are worth (L. Kish, 1965);
+    *groups* those of the labelled and of the others.
     """
 
     y: Floats
@@ -291,21 +317,22 @@ class _Sample:
 
 def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     """Return the estimate, its interval, and what it is worth."""
-    n = len(sample.y)
+    n = float(sample.w.sum())
     plain = _Fit.of(sample, 0.0)
     value = min(max(plain.value, 0.0), 1.0)
     skew, few = (1 - 2 * value) ** 2, min(1.0, 20 / n)
     fit = _Fit.of(sample, 0.3 + 3 * skew + few * (1 + skew) if sample.is_rate else _PSEUDO)  # see tests/simulations
     design = _design_effect(sample, plain.power)
     worth = n / max(fit.variance / fit.labels_variance * design, 1e-6)
-    q = quantile(None if sample.groups is None else sample.groups[0], n)
+    q = student(_freedom(sample, fit))
     if sample.is_rate:
         interval = share_interval(value * worth, worth, q) or (0.0, 1.0)
     else:
         half = q * float(np.sqrt(fit.variance * design))
         interval = (max(0.0, min(fit.value - half, value)), min(1.0, max(fit.value + half, value)))
     target = fit.variance / 4 - fit.more_variance
-    needed = int(np.ceil(n * fit.own_variance / target)) - n if target > 0 else None
+    labels = len(sample.y)
+    needed = int(np.ceil(labels * fit.own_variance / target)) - labels if target > 0 else None
     if needed is not None and needed > len(sample.more) > 0:  # more than are left to label
         needed = None
     return value, interval, {"worth": float(worth), "power": float(plain.power), "more": needed}
@@ -330,7 +357,7 @@ class _Fit:
     def of(cls, sample: _Sample, pseudo: float) -> _Fit:
         """Return the fit with *pseudo* labels at each end, where the judge says what it says on average."""
         y, f, more, w = sample.y, sample.f, sample.more, sample.w
-        n, extra = len(y), len(more)
+        n, extra = float(w.sum()), len(more)
         k = n + 2 * pseudo
         middle = float(((w * f).sum() + more.sum()) / (n + extra))
         mean_y = ((w * y).sum() + pseudo) / k
@@ -347,6 +374,23 @@ class _Fit:
         others = power**2 * more.var() / extra if extra else 0.0
         alone = mean_y * (1 - mean_y) / (k - 1) if sample.is_rate and pseudo else var_y / k
         return cls(float(value), float(power), float(own), float(others), float(max(alone, 1e-15)))
+
+
+def _freedom(sample: _Sample, fit: _Fit) -> float:
+    """
+    Return Student's degrees of freedom: the labels, or groups of them, that the variance rests on, less one.
+
+    By weight, a few heavy ones may decide it (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics
+    and Statistics 99, 2017): by what is seen of each, and by what the fit takes each to be, since few may differ.
+    """
+    w, groups = sample.w, np.arange(len(sample.w)) if sample.groups is None else compact(sample.groups[0])
+    units = float(groups.max()) + 1
+    if np.ptp(w) > 0:
+        residual = sample.y - fit.power * sample.f
+        seen = np.bincount(groups, weights=w * (residual - np.average(residual, weights=w))) ** 2
+        parts = seen + np.bincount(groups, weights=w**2) * max(fit.own_variance, _NOTHING) * w.sum()
+        units = float(min(w.sum(), units, parts.sum() ** 2 / (parts**2).sum()))
+    return max(1.0, units - 1)
 
 
 def _design_effect(sample: _Sample, power: float) -> float:
@@ -402,7 +446,7 @@ def _rogan_gladen(
         return None, None, "the labels are all the same, so they show the judge's errors on one side alone"
     informed = right_bad + right_good - 1
     if informed <= 0:
-        return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones"
+        return None, (0.0, 1.0), "the judge passes bad candidates as often as good ones, or more often"
     share, n = float(others.mean()), len(others)
     value = min(max((share + right_bad - 1) / informed, 0.0), 1.0)
     z, design = float(stats.norm.ppf(UPPER)), 1.0

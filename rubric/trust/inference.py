@@ -25,6 +25,9 @@ Interval = tuple[float, float]
 UPPER = 0.975
 """Where the upper end of an interval with 95 % confidence lies."""
 
+_COPIES = 50
+"""How often a candidate of average weight is repeated."""
+
 POWER = 0.8
 """The probability with which a difference is found that counts as one that can be found."""
 
@@ -54,10 +57,16 @@ def student(freedom: float) -> float:
     return float(stats.t.ppf(UPPER, freedom))
 
 
-def quantile(groups: Codes | None, n: int) -> float:
-    """Return Student's quantile for *n* units, or for their groups."""
-    freedom = (n if groups is None else len(np.unique(groups))) - 1
-    return student(freedom) if freedom > 0 else float("inf")
+def quantile(groups: Codes | None, n: float) -> float:
+    """Return Student's quantile for *n* units, or for their groups; two at least."""
+    return student(max(1.0, (n if groups is None else len(np.unique(groups))) - 1))
+
+
+def repeat_by_weight(weights: Floats) -> Codes:
+    """Return the place of each candidate as often as it counts; the copies of a candidate are to be one group."""
+    return np.repeat(
+        np.arange(len(weights)), np.maximum(1, np.rint(weights / weights.mean() * _COPIES)).astype(np.intp)
+    )
 
 
 def mean_error(values: Floats, groups: Codes | None, weights: Floats | None = None) -> tuple[float, float]:

@@ -80,6 +80,8 @@ def balanced_accuracy(rates: Sequence[ClassRates], judge: Floats, people: Floats
     if len(used) < 2:
         return Statistic("balanced accuracy", None, reason="people use one class alone")
     value = sum(recall.value or 0.0 for _, recall in used) / len(used)
+    if any(recall.interval is None for _, recall in used):
+        return Statistic("balanced accuracy", value, reason="candidates of one class are of one group")
     low, high = (
         math.sqrt(sum(((recall.value or 0.0) - (recall.interval or (0, 1))[end]) ** 2 for _, recall in used))
         / len(used)

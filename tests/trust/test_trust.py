@@ -192,7 +192,7 @@ def test_an_agreement_leads_with_a_sentence() -> None:
     assert found["good"].sentence().startswith("The judge agrees with people in 87 % (76 to 93)")
     for shown in (str(found), found._repr_markdown_(), found._repr_html_(), repr(found)):
         assert found.sentence.split()[0] in shown
-    assert "1 labels match no candidate ('zz', ...)." in str(found)
+    assert "1 label matches no candidate ('zz')." in str(found)
     assert "140 candidates have no label." in str(found)
     assert found["clear"].sentence().startswith("The judge correlates with people at 0.")
     json.dumps(found.to_dict(), allow_nan=False)
