@@ -6,7 +6,8 @@ Whole repositories of other systems, end to end: each suite in a folder is loade
 
 A local server is the model that answers and the judge that grades, both through LiteLLM. What is printed is the table
 in `docs/reference/compatibility.md`, with the share of the cases that assert anything which were graded. A sample is
-of the folders in the tree, without those that another tree has too.
+of the folders in the tree, without those that another tree has too. With `--install` the packages whose lack is told
+are installed from npm into a copy of the folder, as the message says, and its cases are counted then.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import json
 import os
 import random
 import re
+import shutil
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,7 @@ from rubric import Judge, load_suite
 from rubric.errors import LoadError
 from rubric.results.report_rows import Row
 from tests.servers import Endpoint, Server, nonce_of, say_yes
+from tests.upstream import npm
 
 MODEL = "openai/gpt-5-mini"
 JUDGE = Judge(MODEL, embedder="openai/text-embedding-3-large")
@@ -45,6 +49,7 @@ class Counted:
     cases: Counter[str] = field(factory=Counter)
     reasons: Counter[str] = field(factory=Counter)
     there_too: int = 0
+    stand_in: int = 0
 
     def table(self) -> str:
         """Return the counts as Markdown."""
@@ -62,6 +67,10 @@ class Counted:
             ("of these that promptfoo itself can grade", asserting - apart - self.there_too),
         ):
             lines.append(f"graded, of the cases {what}: {graded:,} of {of:,}, {graded / max(1, of):.1%}")
+        both, of = graded + self.stand_in, asserting - apart
+        lines.append(
+            f"with those that only the stand-in's answer leaves ungraded: {both:,} of {of:,}, {both / max(1, of):.1%}"
+        )
         return "\n".join(lines)
 
 
@@ -112,7 +121,22 @@ def openai_server() -> Iterator[Endpoint]:
             yield endpoint
 
 
-def counted(files: Sequence[Path], most: int | None = None) -> Counted:
+def _with_packages(files: Sequence[Path], place: Path) -> Iterator[Path]:
+    """Yield *files*; one whose prompts lack packages of npm from a copy of its folder that has them."""
+    for file in files:
+        try:
+            told = " ".join(case.unasked for case in load_suite(file))
+        except LoadError:
+            told = ""
+        packages = sorted({*re.findall(r"npm install ([@\w./-]+), in", told)})
+        copy = place / file.parent.name
+        if packages:
+            shutil.copytree(file.parent, copy, dirs_exist_ok=True)
+            npm.installed(copy, *packages)
+        yield copy / file.name if packages else file
+
+
+def counted(files: Iterable[Path], most: int | None = None) -> Counted:
     """Run the suites in *files*, of each *most* cases, and count what became of them."""
     found = Counted()
     with openai_server():
@@ -131,12 +155,14 @@ def counted(files: Sequence[Path], most: int | None = None) -> Counted:
                 if row.status in ("ungraded", "deferred"):
                     kind = _reason(row, lacking.get(row.id, ()))
                     found.reasons[kind] += 1
+                    found.stand_in += kind == _STAND_IN
                     said = f"{lacking.get(row.id, ())} {row.reason}"
                     found.there_too += kind not in (_NOTHING, _PROGRAMS, _MODERATION) and bool(_THERE.search(said))
     return found
 
 
 _NOTHING, _PROGRAMS = "the test asserts nothing", "programs, which run only where scripts are allowed"
+_STAND_IN = "a transform that failed on the stand-in answer"
 _MODERATION = "moderation (also guardrails, the verdict of a provider's moderation) and red teams"
 _KINDS = {
     r"^no grader$": _NOTHING,
@@ -145,7 +171,7 @@ _KINDS = {
     r"^(?:not-)?(?:moderation|guardrails|promptfoo:redteam)": _MODERATION,
     r"^(?:classifier|pi$)|simulated user": "classifiers and simulated users",
     r"without functions=": "a type of the project's own, whose function was not given",
-    r"JavaScriptError|ThrownError": "a transform that failed on the stand-in answer",
+    r"JavaScriptError|ThrownError": _STAND_IN,
     r"with a transform|^transform|^vars$": "transforms before a judge, and of variables",
     r"tests that|not within reach|text of a PDF": "tests, or code, that are elsewhere",
     r"unreadable": "a category or a choice that the stand-in judge does not give",
@@ -189,9 +215,12 @@ if __name__ == "__main__":
     parser.add_argument("--sample", type=int, help="so many of its folders")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most", type=int, help="so many cases of each file")
+    parser.add_argument("--install", action="store_true", help="install the packages of npm that prompts lack")
     parser.add_argument("--every", action="store_true", help="each YAML and JSON file, whatever it is called")
     given = parser.parse_args()
     folders = [given.root] if given.sample is None else sampled(given.root, given.without, given.sample, given.seed)
-    tree = counted([file for folder in folders for file in suites_in(folder, every=given.every)], given.most)
+    files = [file for folder in folders for file in suites_in(folder, every=given.every)]
+    with tempfile.TemporaryDirectory() as place:
+        tree = counted(_with_packages(files, Path(place)) if given.install else files, given.most)
     refused = [f"refused: {name}: {why[:160]}\n" for name, why in tree.refused.items()]
     sys.stdout.write("".join([tree.table(), "\n", *refused]))

@@ -255,6 +255,7 @@ def _of_item(at: Cursor) -> list[Test]:
     return tests_of(at) if isinstance(at.value, dict) and is_reference(at.value.get("path")) else test_of(at)
 
 
+_SHEET = re.compile(r"\.xlsx?(?:#|\Z)", re.IGNORECASE)
 _FOLDERS = ("**/*.y*ml", "**/*.json*", "**/*.csv")
 """The files of tests that a folder is short for."""
 
@@ -265,6 +266,8 @@ def _tests_at(at: Cursor, config: Any = None, *, listed: bool = False) -> list[T
     name = reference.removeprefix("file://")
     if is_code(name):
         return _generate(at, name, *([] if config is None else [config]))
+    if _SHEET.search(name):
+        return [_elsewhere(at, name, "are in a spreadsheet", "save its sheet as CSV, and name that file")]
     if "://" in name:
         return [_elsewhere(at, name, "are on another machine", "download them, and name the file")]
     with at.notes.lacking() as lacks:

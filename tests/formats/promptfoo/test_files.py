@@ -212,3 +212,12 @@ def test_a_provider_whose_file_has_no_name_is_missing(providers: list[Any], tmp_
     """Its cases load, and the reason names the file."""
     (case,) = suite_of(tmp_path, [{"assert": [{"type": "is-json"}]}], providers=providers)
     assert "that is not within reach" in case.providers[0].missing
+
+
+def test_tests_in_a_spreadsheet_leave_one_case_ungraded(tmp_path: Path) -> None:
+    """The warning says what to do, also where a sheet is named; the other tests are graded."""
+    listed = "[t.xlsx, 'file://t.XLSX#Sheet2', {assert: [{type: equals, value: a}]}]"
+    (tmp_path / "promptfooconfig.yaml").write_text(f"prompts: [a]\nproviders: [echo]\ntests: {listed}\n")
+    suite = load_suite(tmp_path / "promptfooconfig.yaml")
+    assert [row.status for row in suite.run("offline")] == ["ungraded", "ungraded", "passed"]
+    assert "save its sheet as CSV, and name that file" in suite.warnings[0].message
