@@ -55,11 +55,7 @@ def without(lost: Unsupported) -> str:
 
 
 def provider_of(judge: AnyJudge | None, losses: Losses, name: str = "the judge") -> str | dict[str, Any] | None:
-    """
-    Return *judge* as promptfoo's files name one: an id, or `{id, config}`; None where they cannot.
-
-    Juries, panels and functions are lost, which *losses* is told by the *name* of what holds the judge.
-    """
+    """Return *judge* as promptfoo names one; None where it cannot, told to *losses* by the *name* of its holder."""
     if judge is None:
         return None
     if not isinstance(judge, Judge) or not isinstance(judge.model, str):

@@ -153,11 +153,7 @@ def uncut(root: Node) -> Node:
 
 
 def find(root: Node, path: KeyPath, *, key: bool = False) -> tuple[Node, KeyPath]:
-    """
-    Return the node at *path*, and the path as far as the document has it.
-
-    With *key*, the node is the key that names it, where there is one.
-    """
+    """Return the node at *path*, or with *key* the key that names it, and the path as far as the document has it."""
     node = shown = root
     for depth, step in enumerate(path):
         if isinstance(node, Listing) and isinstance(step, int) and step < len(node.parts):

@@ -49,11 +49,7 @@ def names_image(text: str | None) -> bool:
 
 
 def read_image(reference: str, loading: Loading) -> str:
-    """
-    Return the image in the file that *reference* (`file://...`) names as a `data:` URL.
-
-    One that may not be read, or is not a PNG, JPEG, GIF or WebP image, or too large, is a `DefinitionError`.
-    """
+    """Return the image in the file that *reference* names as a `data:` URL, or raise a `DefinitionError`."""
     name = bare(reference)
     located = located_file(name, loading)
     found = loading.library.images
@@ -91,11 +87,7 @@ class Attached:
     missing: list[str] = field(factory=list)
 
     def take(self, image: str | None, at: Cursor) -> bool:
-        """
-        Add *image*, an address or the name of a file, found at the cursor; False where it is neither.
-
-        A file that cannot be read is told at the cursor, and kept as missing.
-        """
+        """Add *image*, an address or a file's name; False where it is neither. An unreadable file is missing."""
         if image is None or (not is_address(image) and ":" in image.removeprefix("file://")):
             return False
         found = (

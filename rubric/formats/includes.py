@@ -93,11 +93,7 @@ def is_pattern(name: str) -> bool:
 
 
 def locate(name: str, loading: Loading) -> Located:
-    """
-    Return the file that *name* leads to, there or not: a path from the folder of *loading*.
-
-    Where several folders are searched, it is the first that is there. One that may not be read is a `DefinitionError`.
-    """
+    """Return the file of *name*, in the first of the folders that has it; one that may not be read is refused."""
     found: Located | None = None
     refused: DefinitionError | None = None
     for path, folder in _candidates(name, loading):
@@ -251,11 +247,7 @@ class SecretFileError(DefinitionError):
 
 
 def expand(name: str, loading: Loading) -> list[str]:
-    """
-    Return the names that the pattern *name* matches, sorted, or refuse one that matches nothing, or too much.
-
-    Links to folders are not followed, `**` is any depth.
-    """
+    """Return the names that the pattern *name* matches, sorted; refuse none, and too many. No links are followed."""
     root, folder = _folders(loading)
     found: list[str] = []
     refused: DefinitionError | None = None
@@ -438,11 +430,7 @@ def read_at(
     loading: Loading | None = None,
     lacking: Callable[[str], object] | None = None,
 ) -> T | None:
-    """
-    Return what *work* makes of the bare name in *reference*; None where it errs.
-
-    Errors are noted at the cursor, or where the file itself errs. *lacking* is that of `read_text_at`.
-    """
+    """Return what *work* makes of the name in *reference*; None where it errs. *lacking* is that of `read_text_at`."""
     notes, before = at.notes, at.notes.failures
     shown = show_environment(reference, at, loading)
     if notes.failures > before:

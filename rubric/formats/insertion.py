@@ -79,11 +79,7 @@ class Page:
 
 @define
 class Span:
-    """
-    A node of a file, from the offset of its first character to that after its last.
-
-    A scalar has its text as *key*; *parts* are the items of a list, or the keys and values of a mapping in turn.
-    """
+    """A node between two offsets; *key* is a scalar's text, *parts* are the items, or keys and values in turn."""
 
     start: int
     end: int

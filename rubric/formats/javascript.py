@@ -110,11 +110,7 @@ def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
 
 @frozen
 class JavaScript:
-    """
-    A function for `Holds`: a *program* of the type `javascript`, from *source* for people.
-
-    It passes from *threshold* on (None: above 0), and with *negate* is turned over.
-    """
+    """A `javascript` assertion for `Holds`: it passes from *threshold* on (None: above 0); *negate* turns it over."""
 
     source: str = field(eq=False)
     program: Program = field()
@@ -227,11 +223,7 @@ class Transform(Launcher):
         return self.context.run(given, context_of(candidate, self.variables, None))
 
     def value(self, candidate: Candidate) -> Any:
-        """
-        Return what the programs make of the output of *candidate*: a text, or data.
-
-        What cannot be run is a `JavaScriptError`; what a program throws, a `ThrownError`.
-        """
+        """Return what the programs make of the output: a text, or data; raise `JavaScriptError`, or what they throw."""
         value: Any = candidate.output
         for number, program in enumerate(self.programs):
             given = value if number else output_for(program, candidate)

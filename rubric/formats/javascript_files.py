@@ -48,11 +48,7 @@ class FileProgram:
     _read: int = field(default=0, init=False)
 
     def call(self, *arguments: Any) -> Any:
-        """
-        Return what the function of the module makes of *arguments*; None where it makes nothing.
-
-        A list in place of a function is itself. The errors are those of `data`.
-        """
+        """Return what the module's function makes of *arguments*, or the list in its place; raise as `data`."""
         return self._run(arguments, None)
 
     def shows(self, word: str) -> bool:

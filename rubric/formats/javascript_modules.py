@@ -83,11 +83,7 @@ def program_at(reference: str, at: Cursor, make: Callable[[str, Loading, str], T
 
 
 def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
-    """
-    Return the program of the module in the file *name*, with what it imports.
-
-    A file that may not be read is a `DefinitionError`; an import that is not there, a `JavaScriptError`.
-    """
+    """Return the program of the module in the file *name*, with its imports; a file that may not be read is refused."""
     bundle = Bundle.of(name, loading)
     (first, *others) = bundle.modules.values()
     if not others and not first.is_es and not first.names and "$import" not in first.body:
@@ -97,11 +93,7 @@ def program_of_file(name: str, loading: Loading, function: str = "") -> Program:
 
 @define
 class Bundle:
-    """
-    The modules of one program, by their real paths, and what each calls which of the others.
-
-    *provided* are the names of Node's modules that the text given to `text` has.
-    """
+    """The modules of one program by their real paths, and their calls; Node's own in `text` are *provided*."""
 
     loading: Loading
     provided: frozenset[str] = frozenset()

@@ -33,11 +33,7 @@ _LONGEST_OBJECT, _MOST_CHARACTERS = 100_000, 1_000_000
 
 
 def json_objects(text: str, lenient: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
-    """
-    Yield the objects in *text*, outermost only, as promptfoo finds them: from a brace to the one that closes it.
-
-    What is not JSON between them is read by *lenient*, as YAML; braces that are open at the end are closed.
-    """
+    """Yield the outermost objects in *text*, as promptfoo finds them; *lenient* reads what is not JSON."""
     closing: dict[int, tuple[int, int]] = {}
     opened: list[int] = []
     for mark in re.finditer("[{}]", text):

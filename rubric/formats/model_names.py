@@ -29,11 +29,7 @@ _EMBEDS = frozenset({"embedding", "embeddings", "feature-extraction", "sentence-
 
 
 def litellm_name(provider: str) -> str:
-    """
-    Return LiteLLM's name of the model that another system calls *provider*, or raise a `DefinitionError`.
-
-    LiteLLM's own names stay as they are; bare names of well-known models get their vendor.
-    """
+    """Return LiteLLM's name, with the vendor, of the model that another system calls *provider*, or refuse it."""
     name = provider.strip()
     if name == "offline":
         return name

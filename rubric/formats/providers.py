@@ -49,11 +49,7 @@ def runs_of(*values: Any) -> int:
 
 
 def read_provider(at: Cursor, fill: Callable[[str], str], config: Mapping[str, Any] = {}) -> Provider:
-    """
-    Return the provider at the cursor, see `provider_of`; one that needs what the load lacks only says so.
-
-    *config* is the prompt's, of which a model takes what is sent, over its own.
-    """
+    """Return the provider at the cursor, with the prompt's *config*; where the load lacks anything, it only says so."""
     with at.notes.lacking() as lacks:
         at = _with_files(at)
         made = provider_of(at, fill)

@@ -93,11 +93,7 @@ def is_python_file(value: Any) -> bool:
 
 
 def python_function(value: str, at: Cursor, default: str, *, python: str = "python") -> PythonFunction:
-    """
-    Return the function that *value* names, at the cursor; *default* where it names the file alone.
-
-    It works in the folder of the first file, and sees the variables that the caller declares for the load.
-    """
+    """Return the function that *value* names, else *default* in its file; it works in the folder of the first file."""
     match = _REFERENCE.fullmatch(value.strip())
     if match is None:
         raise DefinitionError("", f"expected file://NAME.py, or file://NAME.py:function, got {shorten(value, 60)!r}")
@@ -135,11 +131,7 @@ def _folder(loading: Loading) -> str | None:
 
 @frozen
 class PythonTransform:
-    """
-    A transform in Python, in the place of a `Program` in JavaScript; its *function* is given output and context.
-
-    With *data*, an output that is JSON is given as data.
-    """
+    """A transform in Python: a *function* of output and context; with *data*, JSON is given to it as data."""
 
     function: PythonFunction
     reference: str

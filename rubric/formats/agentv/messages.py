@@ -115,11 +115,7 @@ _ALONE = re.compile(r"\s*\{\{\s*(?:vars\.)?([^\W\d]\w*)\s*\}\}\s*")
 
 @frozen
 class Template:
-    """
-    One way to ask: a text or messages, with `{{ variables }}`; *label* tells it from the others.
-
-    *missing* says what this library lacks to ask so: a program, or its file. Its cases are ungraded.
-    """
+    """One way to ask: a text or messages with slots, called *label*; *missing* is what this library lacks to ask."""
 
     label: str
     content: Any

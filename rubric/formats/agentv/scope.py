@@ -146,11 +146,7 @@ class Scope(ItemScope):
         return value
 
     def fill(self, text: str, at: Cursor) -> str:
-        """
-        Return *text*, found at the cursor, with variables in the place of `{{ name }}`.
-
-        A name that is not a variable is left as it is, as AgentV does.
-        """
+        """Return *text*, found at the cursor, with its slots filled; names without a variable stay, as in AgentV."""
         if (raw := unquote(text)) is not None:
             return raw
         if _ENVIRONMENT.search(text):

@@ -388,11 +388,7 @@ def _write_transformed(function: Transformed) -> Said | None:
 
 
 def write_transform(transform: Transform) -> Said:
-    """
-    Return *transform* as the keys of an assertion; in our own format also those of a criterion's `on`.
-
-    A transform in Python, with `scripts`, is in no file of ours.
-    """
+    """Return *transform*, one without `scripts`, as keys of an assertion; in our own format also those of an `on`."""
     codes = [_code(program) for program in transform.programs if isinstance(program, Program)]
     plain = len(codes) == 1 and isinstance(codes[0], str)
     data: Data = {"transform": codes[0] if plain else codes} if codes else {}

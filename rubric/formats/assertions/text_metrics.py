@@ -94,11 +94,7 @@ def _units(text: str) -> array[int]:
 
 @frozen
 class TextMetric:
-    """
-    A function for `Holds`: the output is near enough to one of *references*.
-
-    It passes from the score *threshold* on; `levenshtein`, up to that distance.
-    """
+    """A function for `Holds`: the output comes to *threshold* by a reference; of `levenshtein`, at most to it."""
 
     kind: str
     references: tuple[str, ...]

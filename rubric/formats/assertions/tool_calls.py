@@ -217,11 +217,7 @@ KEYS = frozenset({"mode", "minimums", "expected", "args_match", "argsMatch"})
 
 @frozen
 class ExpectedCall:
-    """
-    One call of a *tool* that is expected; arguments of None are not compared.
-
-    *match* is one of `args_match`, or the paths that alone are compared.
-    """
+    """An expected call of a *tool*; arguments of None fit any. *match* says how, or which of them, are compared."""
 
     tool: str
     arguments: Any = field(default=None, converter=freeze)
@@ -439,11 +435,7 @@ def _calls(candidate: Candidate, sources: tuple[str, ...]) -> Iterator[Any]:
 
 
 def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
-    """
-    Return the schemas of *tools*, a list as OpenAI or Anthropic has it, by the tools' names, or refuse the list.
-
-    A tool without a name, such as an MCP server, has none; one without a schema takes any arguments.
-    """
+    """Return the schemas of *tools*, in OpenAI's or Anthropic's form, by name; one without takes any arguments."""
     if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
         raise fields.refuse("tools", tools, "a list of tools")
     found: dict[str, Mapping[str, Any]] = {}

@@ -316,11 +316,7 @@ _JURY = {"size": "jurors", "consensus": "quorum"}
 
 
 def _read_jurors(at: Cursor) -> AnyJudge | None:
-    """
-    Return the jury: one judge several times where all jurors are the same model, else a panel.
-
-    A quorum that comes to a majority is written as one; any other is the consensus of the panel.
-    """
+    """Return the jury: one judge several times where all jurors are the same model, else a panel with its consensus."""
     if not at.needs("jurors"):
         return None
     jurors: list[Judge | None] = []

@@ -278,11 +278,7 @@ class Graded:
 def read_assertions(
     asserts: Sequence[Cursor], context: Context, threshold: Cursor | None, place: Cursor, more: Sequence[Assertion] = ()
 ) -> Graded | None:
-    """
-    Return the rubric of *asserts*, of the test at *place*; None, with an error noted, if there is none.
-
-    *more* are features of the test that this library does not have.
-    """
+    """Return the rubric of *asserts*, and of *more* that the test at *place* lacks; None where an error was noted."""
     made = [made for at in asserts if (made := _read(at, context)) is not None]
     if len(made) < len(asserts):
         return None

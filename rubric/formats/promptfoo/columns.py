@@ -196,11 +196,7 @@ _COMMANDS = re.compile(r"\.(?:sh|bash|exe|bat|cmd|ps1|rb|pl)$")
 
 
 def _of_code(at: Cursor, name: str, label: str) -> Prompt:
-    """
-    Return the prompt that a program makes: a function, a Python file that prints it, or a command.
-
-    Where it cannot be run, given outputs are graded all the same.
-    """
+    """Return the prompt that a program makes; where it cannot be run, given outputs are graded all the same."""
     label, words = label or name, name.removeprefix("exec:")
     is_command = words != name or _COMMANDS.search(name) is not None
     program: FileProgram | PythonFunction | Executable | None = None

@@ -29,11 +29,7 @@ def why_not(value: Any, *, command: bool = False) -> str:
 
 
 def filter_at(name: str, at: Cursor) -> Callable[..., Any]:
-    """
-    Return the filter *name* of templates, whose file the cursor names; one that fails raises a `LackingError`.
-
-    It reads no files: a template may give it what a candidate wrote.
-    """
+    """Return the filter *name* in the file at the cursor. It reads no files: a candidate's text may reach it."""
     function: Program | None = None
     why = "it is in a file, and a text names none; load it from a file, or give the folder (base=...)"
     if at.loading.root is not None and not (why := why_not(at.value)):

@@ -201,11 +201,7 @@ def test_of(at: Cursor) -> list[Test]:
 
 
 def assertions_of(at: Cursor) -> list[Cursor]:
-    """
-    Return the assertions of a test: those of a list, of the file that it names instead, or of files that it lists.
-
-    promptfoo follows such names in files of tests; in the configuration itself it refuses them.
-    """
+    """Return the assertions of a test, also those in files that it names, which promptfoo follows in files of tests."""
     whole = follow(at)
     opened = [follow(item) for item in (list_items(whole, "assertions") if whole is not None else ())]
     return [part for item in opened if item is not None for part in (item if isinstance(item.value, list) else [item])]
@@ -358,11 +354,7 @@ _MEDIA = frozenset({
 
 
 def combinations(variables: Mapping[str, Cursor], *, expand: bool) -> list[dict[str, Any]]:
-    """
-    Return the variables of each case of a test: one case, or with *expand* one for each combination of lists.
-
-    As in promptfoo, only lists whose first item is a text are expanded. A file that cannot be read is noted.
-    """
+    """Return the variables of each case of a test; with *expand*, one for each combination of its lists of texts."""
     choices = [
         each_text(choice, partial(with_environment, at))
         for at in variables.values()

@@ -169,11 +169,7 @@ class UnsupportedPromptError(Exception):
 
 @frozen
 class Slots:
-    """
-    The variables of a test, and the *extra* ones that its prompts turned out to need.
-
-    *aliases* are slots of ours by the names that a grader's own prompt has for them, such as `completion`.
-    """
+    """The variables of a test, *extra* ones for its prompts, and *aliases* of our slots in a grader's own prompt."""
 
     variables: dict[str, Any]
     extra: dict[str, str] = field(factory=dict)
@@ -236,12 +232,7 @@ def _bound(template: str) -> frozenset[str]:
 
 
 def template_of(at: Cursor, slots: Slots, images: Attached | None = None) -> str | None:
-    """
-    Return the `rubricPrompt` *at* as a template of ours; None, with an error noted, if it is none.
-
-    *images* takes the images in its messages. A prompt that needs code, or images without it, is an
-    `UnsupportedPromptError`.
-    """
+    """Return a `rubricPrompt` as a template of ours, whose images *images* takes; None where an error was noted."""
     found = _open(at, is_prompt=True)
     if found is None:
         return None
@@ -400,12 +391,7 @@ def content_of(at: Cursor, context: Context) -> Cursor | None:
 
 
 def value_of(at: Cursor, context: Context) -> Cursor | None:
-    """
-    Return the value of an assertion; None if it was noted why not.
-
-    As in promptfoo, templates are rendered in a text, and in the texts of a list, but neither in a mapping nor in what
-    a file has.
-    """
+    """Return the value of an assertion, or None; as in promptfoo, templates in mappings and files stay as written."""
     if isinstance(at.value, list):
         items = [value_of(item, context) if isinstance(item.value, str) else item for item in at]
         return None if None in items else at.holding([item.value for item in items if item is not None])

@@ -100,11 +100,7 @@ _JINJA = Environment(extensions=[_Dialect], keep_trailing_newline=True)  # noqa:
 
 
 def parse_template(template: str, own: Collection[str] = ()) -> nodes.Template:
-    """
-    Return the tree of *template*; *own* are the filters that its file brings.
-
-    A construct that is not carried out is a `LackingError`; other flaws are `DefinitionError`, or Jinja's.
-    """
+    """Return the tree of *template*, with *own* filters; what is not carried out is a `LackingError`."""
     root = _JINJA.parse(template)
     waiting: list[tuple[nodes.Node, int]] = [(root, 1)]
     parts = 0
@@ -153,11 +149,7 @@ def _unknown_filter(name: str, known: set[str], line: str) -> LackingError:
 
 @define
 class Rendering:
-    """
-    One rendering, with the work done so far, and the size of the *longest* text that a step may meet.
-
-    *keep* shows a missing variable as it was written, and not as nothing.
-    """
+    """One rendering, its work so far, and the *longest* text of a step; *keep* shows missing variables as written."""
 
     variables: dict[str, Any]
     own: Mapping[str, Callable[..., Any]]
