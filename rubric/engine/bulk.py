@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from rubric.engine.budget import Budget
 from rubric.engine.grade import JudgeLike, RubricOrEach, annotate, as_rubric, checked_rubrics, judge_or_default, trace
 from rubric.engine.pipeline import CONCURRENCY, Options, Pipeline, StoreLike, check_loop
 from rubric.engine.progress import OnProgress, Progress
@@ -37,6 +36,9 @@ from rubric.values.candidates import Candidate
 from rubric.values.judges import NOBODY, AnyJudge
 from rubric.values.requests import Failure, Limiter
 from rubric.values.rubrics import Rubric
+
+if TYPE_CHECKING:
+    from rubric.engine.budget import Budget
 
 Result = Grade | Ungraded
 T = TypeVar("T")
@@ -141,15 +143,11 @@ def _job(
     refuse_column(rubric, candidates)
     checked = checked_rubrics(rubric)
     judges = judge_or_default(judge)
-    if options.store is not None:
-        from rubric.store.cache_key import check_identity  # noqa: PLC0415 - most runs keep no replies
-
-        check_identity(judges)
     source = source_of(candidates, columns)
     if isinstance(checked, tuple):
         source.check_rubrics(len(checked))
-    # On an event loop the budget is checked later, in a thread: it may load LiteLLM, which takes seconds.
-    return _Job(source, checked, judges, options.pipeline(None if is_async else judges), options)
+    # On an event loop the budget is checked later, in a thread.
+    return _Job(source, checked, judges, options.pipeline(judges, checks_budget=not is_async), options)
 
 
 def rubric_at(rubrics: Sequence[Rubric], index: int) -> Rubric:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from rubric.engine.budget import Budget
 from rubric.engine.pipeline import CONCURRENCY, Dispatcher, Options, StoreLike, adrive, check_loop
 from rubric.errors import DefinitionError, UngradedError, UnreviewedWarning
 from rubric.grading.flow import check, flow
@@ -28,6 +27,7 @@ from rubric.values.requests import PROGRAMS, Ask, Limiter, Transport
 from rubric.values.rubrics import Rubric, rubric_of
 
 if TYPE_CHECKING:
+    from rubric.engine.budget import Budget
     from rubric.engine.sources import Candidates
     from rubric.grading.planning import Plan
 

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Self, Union
 
 from attrs import define, evolve, field, fields_dict, frozen
 
-from rubric.engine.budget import Budget
 from rubric.errors import ModelError, RubricError
 from rubric.grading.code_checks import forbidden
 from rubric.grading.flow import LONG_PREFIX
@@ -41,6 +40,8 @@ from rubric.values.judges import AnyJudge, Judge, Model, is_async
 from rubric.values.requests import PROGRAMS, Ask, Commit, Failure, Limiter, Reply, Transport, commit_nothing
 
 if TYPE_CHECKING:
+    from rubric.engine.breaker import Breaker
+    from rubric.engine.budget import Budget
     from rubric.store.store import Store
 
 CONCURRENCY = 64
@@ -188,11 +189,14 @@ class Dispatcher:
 
     Args:
         places: Acquired by every request for as long as it is in flight; one that waits for a retry holds none.
+        judge: Of the whole run, if there is one: where it fails for good, no more of its members are asked.
     """
 
     places: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(CONCURRENCY))
     limiter: Limiter | None = None
     model_of: Callable[[Judge], Model] = model_of
+    judge: AnyJudge | None = None
+    _breakers: list[Breaker] = field(factory=list)  # one, from the first failure on
     _turns: dict[int, _Turns] = field(factory=dict)  # by the model's id; _Turns keeps the model, so none is used twice
     _queues: dict[int, _ModelQueue] = field(factory=dict)  # by the judge's id; _ModelQueue keeps the judge
 
@@ -201,14 +205,24 @@ class Dispatcher:
         queue = self._queues.get(id(ask.judge)) or self._queue(ask.judge)
         if ask.media and (failure := deaf_to(ask)) is not None:
             return _at_once(failure)
+        if self._breakers and (failure := self._breakers[0].refusal(ask)) is not None:
+            return _at_once(failure)
         if queue.window is not None and may_overflow(ask, queue.window):
             return self._check_and_attempt(queue, queue.window, ask)
-        return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep)
+        return attempt(queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep, failed=queue.failed)
 
     async def _check_and_attempt(self, queue: _ModelQueue, window: int, ask: Ask) -> Outcome:
         return await refusal(ask, window) or await attempt(
-            queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep
+            queue.model, ask, limiter=queue.place, sleep=queue.backoffs.sleep, failed=queue.failed
         )
+
+    def _note(self, ask: Ask, failure: Failure) -> None:
+        """Note that *ask* failed for good: its judge may be asked no more."""
+        if not self._breakers:
+            from rubric.engine.breaker import Breaker  # noqa: PLC0415 - for the first failure
+
+            self._breakers.append(Breaker(self.judge))
+        self._breakers[0].note(ask, failure, has_replied=self._queues[id(ask.judge)].backoffs.has_replied)
 
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know of how requests were sent, each remark once."""
@@ -219,7 +233,7 @@ class Dispatcher:
         if getattr(model, "is_serial", False):
             turns = self._turns.get(id(model)) or self._turns.setdefault(id(model), _Turns(model, judge))
         window = judge.context if judge.is_function else window_of(judge)
-        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, window)
+        queue = _ModelQueue(judge, model, turns, self.places, self.limiter, self._note, window)
         return self._queues.setdefault(id(judge), queue)
 
 
@@ -232,6 +246,7 @@ class _ModelQueue:
     turns: _Turns | None  # taken first: meanwhile it takes no place from other models, and its deadline does not run
     places: asyncio.Semaphore
     limiter: Limiter | None
+    failed: Callable[[Ask, Failure], None]
     window: int | None = None
     backoffs: Backoffs = field(factory=Backoffs)
 
@@ -536,6 +551,10 @@ class Options:
 
             if not isinstance(store, Store):
                 raise refuse("store", store, "a Store, or the path of one")
+        if budget is None and limits is None:
+            return
+        from rubric.engine.budget import Budget  # noqa: PLC0415 - most runs have none
+
         if not (budget is None or isinstance(budget, Budget)):
             raise refuse("budget", budget, "a Budget, such as Budget(cost=5.00)")
         if isinstance(limits, Budget | type) or not (limits is None or callable(limits)):
@@ -561,7 +580,11 @@ class Options:
         return not (self.store is None and self.budget is None)
 
     def pipeline(
-        self, judge: AnyJudge | None = None, transport: Callable[[Ask], Outcome] | Transport | None = None
+        self,
+        judge: AnyJudge | None = None,
+        transport: Callable[[Ask], Outcome] | Transport | None = None,
+        *,
+        checks_budget: bool = True,
     ) -> Pipeline:
         """
         Open the pipeline.
@@ -569,12 +592,13 @@ class Options:
         Args:
             judge: Checked first: whether a budget knows the prices that it needs, and a store which function it is.
             transport: Sends one request, instead of the models of the judges.
+            checks_budget: False where that comes later: it may load LiteLLM, which takes seconds.
 
         Raises:
             DefinitionError: A budget that cannot hold.
             StoreError: The store at a path cannot be opened.
         """
-        if self.budget is not None and judge is not None:
+        if self.budget is not None and judge is not None and checks_budget:
             self.budget.check(judge)
         if self.store is not None and judge is not None and transport is None:
             from rubric.store.cache_key import check_identity  # noqa: PLC0415 - as above
@@ -587,7 +611,7 @@ class Options:
             from rubric.store.store import Store  # noqa: PLC0415 - as above
 
             store = Store(store)
-        dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models)
+        dispatcher = Dispatcher(places, limiter if store is None else store.limiter(limiter), models, judge)
         send: Transport = dispatcher.send
         if self.budget is not None and self.budget.prices:  # before the store, which keeps the cost
             send = partial(_send_priced, send, self.budget)

@@ -156,6 +156,7 @@ class Backoffs:
     _replied: float = math.inf  # when the last reply came; before there is one, when the first request fell asleep
     _dawn: float = -math.inf  # requests that fell asleep before are woken by replies
     _not_before: float = 0.0
+    has_replied: bool = False
 
     async def sleep(self, seconds: float) -> None:
         """Wait *seconds*, or until the model answers again."""
@@ -176,6 +177,7 @@ class Backoffs:
             if outcome is not None and 0 < (outcome.retry_after or 0) <= LONGEST_WAIT:
                 self._not_before = max(self._not_before, now + (outcome.retry_after or 0))
             return
+        self.has_replied = True
         if now - self._replied >= _DARK:
             # Only requests that fell asleep in the dark are woken. If every reply woke those that were just turned
             # away, a server that takes some and turns away others would see all their retries within milliseconds.
@@ -314,13 +316,14 @@ async def attempt(
     limiter: Limiter | None = None,
     sleep: Sleep = sleep,
     random: Callable[[], float] = randomness.random,
+    failed: Callable[[Ask, Failure], None] | None = None,
 ) -> Reply | Failure:
     """
     Send *ask* to *model*, again where that may help; return the reply or the last failure, with all usage.
 
     Each attempt passes *limiter* and then ends within the judge's timeout; none of its places is held in *sleep*. A
     request that was turned away with an error status costs nothing; one whose fate is unknown counts as unmetered.
-    Nothing is raised but cancellations and interrupts.
+    Nothing is raised but cancellations and interrupts. *failed* is told of a request that was sent and failed for good.
     """
     if thinking:  # before the limiter: a budget reserves what is then sent
         ask = with_room(ask)
@@ -335,6 +338,8 @@ async def attempt(
     if isinstance(outcome, Reply):
         return evolve(outcome, usage=spent + outcome.usage) if spent.calls else outcome
     failure = outcome.failure if isinstance(outcome, _Unsent) else outcome
+    if failed is not None and failure is outcome:
+        failed(ask, failure)
     criterion = failure.criterion or (ask.criteria[0].id if len(ask.criteria) == 1 else "")
     return evolve(failure, judge=failure.judge or ask.judge.name, criterion=criterion, usage=spent)
 
