@@ -258,7 +258,7 @@ def one_candidate(value: object, /, field: str = "candidate", **beside: str) -> 
         columns.OWN_NAMES.check(value, one=True)
         return sources.as_candidate(value)
     said = f"expected one text, Candidate or Path, got {sources.name_of_type(value)}"
-    raise DefinitionError(field, f"{said}; {sources.cure_of(value)}")
+    raise DefinitionError(field, said + sources.cure_of(value, "candidate"))
 
 
 @guided

@@ -32,7 +32,7 @@ from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
-from rubric.engine.columns import FIELDS, OWN_NAMES, Columns
+from rubric.engine.columns import OWN_NAMES, Columns
 from rubric.errors import DefinitionError
 from rubric.internals.fields import refuse
 from rubric.internals.row_files import LIBRARIES, NO_TEXT, READERS, Broken, count_rows, first_row, rows_in, slices
@@ -172,7 +172,7 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
         return _file(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}"
-        raise DefinitionError("candidates", _with_cure(message, candidates))
+        raise DefinitionError("candidates", message + cure_of(candidates))
     refuse_swapped("candidates", candidates)
     count = partial(len, candidates) if isinstance(candidates, Sized) else None
     if (frame := _frame(candidates)) is not None:
@@ -190,28 +190,11 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     return Source(candidates, count, is_held=True, columns=named)
 
 
-def _form_of(value: Any) -> str:
-    """Return the form in which *value* holds candidates; "" if it holds none, or is a list of them."""
-    if is_message(value) or is_chat(value) or hasattr(value, "_asdict"):
-        return "message" if isinstance(value, Mapping) else "chat" if is_chat(value) else "named tuple"
-    if not isinstance(value, Mapping):
-        is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(e, str) for e in value)  # noqa: PLR2004
-        return "pair" if is_pair else "one" if isinstance(value, Candidate | bytes) else ""
-    held = [*value.values()]
-    if len(held) == 1 and isinstance(held[0], list) and isinstance(next(iter(held[0]), None), Mapping):
-        return "rows within"
-    if held and all(isinstance(each, Mapping) for each in held):
-        return "rows by key" if all(isinstance(name, str) for each in held for name in each) else "frame"
-    if held and all(isinstance(each, list | tuple) for each in held):
-        return "columns"
-    return "texts by key" if held and not value.keys() & {*FIELDS} else "one"
+def cure_of(value: object, place: str = "candidates") -> str:
+    """Return the end of the message on *value*, which cannot stand at this *place*; "" if no cure is known."""
+    from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 
-
-def _with_cure(said: str, value: object) -> str:
-    from rubric.internals.guesses import table  # noqa: PLC0415 - needed for errors alone
-
-    line = table()["candidates"].get(_form_of(value), "")
-    return f"{said}; {line}" if line else said
+    return instead(place, value, "message" if is_message(value) else "chat" if is_chat(value) else "")
 
 
 def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
@@ -229,7 +212,7 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
-    raise DefinitionError("", _with_cure(said, item))
+    raise DefinitionError("", said + cure_of(item))
 
 
 def is_message(value: object) -> bool:
@@ -294,19 +277,6 @@ def refuse_column(rubric: object, candidates: object) -> None:
             raise DefinitionError("rubric", f"there is a column {each!r}; {cure}")
 
 
-def cure_of(value: object) -> str:
-    """Return what to write in place of *value*, which is not one candidate."""
-    if isinstance(value, Run):
-        return "a run is graded as a candidate: grade(Candidate(run=run), rubric, judge)"
-    if is_chat(value):
-        return "a conversation is one candidate: grade({'messages': messages}, rubric, judge)"
-    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, str) for each in value):  # noqa: PLR2004
-        return "a question and its answer are one candidate: grade(Candidate(answer, input=question), rubric, judge)"
-    if isinstance(value, Path | Iterable | AsyncIterable) and not isinstance(value, bytes):
-        return "many candidates are for grade_many(candidates, rubric, judge)"
-    return "give the text that is graded, Candidate(text), or the Path of its file"
-
-
 def name_of_type(item: object) -> str:
     """Name *item* for an error: its type, or a path's file name, since a whole path hides what is wrong."""
     if isinstance(item, Path):
@@ -352,9 +322,8 @@ def _is_missing(value: object) -> bool:
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
     if isinstance(item, list | tuple) or is_message(item):
-        raise DefinitionError(
-            "candidates", _with_cure(f"its items are not candidates, but {name_of_type(item)}s", item)
-        )
+        said = f"its items are not candidates, but {name_of_type(item)}s"
+        raise DefinitionError("candidates", said + cure_of(item))
     if isinstance(item, Placed) and columns.named:
         raise DefinitionError("columns", "these are parts of a data set already; say it there: Shard.of(..., columns=)")
     if _has_columns(item, columns):

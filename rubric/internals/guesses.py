@@ -7,9 +7,10 @@ Calls are answered by `rubric.internals.wrong_calls`.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module, resources
 from typing import Any, NoReturn
@@ -52,6 +53,20 @@ def forms_of(name: str) -> list[str]:
     return list(dict.fromkeys(["_".join(parts), "_".join(bare)]))
 
 
+def term_of(name: str) -> str:
+    """
+    Return the term of the field that is the last word of *name*: `retries` of `n_retry_attempts`; '' if none is.
+
+    The last word says what a thing is, and those before it which one: a `judge_colour` is no judge.
+    """
+    words = re.split("_(?:per|by|for|of|in|on)_", forms_of(name)[0])[0].split("_")
+    while len(words) > 1 and words[-1] in table()["filler"]["last"]:
+        words.pop()
+    tails = ["_".join(words[first:]) for first in range(len(words))]
+    meant = [term for tail in tails for term, known in table()["terms"].items() if tail in (term, *known.split())]
+    return meant[0] if meant else ""
+
+
 def argument_for(owner: str, name: str, allowed: Collection[str]) -> str:
     """Return which of the arguments *allowed* in a call of *owner* is meant by *name*, a word of the table."""
     for form, section in [(form, section) for form in forms_of(name) for section in (owner, "every")]:
@@ -81,6 +96,32 @@ def source_of(name: str, value: object, place: str = "") -> str:
             return repr(shorten(redact(value), SHORT))
         return text if len(text) <= SHORT and "<" not in text else place or "..."
     return variable_of(value) if type(value).__module__.startswith("rubric.") else place or "..."
+
+
+def kind_of(value: object) -> str:
+    """Return the kind of *value*, as the patterns of the table have it: `mapping(text=Tphrase,weight=number)`."""
+    if isinstance(value, str):
+        return "Tphrase" if " " in value else "Tpath" if "/" in value else "Tdigits" if value.isdigit() else "Tword"
+    if isinstance(value, Mapping):
+        return f"mapping({','.join(f'{name}={kind_of(each)}' for name, each in [*value.items()][:9])})".replace(" ", "")
+    if isinstance(value, list | tuple):
+        return f"{'list' if isinstance(value, list) else 'tuple'}({','.join(map(kind_of, value[:9]))})"
+    many = "<Iterable" if isinstance(value, Iterable | AsyncIterable) and not isinstance(value, bytes) else ""
+    names = "<".join(each.__name__ for each in type(value).__mro__[:-1])
+    return "number" if isinstance(value, int | float) else names + many
+
+
+def instead(place: str, value: object, kind: str = "") -> str:
+    """Return the end of the message on *value*, whose *kind* does not fit at a *place*; '' if no cure is known."""
+    for pattern, line in table()["instead"][place].items():
+        if re.fullmatch(pattern, kind or ("namedtuple" if hasattr(value, "_asdict") else kind_of(value))):
+            rows: object = ""
+            if isinstance(value, Mapping):
+                names = ("text", "weight") if "{weighted}" in line else ("id", "text")
+                rows = shorten(repr([dict(zip(names, item, strict=True)) for item in value.items()]))
+            path = os.fspath(value) if isinstance(value, os.PathLike) else value
+            return f"; {line.format(shorten(repr(path), 120), rows=rows, weighted=rows)}"
+    return ""
 
 
 # -- attributes ------------------------------------------------------------------------------------------

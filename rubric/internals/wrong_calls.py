@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 from attrs import define
 
 from rubric.errors import CallError, DefinitionError
+from rubric.internals.conversions import conversions, meant_value
+from rubric.internals.cure_lines import merge, problem_in
 from rubric.internals.fields import misspelt
 from rubric.internals.guesses import (
     SHORT,
@@ -25,9 +27,11 @@ from rubric.internals.guesses import (
     cures_in,
     example_of,
     forms_of,
+    kind_of,
     number_cure,
     source_of,
     table,
+    term_of,
     variable_of,
 )
 from rubric.internals.text import counted
@@ -35,6 +39,7 @@ from rubric.internals.text import counted
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
 _WITH_FORMS = frozenset({"Rubric", "Criterion", "Levels", "Choices", "Budget"})
+_MOST_ERRORS = 5
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -48,18 +53,18 @@ def answer_call(
     bare: Callable[..., object] | None = None
     if function.__name__ == "__init__":
         make = kind = type(args[0])
-        bare = lambda *args, **named: function(object.__new__(kind), *args, **named)  # noqa: E731 - one expression
+        if kind.__name__ != "Store":  # which opens a file
+            bare = lambda *args, **named: function(object.__new__(kind), *args, **named)  # noqa: E731 - one expression
     if owner in table()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
         make = bare = partial(function, args[0])
     elif make is None and given is not args and type(args[0]).__name__ == "Rubric" and owner != "save":
         bare = partial(function, args[0])
     call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
-    for shape in _SHAPES.get(owner, ()):
-        if (meant := shape(call)) is not None:
-            return (args[0], *meant[0]), meant[1]
+    if owner == "Rubric" and not call.unknown and len(given) == 1 and isinstance(given[0], list | tuple):
+        return args[:1], {"criteria": given[0], **named}
+    _refuse_shape(call)
     if isinstance(error, DefinitionError):
-        cure = call.cure_of(error)
-        raise DefinitionError(error.field, error.message + ("" if cure in error.message else cure)) from None
+        raise call.with_cures(error) from None
     return call.refuse()
 
 
@@ -115,12 +120,28 @@ class _Call:
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in lacking if name not in self.given]
 
+    def with_cures(self, error: DefinitionError) -> DefinitionError:
+        """Return *error* with its cure, and with those of the other values that would be refused next."""
+        first, said, values = error, "", {**self.given}
+        for _ in range(_MOST_ERRORS):
+            cure = self.cure_of(error)
+            told = error.message + ("" if cure in error.message else cure)
+            said += f"; {error.field}: {told}" if said else told
+            if error.field not in values or error.field in self.required or not self.names:
+                break
+            del values[error.field]
+            found = self._refusal(values)
+            if not isinstance(found, DefinitionError) or found.field not in values or found.field == error.field:
+                break
+            error = found
+        return DefinitionError(first.field, said)
+
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
-        if self.owner == "Jury" and field == "size" and not str(self.given.get(field)).isdigit() and len(self.args) > 1:
-            return f"; different judges are a panel: Panel({', '.join(source_of('', each) for each in self.args)})"
         head = re.split(r"[.\[]", field)[0]
+        if is_of_form and head in self.given and (meant := self._meant(head)):
+            return f"; write {head}={meant}"
         if is_of_form and self.owner in _WITH_FORMS and (form := table()["forms"].get(head)):
             return f"; write {form}"
         given = self.given.get(field)
@@ -129,60 +150,128 @@ class _Call:
         for meant, words in cures_in("values", "every"):
             if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
                 return f"; did you mean {meant!r}?"
-        if self.owner == "Judge" and field == "reasoning":
-            effort = given.get("effort") if isinstance(given, Mapping) else given
-            return f"; for a model that thinks first, write params={{'reasoning_effort': {effort!r}}}"
+        for pattern, line in table()["wrong"].items():
+            if found := re.fullmatch(pattern, f"{self.owner}.{field}={source_of('', given)}"):
+                return f"; {found.expand(line)}"
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
         if number := number_cure(given, error.message, f"{head and field + '='}"):
             return number
-        return _cure_of_value(self.owner, field, given, is_text=error.message.startswith("expected text"))
+        return _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
+
+    def _meant(self, field: str) -> str:
+        """Return the one value that was meant for *field*, as one would type it; '' if there is not one."""
+        if self.bare is None:
+            return ""
+
+        def fits(value: object) -> bool:
+            found = self._refusal({**self.given, field: value})
+            return not (isinstance(found, DefinitionError) and re.split(r"[.\[]", found.field)[0] == field)
+
+        return meant_value(field, self.given[field], fits)
 
     def refuse(self) -> NoReturn:
-        """Raise the error for the first argument that does not fit."""
-        if self.unknown and set(self.unknown) <= set(self.positional_only):
-            raise CallError(self.unknown[0], f"{self.called}() takes it without its name. {self._line({})}")
+        """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
         if not self.unknown or not (self.names or self.positional_only):
             raise CallError(self.owner, f"{self._misfit()}; write {self._example()}")
-        for name, value in ((name, self.named[name]) for name in self.unknown):
-            for note, words in cures_in("notes", *self.sections):
-                if not set(forms_of(name)).isdisjoint(words):
-                    said = note.replace("{value}", source_of(name, value)).replace("{name}", name)
-                    raise CallError(name, self._as_typed(said))
+        cures: dict[str, str] = {}
+        words: dict[str, str] = {}
         for name in self.unknown:
-            if name not in self.positional_only and not self._word(name) and (cure := self._elsewhere(name)):
-                raise CallError(name, cure)
-        by_place = dict(zip(self.positional_only, self.positional_only, strict=True))
-        meant = {each: by_place.get(each) or self._word(each) or misspelt(each, self.names) for each in self.unknown}
-        if foreign := [each for each in self.unknown if not meant[each]]:
-            if self.owner == "Judge":
-                params = f"{{{foreign[0]!r}: {source_of(foreign[0], self.named[foreign[0]])}}}"
-                line = f"write Judge('openai/gpt-5', params={params})"
-                raise CallError(foreign[0], f"Judge() has no such option; if the vendor takes it, {line}")
-            allowed = ", ".join(n for n in self.names if n not in self.positional_only)
-            allowed = f"; allowed: {allowed}" if allowed else ""
-            raise CallError(foreign[0], f"{self.called}() has no such option{allowed}; write {self._example()}")
-        name = next((each for each in self.unknown if each not in by_place), self.unknown[0])
-        raise CallError(name, f"{self.called}() has no such option; did you mean {meant[name]!r}? {self._line(meant)}")
+            term = term_of(name)
+            if cure := self._note(name, forms_of(name)):
+                cures[name] = cure
+            elif word := name if name in self.positional_only else self._word(name):
+                words[name] = word
+            elif cure := self._elsewhere(name, name) or self._note(name, [term]):
+                cures[name] = cure
+            elif word := misspelt(name, self.names) or self._word(term):
+                words[name] = word
+            else:
+                cures[name] = self._elsewhere(name, term) or self._unknown(name)
+        names = [name for name in self.unknown if words.get(name) != name] or self.unknown
+        raise CallError(names[0], self._together(names, cures, words))
+
+    def _together(self, names: Sequence[str], cures: Mapping[str, str], words: Mapping[str, str]) -> str:
+        """Return the message on the arguments with these *names*, with one line where their *cures* are of one call."""
+        taken = {name: value for name, value in self.given.items() if name not in self.unknown}
+        clashes = {name for name, word in words.items() if word in taken}
+        self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
+        self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
+        self.missing = [name for name in self.missing if name not in self.given]
+        line, is_whole, said = self._example(), True, list[str]()
+        for name in names:
+            reason, _, code = cures.get(name, "").partition("; write ")
+            merged = merge(line, code, self.alike, self.places) if code and "; " not in code else ""
+            line = merged or line
+            if word := words.get(name):
+                is_same = f"{self.called}() takes it without its name." if word == name else ""
+                reason = is_same or f"{self.called}() has no such option; did you mean {word!r}?"
+                reason += f" {word!r} is given already" if name in clashes else ""
+            else:
+                is_whole &= bool(merged)
+                reason = reason if merged else cures[name]
+            said.append(f"{name}: {reason}" if said else reason)
+        if not is_whole:
+            return "; ".join(said).replace("?; ", "? ")
+        problem = self._refusal(self.given, self.make) if words and self.make else None
+        tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
+        refused = str(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
+        return (
+            "; ".join([*said, refused or f"write {line}"])
+            .replace("?; write", "? Write")
+            .replace(".; write", ". Write")
+            .replace("?; ", "? ")
+        )
+
+    def _note(self, name: str, forms: Sequence[str]) -> str:
+        """Return what the table says of an argument with one of these *forms*; '' if it says nothing."""
+        for note, words in cures_in("notes", *self.sections, "every"):
+            if not set(forms).isdisjoint(words):
+                field = found[1] if (found := re.search(r"(\w+)=\{value\}", note)) else name
+                return self._filled(note, name, field, name)
+        return ""
+
+    def _elsewhere(self, typed: str, name: str) -> str:
+        """Return the end of the message on *name*, which was *typed*, an argument of another call; '' if of none."""
+        refused = ""
+        for kind, words in cures_in("elsewhere", self.owner, *self.sections) if name else ():
+            names = [*_parameters(getattr(import_module("rubric"), kind).__init__)]
+            if field := name if name in names else argument_for(kind, name, {*names} - _OWN):
+                cure = self._filled(" ".join(words), typed, field, field)
+                if "; write " in cure:
+                    return cure
+                refused = refused or cure
+        return refused
+
+    def _filled(self, line: str, typed: str, field: str, name: str) -> str:
+        """Return *line* with the value that was *typed*, or what it was meant as; or else why it would be refused."""
+        known = {each: value for each, value in self.given.items() if each not in self.unknown}
+        refused = ""
+        for value in (self.named[typed], *conversions(field, self.named[typed])):
+            cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
+            own = (
+                self._refusal(known | {field: value}) if f"{field}={{value}}" in line and field in self.names else None
+            )
+            problem = str(own or "") or problem_in(cure.partition("; write ")[2])
+            if not problem:
+                return cure
+            refused = refused or f"{line.partition(';')[0]}; {problem}"
+        return refused
+
+    def _unknown(self, name: str) -> str:
+        """Return the end of the message on *name*, which means nothing here: what there is, and what it is for."""
+        if self.owner == "Judge":
+            line = f"write Judge('openai/gpt-5', params={{{name!r}: {source_of(name, self.named[name])}}})"
+            return f"Judge() has no such option; if the vendor takes it, {self._as_typed(line)}"
+        what_for = table()["meanings"]
+        allowed = [name for name in self.names if name not in self.positional_only]
+        said = ", ".join(f"{name} ({what_for[name]})" if name in what_for else name for name in allowed)
+        example = f"; write {self._example()}" if self.positional_only else ""
+        return f"{self.called}() has no such option{said and f'; allowed: {said}'}{example}"
 
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
-        return argument_for(self.alike, name, names)
-
-    def _elsewhere(self, name: str) -> str:
-        """Return the end of the message on *name*, an argument of another call; '' if it is of none."""
-        for section, lines in table()["elsewhere"].items():
-            for kind, line in lines.items() if not {self.owner, *self.sections}.isdisjoint(section.split()) else ():
-                of = getattr(import_module("rubric"), kind)
-                names = [*_parameters(of.__init__)]
-                if field := name if name in names else argument_for(kind, name, {*names} - _OWN):
-                    value = self.named[name]
-                    if problem := _problem_with(kind, field, value):  # the line would be refused, for the same reason
-                        return f"{line.partition(';')[0]}; {problem}"
-                    return self._as_typed(
-                        str(line).replace("{name}", field).replace("{value}", source_of(field, value))
-                    )
-        return ""
+        return argument_for(self.alike, name, names) if name else ""
 
     def _as_typed(self, line: str) -> str:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
@@ -241,73 +330,35 @@ class _Call:
 
     def _works(self, values: Mapping[str, Any]) -> bool:
         """Return whether the call takes *values*; only a value can be made to see it."""
-        if self.bare is None:
-            return True
+        return self._refusal(values) is None
+
+    def _refusal(self, values: Mapping[str, Any], make: Callable[..., object] | None = None) -> Exception | None:
+        """Return what the call is refused with for *values*; None if it takes them."""
         named = {**values}
         try:
             in_place = [named.pop(name) for name in takewhile(values.__contains__, self.places)]
-            self.bare(*in_place, **named)
-        except (TypeError, DefinitionError):
-            return False
-        return True
-
-    def _line(self, meant: Mapping[str, str]) -> str:
-        """Return the call with each wrong name replaced by the one that was meant, in the order of the parameters."""
-        if clash := next((field for name, field in meant.items() if field in self.given and field != name), ""):
-            self.named = {name: value for name, value in self.named.items() if name not in meant}
-            return f"{clash!r} is given already; write {self._example()}"
-        self.named = {meant.get(name) or name: value for name, value in self.named.items()}
-        self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
-        self.missing = [name for name in self.missing if name not in self.given]
-        if self.make is not None:  # a value is made at once, and its line is printed if it can be
-            try:
-                self.make(*self.args, *(v for n, v in self.named.items() if n in self.positional_only), **{
-                    name: value for name, value in self.named.items() if name not in self.positional_only
-                })  # fmt: skip
-            except DefinitionError as problem:  # the line would be refused, so its error says how the value is given
-                return str(problem)
-            except TypeError:
-                return f"Write {example_of(self.owner, self.called + '(...)')}"
-        for field in meant.values() if self.make is None else ():  # a function is not run: its options are tried alone
-            if refused := _problem_with(table()["tried"].get(field, ""), field, self.named.get(field)):
-                return refused
-        return f"Write {self._example()}"
+            if make := make or self.bare:
+                make(*(self.args if self.is_variadic else in_place), **named)
+        except (DefinitionError, TypeError) as problem:
+            return problem
+        return None
 
 
-def _cure_of_value(owner: str, field: str, value: object, *, is_text: bool = False) -> str:
-    """Return the end of the message on a *value* of *field* that was meant in another way: a list, or a number."""
-    if isinstance(value, list | tuple):
-        if any(isinstance(each, Mapping) for each in value):
-            is_chat = field in {"output", "input", "context"}
-            return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
-        if owner == "Contains":
-            listed = source_of("", value)
-            return f"; for all of them, write ContainsAll({listed}); for one of them, write ContainsAny({listed})"
-        return f"; write {field}={_text_of(field, value, is_text=is_text)}" if is_text or field in _ONE_TEXT else ""
-    if owner == "Equals" and field == "text":
-        return f"; write Equals({source_of('', str(value))})"
-    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        if field == "weight":
-            return f"; to take points off, write rubric.penalizes(text, points={-value:g})"
-        if field == "concurrency":
-            return "; without it as many run as fit: leave it out"
-    return ""
-
-
-def _problem_with(kind: str, field: str, value: object) -> str:
-    """Return what a *kind* made with *value* for the *field* alone is refused with; '' if it can be made."""
-    if kind not in table()["alone"]:
+def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
+    """Return the end of the message on a list that is the *value* of a *field* which holds one text."""
+    if not isinstance(value, list | tuple) or not (is_text or field in _ONE_TEXT):
         return ""
-    try:
-        getattr(import_module("rubric"), kind)(*table()["alone"][kind], **{field: value})
-    except DefinitionError as problem:
-        return str(problem)
-    return ""
+    if any(isinstance(each, Mapping) for each in value):
+        is_chat = field in {"output", "input", "context"}
+        return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
+    return f"; write {field}={_text_of(field, value, is_text=is_text)}"
 
 
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
     source = source_of(name, value, name)
+    if (made := table()["made"].get(name)) and isinstance(value, int | float):
+        return str(made).replace("{value}", source)
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     return f"'\\n\\n'.join({source})" if are_texts and (is_text or name in _ONE_TEXT) else source
 
@@ -322,11 +373,19 @@ def order_error(
         return CallError("text", f"a check is decided by code, and no judge is asked its text; write {line}")
     signature = inspect.signature(function)
     parameters, names = signature.parameters, [*signature.parameters]
-    given = signature.bind_partial(*args, **named).arguments.get(error.field)
+    bound = signature.bind_partial(*args, **named).arguments
+    given, head = bound.get(error.field), re.split(r"[.\[]", error.field)[0]
+    is_listed = isinstance(bound.get(head), list | tuple | Mapping) and type(args[0]).__name__ == "Rubric"
+    fits = lambda value: _is_taken(function, {**bound, head: value})  # noqa: E731 - one expression
+    if is_listed and (source := meant_value(head, bound[head], fits)):
+        rest = [source_of(name, value, name) if name != head else source for name, value in [*bound.items()][1:]]
+        call = f"{_callee(function, args)}({', '.join(rest)})"
+        return CallError(head, f"{error.message.partition('; write')[0]}; write {call}")
     if (cure := number_cure(given, error.message, f"{error.field}=")) and "; " not in error.message:
         return CallError(error.field, error.message + cure)
     if error.field in names and error.message.startswith("expected") and (form := table()["forms"].get(error.field)):
-        return CallError(error.field, f"{error.message}; write {form}")
+        made = _text_of(error.field, given) if isinstance(given, int | float) and error.field in table()["made"] else ""
+        return CallError(error.field, f"{error.message}; write {f'{error.field}={made}' if made else form}")
     if " comes first" in error.message and names[0].startswith("candidate"):
         return None
     for name, value in zip(names, args, strict=False):
@@ -339,82 +398,30 @@ def order_error(
     return None
 
 
+def _is_taken(function: Callable[..., Any], values: Mapping[str, Any]) -> bool:
+    """True if the verb of a rubric takes *values*, which changes nothing."""
+    try:
+        function(*values.values())
+    except (TypeError, DefinitionError):
+        return False
+    return True
+
+
 # -- shapes ----------------------------------------------------------------------------------------------
 
 
-def _rubric_of_criteria(call: _Call) -> Arguments | None:
-    """Read `Rubric([...])`; name the call for `Rubric(Criterion(...), ...)` and `Rubric('r', 'a', 'b')`."""
-    args = call.args
-    if not args or "criteria" in call.named:
-        return None
-    first, *rest = args
-    if isinstance(first, Mapping):
-        raise CallError("name", "expected text, got a mapping; what a file would hold is Rubric.from_dict(data)")
-    if not rest and isinstance(first, list | tuple) and not call.unknown:
-        return (), {"criteria": first, **call.named}
-    if all(type(each).__name__ == "Criterion" for each in args):
-        raise CallError("criteria", f"expected a list of criteria; write Rubric({_items(args)})")
-    if isinstance(first, str) and rest and all(type(each).__name__ in ("str", "Criterion") for each in rest):
-        line = f"Rubric({source_of('', first)}, {_items(rest)})"
-        raise CallError("criteria", f"expected a list of criteria; write {line}: a name, and a list")
-    return None
-
-
-def _items(values: Sequence[object]) -> str:
-    """Return *values* as one would type a list of criteria."""
-    return f"[{', '.join(source_of('', each) if isinstance(each, str) else repr(each) for each in values)}]"
-
-
-def _criterion_of_two(call: _Call) -> None:
-    """Name the call for `Criterion('polite', 'Is polite')`, in which the id may come first or last."""
-    texts = [each for each in call.args if isinstance(each, str)]
-    if call.args and isinstance(call.args[0], list | tuple):
-        several = ", ".join(source_of("", each) for each in call.args[0])
-        raise CallError("text", f"a criterion has one text; several are rubric.adding({several})")
-    if len(call.args) == 2 and len(texts) == 2:  # noqa: PLR2004 - a pair
-        name, text = sorted(texts, key=len)
-        raise CallError("text", f"a criterion has one text; write Criterion({text!r}, id={name!r})")
-    if len(texts) == 1 and "description" in call.unknown:
-        both = f"Criterion({source_of('', call.named['description'])}, id={texts[0]!r})"
-        raise CallError("description", f"a criterion has one text, which the judge reads; write {both}")
-
-
-def _judge_of_two(call: _Call) -> None:
-    """Name the call for `Judge(client, model='m')`, `Judge(['a', 'b'])`, `Judge('openai', 'gpt-5')` and its like."""
-    if call.args and not isinstance(call.args[0], str) and isinstance(model := call.named.get("model"), str):
-        raise CallError("model", f"a client is given with its model; write rubric.model(client, {model!r})")
-    if len(call.args) == 1 and isinstance(call.args[0], list | tuple):
-        raise CallError("model", f"several judges are a panel; write Panel({source_of('', call.args[0], 'judges')})")
-    if len(call.args) == 2 and all(isinstance(each, str) for each in call.args):  # noqa: PLR2004 - a pair
-        first, second = call.args
-        if "/" not in first and " " not in second:
-            raise CallError(
-                "model", f"the provider is the first part of the name; write Judge({first + '/' + second!r})"
+def _refuse_shape(call: _Call) -> None:
+    """Refuse a call whose arguments are of kinds that the table knows: `Rubric('r', 'a', 'b')`, `Judge(['a', 'b'])`."""
+    kinds = [*map(kind_of, call.args), *(f"{name}={kind_of(value)}" for name, value in call.named.items())]
+    for pattern, said in table()["shapes"].get(call.owner, {}).items():
+        if re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
+            sources = [repr(e) if type(e).__name__ == "Criterion" else source_of("", e, "client") for e in call.args]
+            within = (
+                [source_of("", each) for each in call.args[0]] if isinstance(call.args[0], list | tuple) else sources
             )
-        line = f"Rubric('reply', ['Is polite'], guidelines={source_of('', second)})"
-        raise CallError("model", f"what holds for all criteria is in the rubric; write {line}")
-
-
-def _check_of_several(call: _Call) -> None:
-    """Name the call for `Contains('price', 'date')`."""
-    if len(call.args) > 1 and all(isinstance(each, str) for each in call.args):
-        raise CallError("text", f"a check has one text{_cure_of_value('Contains', 'text', [*call.args])}")
-
-
-def _scores_on_a_scale(call: _Call) -> None:
-    """Name the call for `rubric.scores('Is warm', 1, 5)`."""
-    text, *ends = call.args or ("",)
-    if ends and all(isinstance(each, int | tuple | list | dict) for each in ends):
-        line = ", ".join(source_of("", each) for each in (text, *ends))
-        raise CallError(
-            "text", f"a score is in 0..1; for whole numbers, write {call.called.replace('scores', 'rates')}({line})"
-        )
-
-
-_SHAPES: dict[str, tuple[Callable[[_Call], Arguments | None], ...]] = {
-    "Rubric": (_rubric_of_criteria,),
-    "Criterion": (_criterion_of_two,),
-    "Judge": (_judge_of_two,),
-    "Contains": (_check_of_several,),
-    "scores": (_scores_on_a_scale,),
-}
+            parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": ", ".join(within)}
+            parts |= {"short": min(sources, key=len), "long": max(sources, key=len)}
+            parts |= {"first": sources[0][:-1], "last": sources[-1][1:]}
+            field, _, message = said.partition(": ")
+            named = {name: source_of(name, value) for name, value in call.named.items()}
+            raise CallError(field, message.format(*sources, **named | parts))

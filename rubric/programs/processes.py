@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.resources import files
 from typing import Any, cast
 
 from attrs import field, frozen
@@ -196,32 +197,7 @@ async def _briefly(event: asyncio.Event) -> None:
 
 # -- a function of a Python file -----------------------------------------------------------------------------
 
-_WORKER = """
-import asyncio, importlib.util, inspect, json, os, sys
-
-given = json.load(sys.stdin)
-path = given["file"]
-sys.path.insert(0, os.path.dirname(path))
-written = os.fdopen(os.dup(1), "w", encoding="utf-8")
-os.dup2(2, 1)  # whatever the file prints goes where errors go
-try:
-    name = os.path.basename(path).rsplit(".", 1)[0]
-    spec = importlib.util.spec_from_file_location(name, path)
-    found = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    for part in given["function"].split("."):
-        found = getattr(found, part)
-    value = found(*given["arguments"])
-    if inspect.isawaitable(value):
-        async def whole():
-            return await value
-        value = asyncio.run(whole())
-    said = json.dumps({"value": value}, default=str)
-except BaseException as error:
-    said = json.dumps({"raised": "{}: {}".format(type(error).__name__, error)})
-written.write(said)
-written.close()
-"""
+_WORKER = files("rubric.programs").joinpath("python_worker.txt").read_text("utf-8")
 
 _ANSI = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")
 

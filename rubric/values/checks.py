@@ -452,26 +452,9 @@ class Decided(Check, Shown):
 
 
 AnyCheck = (
-    Contains
-    | StartsWith
-    | EndsWith
-    | ContainsAny
-    | ContainsAll
-    | Equals
-    | Matches
-    | IsJSON
-    | FitsSchema
-    | Calls
-    | Trajectory
-    | RunRule
-    | RunRules
-    | Within
-    | Similar
-    | Holds
-    | Script
-    | Unsupported
-    | Decided
-)
+    Contains | StartsWith | EndsWith | ContainsAny | ContainsAll | Equals | Matches | IsJSON | FitsSchema | Calls
+    | Trajectory | RunRule | RunRules | Within | Similar | Holds | Script | Unsupported | Decided
+)  # fmt: skip
 """Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _LONGEST_WORDING = 3

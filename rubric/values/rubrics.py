@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args
 
 import attrs
@@ -37,20 +37,12 @@ WHOLE = "overall"
 """The id of the one criterion of a free-form rubric or of a rubric that is a tree."""
 
 
-def _rows_of(mapping: Mapping[Any, Any]) -> str:
-    """Return the list of criteria that a *mapping* of texts to weights, or of ids to texts, stands for."""
-    is_weighted = all(isinstance(each, int | float) for each in mapping.values())
-    names = ("text", "weight") if is_weighted else ("id", "text")
-    return shorten(repr([dict(zip(names, item, strict=True)) for item in mapping.items()]))
-
-
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
     if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
-        if isinstance(value, Mapping):
-            raise DefinitionError("criteria", f"expected a list of criteria, got a mapping; write {_rows_of(value)}")
-        line = {Criterion: "; write [criterion]", str: f"; write [{value!r}]", Rubric: "; write [*rubric]"}
+        from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
+
         problem = refuse("criteria", value, "a list of criteria (a Criterion, its text, or a mapping of its fields)")
-        raise DefinitionError("criteria", problem.message + line.get(type(value), ""))
+        raise DefinitionError("criteria", problem.message + instead("criteria", value))
     criteria = []
     for index, item in enumerate(value, start):
         if isinstance(item, str | Mapping):
@@ -59,11 +51,11 @@ def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: in
             except DefinitionError as problem:
                 raise DefinitionError(f"criteria[{index}].{problem.field}", problem.message) from None
         if not isinstance(item, Criterion):
-            cure = "; a check is rubric.checks(check)" if isinstance(item, Check) else ""
-            cure = "; a rubric in a rubric is rubric.includes(other)" if isinstance(item, Rubric) else cure
+            from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
+
             form = "a Criterion, its text, or a mapping of its fields: {'text': 'Is polite', 'weight': 2}"
             problem = refuse(f"criteria[{index}]", item, form)
-            raise DefinitionError(problem.field, problem.message + cure)
+            raise DefinitionError(problem.field, problem.message + instead("item", item))
         criteria.append(item)
     return Unchanging(criteria)
 
@@ -516,22 +508,9 @@ def rubric_of(value: object) -> Rubric:
         return Rubric.of(value)
     if isinstance(value, Rubric):
         return value
-    match value:
-        case Check():
-            cure = f"; give Rubric('reply').checks({value!r})"
-        case Mapping() if not value.keys() & {"rubric", "criteria", "text", "tree"}:
-            cure = f"; give Rubric('reply', {_rows_of(value)})"
-        case list() | tuple():
-            shown = shorten(repr(value), 120) if all(isinstance(one, str) for one in value) else "criteria"
-            cure = f'; give Rubric("name", {shown})'
-        case Mapping():
-            cure = "; what a file would hold is Rubric.from_dict(data)"
-        case PathLike():
-            cure = f"; give load({fspath(value)!r})"
-        case _ if isinstance(getattr(value, "rubric", None), Rubric):
-            cure = "; give its .rubric"
-        case _:
-            cure = "; give Rubric('reply', [criterion])" if isinstance(value, Criterion) else ""
+    from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
+
+    cure = "; give its .rubric" if isinstance(getattr(value, "rubric", None), Rubric) else instead("rubric", value)
     allowed = "a Rubric, the text of a free-form one, or the Path of its file"
     raise DefinitionError("rubric", f"expected {allowed}, got {shorten(repr(value))}{cure}")
 

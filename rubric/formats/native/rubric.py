@@ -261,18 +261,9 @@ def as_data(rubric: Rubric) -> Data:
 
 _CRITERION = ("id", "text", "weight", "required", "polarity", "min_score", "evidence", "abstain", "when", "answer")
 _RUBRIC = (
-    "name",
-    "reviewed",
-    "provenance",
-    "threshold",
-    "borderline",
-    "strict",
-    "aggregation",
-    "evidence",
-    "abstain",
-    "scale",
-    "negate",
-)
+    "name", "reviewed", "provenance", "threshold", "borderline", "strict", "aggregation", "evidence", "abstain",
+    "scale", "negate",
+)  # fmt: skip
 
 
 def _when(when: When) -> Data:

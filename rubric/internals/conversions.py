@@ -1,0 +1,64 @@
+"""The value that was meant, where one of another type or with a unit was given; only the one that fits is proposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from rubric.errors import DefinitionError
+from rubric.internals.guesses import source_of, table
+
+_QUANTITY = r"(?a)(\D{0,3}?)(-?\d{1,9}(?:[_,]\d{3})*(?:\.\d{1,9})?)\s*([A-Za-z/% ]{0,20})"
+
+
+def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> str:
+    """Return the one conversion of *value* for *field* that *fits*, as one would type it; '' if none, or several."""
+    found = {repr(each): each for each in conversions(field, value) if fits(each)}
+    if len(found) != 1:
+        return ""
+    (source, meant), *_ = found.items()
+    source = source if type(meant).__module__.startswith("rubric.") else source_of(field, meant, "...")
+    return "" if "..." in source else source
+
+
+def conversions(field: str, value: object) -> Iterator[object]:
+    """Yield what *value* could mean for *field* in another type, or without its unit."""
+    if isinstance(value, str):
+        yield from _of_text(field, value.strip())
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from (str(value), *([-value] if field == "points" and value < 0 else ()))
+    elif isinstance(value, Mapping):
+        yield [*value.values()]
+    elif isinstance(value, list | tuple) and value:
+        yield from _of_list(field, [*value])
+
+
+def _of_text(field: str, text: str) -> Iterator[object]:
+    yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
+    if not (found := re.fullmatch(_QUANTITY, text)):
+        yield text.lower()
+        yield [part.strip() for part in text.split(",")] if "," in text else [text]
+    elif factor := (table()["units"]["every"] | table()["units"].get(field, {})).get(
+        (found[1] + found[3]).strip().lower()
+    ):
+        number = float(re.sub("[_,]", "", found[2])) * factor
+        yield int(number) if number.is_integer() else number
+
+
+def _of_list(field: str, items: list[object]) -> Iterator[object]:
+    if len(items) == 1:
+        yield items[0]
+    if kind := table()["kinds"].get(field):
+        with suppress(TypeError, DefinitionError):
+            yield getattr(import_module("rubric"), kind)(*items)
+    pairs: list[Any] = [[*each.values()] if isinstance(each, Mapping) else each for each in items]
+    if not all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs):  # noqa: PLR2004 - a pair
+        return
+    for both in (pairs, [pair[::-1] for pair in pairs]):
+        if field == "criteria":
+            yield [{"text": text, "weight": weight} for text, weight in both]
+        elif all(isinstance(key, str | int) for key, _ in both):
+            yield dict(both)
