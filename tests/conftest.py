@@ -46,8 +46,12 @@ _SLOW = re.compile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--quick`: unit and property tests alone."""
-    parser.addoption("--quick", action="store_true", help="leave out modules with servers, processes and documentation")
+    """Add `--quick`: unit and property tests alone, without those that take a second or more."""
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="leave out modules with servers, processes and documentation, and long tests",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -55,6 +59,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--quick") or not collection_path.name.startswith("test_"):
         return None
     return bool(_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that take a second or more where `--quick` says so."""
+    if not config.getoption("--quick"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 _modules_spared = 0

@@ -65,6 +65,7 @@ def texts(number: int) -> list[str]:
     return [f"Text number {each}." for each in range(number)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [None, Limits(clock=now)], ids=["alone", "limits"])
 @pytest.mark.parametrize("concurrency", [8, 32])
 @pytest.mark.parametrize("ordered", [True, False])

@@ -12,6 +12,7 @@ from rubric.errors import LoadError
 from rubric.formats.rubrics import dumps, load, loads
 from rubric.internals.fields import names_a_file
 from rubric.values.rubrics import Rubric
+from tests.examples import examples
 from tests.places import ROOT
 from tests.strategies import any_texts, rubrics
 
@@ -45,6 +46,7 @@ def survives(text: str) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_damaged(name: str) -> None:
     """A file with a line missing, doubled or out of place, or cut short, is read or refused."""
@@ -72,6 +74,7 @@ def test_any_text(text: str) -> None:
     survives(text)
 
 
+@examples(100)
 @given(rubrics(), st.data())
 def test_damaged_rubric(rubric: Rubric, data: st.DataObject) -> None:
     """Any rubric with a piece of its file missing is read or refused."""

@@ -31,6 +31,7 @@ def read_as(path: Path) -> str:
         return error.format
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not INDEX.is_file(), reason="the collected files are not beside this checkout")
 @pytest.mark.parametrize(("path", "format_"), _rows(), ids=str)
 def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> None:
@@ -38,6 +39,7 @@ def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> Non
     assert read_as(INDEX.parent / path) == format_
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not TREES.is_dir(), reason="the collected files are not beside this checkout")
 @pytest.mark.parametrize("path", sorted(TREES.rglob("*.yaml")), ids=lambda path: "/".join(path.parts[-2:]))
 def test_no_file_of_promptfoo_is_taken_for_another_system_s(path: Path) -> None:

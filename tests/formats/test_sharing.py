@@ -201,6 +201,7 @@ scenarios:
     assert loads_suite(text).cases == suite.cases
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real files is not beside the project")
 def test_a_converted_file_is_about_as_long_as_its_source() -> None:
     """Of every eighth real file of at least 15 lines: in the median at most 1.3 times as long."""

@@ -19,6 +19,7 @@ from rubric.formats.rubrics import schema
 from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from tests.examples import examples
 from tests.strategies import suites
 
 VALIDATOR = Draft202012Validator(schema("suite"))
@@ -72,6 +73,7 @@ def test_a_case_knows_its_place() -> None:
     assert [str(place) for place in places] == ["s.yaml:8:5", "s.yaml:9:5", "s.yaml:10:5"]
 
 
+@examples(60)
 @given(suites())
 def test_any_suite_reads_back_as_itself(suite: Suite) -> None:
     """In YAML and in JSON, and an editor that knows the schema finds nothing wrong."""

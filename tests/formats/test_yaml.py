@@ -21,6 +21,7 @@ from rubric.formats.native.suite import as_suite_data
 from rubric.formats.rubrics import dumps, loads
 from rubric.suites.suite import Suite
 from rubric.values.rubrics import Rubric
+from tests.examples import examples
 from tests.places import SHARED
 from tests.strategies import AWKWARD, any_texts, plain_values, rubrics, suites
 
@@ -119,6 +120,7 @@ def test_rubrics(rubric: Rubric) -> None:
     compare(dumps(rubric), FOR_RUBRICS)
 
 
+@examples(60)
 @given(suites())
 def test_rubrics_and_suites_in_one_style(suite: Suite) -> None:
     """So do suites, and the rubrics in them."""

@@ -211,6 +211,7 @@ def mutate(rng: random.Random, text: str) -> str:
             return text.swapcase()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("judge", [SEALED, UNSEALED], ids=["sealed", "unsealed"])
 @pytest.mark.parametrize("name", KINDS)
 def test_thousands_of_bad_replies(name: str, judge: Any) -> None:

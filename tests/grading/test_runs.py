@@ -79,6 +79,7 @@ def _swapped(of: random.Random) -> tuple[Run, Run]:
             return Run(events), Run(other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("on", ["conversation", "tools", "each turn", "last turn"])
 def test_no_two_orders_of_a_run_are_alike_to_a_judge(on: str) -> None:
     """Runs that differ by one swap of two different neighbours have different prompts."""

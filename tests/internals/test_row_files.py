@@ -268,17 +268,18 @@ def test_a_quote_at_the_start_of_a_text_of_others_stays(tmp_path: Path) -> None:
     assert [row for _, row in rows_in("candidates", tmp_path / "a.csv")] == [{"output": "'=' is an operator"}]
 
 
+@pytest.mark.long
 # -- bounds ----------------------------------------------------------------------------------------------
 
 
 def test_a_table_of_many_columns_is_read_in_linear_time(tmp_path: Path) -> None:
-    """200,000 columns, of which one is graded."""
-    names = ["output", *(f"c{n}" for n in range(200_000))]
+    """60,000 columns, of which one is graded."""
+    names = ["output", *(f"c{n}" for n in range(60_000))]
     (tmp_path / "wide.csv").write_text("\n".join((",".join(names), ",".join(["Thanks"] * len(names)))))
     start = time.process_time()
     (result,) = grade_many(tmp_path / "wide.csv", POLITE, YES).collect()
     assert result.score == 1.0
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e400"])

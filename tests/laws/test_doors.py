@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,6 +104,7 @@ def graded(candidate: Candidate, rubric: Rubric, judge: AnyJudge, folder: str) -
         pass
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(rubrics(), candidates, judges())
 def test_every_door_gives_the_same_grade(rubric: Rubric, candidate: Candidate, judge: AnyJudge) -> None:

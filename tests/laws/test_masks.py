@@ -126,6 +126,7 @@ def doors(judge: Judge, folder: Path, caplog: pytest.LogCaptureFixture) -> dict[
 FIELDS = ("reason", "evidence", "verdict", "other", "prose", "unreadable", "refusal", "model", "logprobs", "error")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_key_in_a_reply_is_at_no_door(

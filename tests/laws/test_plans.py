@@ -12,6 +12,7 @@ from rubric import Criterion, Judge, Jury, Panel, Rubric, Unit
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.judges import AnyJudge, Cascade
 from tests.drive import drive, planned
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 
 BENCHES: list[Callable[..., AnyJudge]] = [
@@ -43,6 +44,7 @@ def test_a_run_keeps_to_its_plan(rubric: Rubric, seed: int, bench: Any, early_st
         assert {(id(a.judge), a.vote, a.messages) for a in one.model.asks} <= foreseen
 
 
+@examples(80)
 @given(rubrics(), st.integers(), st.integers(0, 2))
 def test_re_asks_stay_below_the_ceiling(rubric: Rubric, seed: int, repairs: int) -> None:
     """However many replies are unreadable."""

@@ -40,6 +40,7 @@ def test_a_cascade_under_the_same_rule_gives_the_same_result(rubric: Rubric, see
     assert result.rescore() == result
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.data())
 def test_another_rule_gives_what_grading_by_it_would(rubric: Rubric, seed: int, data: st.DataObject) -> None:
     """Threshold, aggregation, strictness, negation and the policy of abstentions: the same replies, another result."""
@@ -70,6 +71,7 @@ def test_another_rule_gives_what_grading_by_it_would(rubric: Rubric, seed: int, 
     assert outcome_of(lambda: graded.rescore(**rule)) == outcome_of(lambda: by(evolve(loose, **rule)))
 
 
+@examples(100)
 @given(rubrics(), st.integers(), st.data())
 def test_other_votes_can_be_combined_anew(rubric: Rubric, seed: int, data: st.DataObject) -> None:
     """A panel's votes under another aggregate, by criterion, or with other weights."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ for base in sys.stdin.read().split():
 """
 
 
+@cache
 def outcomes(hide: str) -> list[str]:
     """Return what comes of a call to a server of each behaviour, and that each of them got one request."""
     script = SCRIPT.format(hide=HIDDEN[hide], whole=hide == "nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import vendors
 from tests.forks import Forks
 from tests.places import ROOT
 from tests.servers import ANTHROPIC_BODIES, BEHAVIOURS, STATUSES, WIRES, Server
+from tests.vendors import Answering
 
 START = """
 import asyncio, os, sys
@@ -55,6 +58,16 @@ def importing() -> Iterator[Forks]:
         pytest.skip("there is no fork")
     setup = f"{START}from rubric.models.litellm_library import library\nlibrary()"
     with Forks(setup, warnings=QUIET, environ=environ()) as forks:
+        yield forks
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Iterator[Forks]:
+    """Yield a process in which the user has imported LiteLLM, before the library did."""
+    if sys.platform == "win32":
+        pytest.skip("there is no fork")
+    switches = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
+    with Forks("import litellm", warnings=QUIET, environ=environ() | switches) as forks:
         yield forks
 
 
@@ -179,10 +192,9 @@ assert before.items() <= os.environ.items()
     assert in_child(script, server.at("ok").root, cwd=tmp_path) == (0, "", "")
 
 
-def test_what_the_user_has_registered_with_litellm_counts(server: Server) -> None:
+def test_what_the_user_has_registered_with_litellm_counts(server: Server, theirs: Forks) -> None:
     """A callback is called, and before the process ends; a price that LiteLLM's file does not have is charged."""
     script = """
-os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
 from rubric import Judge, grade
@@ -200,4 +212,28 @@ usage = grade("Good morning!", "Is polite", judge).usage
 assert usage.cost == usage.prompt_tokens + 2 * usage.completion_tokens, usage
 """
     endpoint = server.at("ok")
-    assert in_child(script, endpoint.root, endpoint.openai) == (0, "logged\nlogged\n", "")
+    assert in_fork(theirs, START + script, endpoint.root, endpoint.openai) == (0, "logged\nlogged\n", "")
+
+
+THEIR_OWN = """
+import litellm, sys
+from rubric import Judge, grade
+judge = Judge("openai/gpt-4o-mini", params={"api_base": sys.argv[1], "api_key": "sk-0123456789"}, retries=0, sealed=False)
+assert grade("Good morning!", "Is polite", judge).passed
+reply = litellm.completion("hosted_vllm/m", [{"role": "user", "content": "x" * 99}], api_base=sys.argv[2])
+assert len(reply.choices[0].message.content) == 3_000_000
+"""
+
+
+def saying(text: str) -> Answering:
+    """Return a server that gives everybody the same completion."""
+    return Answering(lambda _: (200, {}, json.dumps(vendors.chat(text, "fine")).encode()))
+
+
+def test_calls_of_the_users_own_to_litellm_go_as_they_always_did(theirs: Forks) -> None:
+    """A redirect is followed and a long reply read, where the call is not ours."""
+    with saying('{"reason": "It does.", "verdict": true}') as ours, saying("y" * 3_000_000) as there:
+        moved = {"Location": f"{there.root}/v1/chat/completions"}
+        with Answering(lambda _: (307, moved, b"")) as moving:
+            status, _, stderr = in_fork(theirs, THEIR_OWN, f"{ours.root}/v1", f"{moving.root}/v1")
+    assert status == 0, stderr

@@ -7,7 +7,6 @@ import gzip
 import json
 import ssl
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +20,6 @@ from rubric.models.retry import attempt
 from rubric.store.audit import stats
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests import vendors
-from tests.places import ROOT
 from tests.sendables import KEY, RECENT, VERDICT, ask_of
 from tests.servers import Request
 from tests.vendors import BACK, CACHED, THERE, Answering
@@ -410,23 +408,3 @@ def test_what_could_not_be_sent_in_time_is_not_in_doubt() -> None:
     assert isinstance(failure, Failure)
     assert failure.kind in ("timeout", "transport")
     assert (failure.in_doubt, failure.usage) == (False, Usage(calls=1, cost=0.0))
-
-
-THEIR_OWN = """
-import litellm, sys
-from rubric import Judge, grade
-judge = Judge("openai/gpt-4o-mini", params={"api_base": sys.argv[1], "api_key": "sk-0123456789"}, retries=0, sealed=False)
-assert grade("Good morning!", "Is polite", judge).passed
-reply = litellm.completion("hosted_vllm/m", [{"role": "user", "content": "x" * 99}], api_base=sys.argv[2])
-assert len(reply.choices[0].message.content) == 3_000_000
-"""
-
-
-def test_calls_of_the_users_own_to_litellm_go_as_they_always_did() -> None:
-    """A redirect is followed and a long reply read, where the call is not ours."""
-    with answering(vendors.chat(TEXT, "fine")) as ours, answering(vendors.chat("y" * 3_000_000, "fine")) as there:
-        moved = {"Location": f"{there.root}/v1/chat/completions"}
-        with Answering(lambda _: (307, moved, b"")) as theirs:
-            command = [sys.executable, "-c", THEIR_OWN, f"{ours.root}/v1", f"{theirs.root}/v1"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr

@@ -14,6 +14,8 @@ import ast
 import sys
 from collections import Counter, defaultdict
 
+import pytest
+
 from rubric import embed
 from rubric.internals.lazy_names import public_names
 from tests.places import ROOT
@@ -114,12 +116,14 @@ def private_names() -> dict[tuple[str, str], set[str]]:
     return taken
 
 
+@pytest.mark.long
 def test_no_package_takes_more_private_names_of_the_kernel() -> None:
     """What lies beside the kernel stands on public names; the private ones that it takes become fewer."""
     counts = Counter(package for packages in private_names().values() for package in packages)
     assert {package: count for package, count in counts.items() if count > MOST.get(package, 0)} == {}
 
 
+@pytest.mark.long
 def test_private_names_are_listed_with_their_reasons() -> None:
     """What neither is on the surface nor has moved to its user is listed with the reason, and nothing else is."""
     assert private_names().keys() == KEPT.keys()

@@ -98,6 +98,7 @@ def proposed() -> list[tuple[str, ast.Call]]:
     ]
 
 
+@pytest.mark.long
 def test_a_call_that_is_proposed_has_the_options_that_it_is_given(proposed: list[tuple[str, ast.Call]]) -> None:
     """Each keyword is a parameter, and there are no more arguments by place than it takes."""
     assert not [problem for where, call in proposed for problem in problems_of(where, call)]

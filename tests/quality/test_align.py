@@ -111,6 +111,7 @@ def test_a_gain_of_a_tenth_is_found_with_200_labels() -> None:
     assert true > 0.83
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pass_rate", [0.5, 0.9])
 def test_a_judge_that_knows_nothing_is_not_made_a_constant(pass_rate: float) -> None:
     """Random grades lead to almost no edit, even if always passing would agree more."""

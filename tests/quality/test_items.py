@@ -101,6 +101,7 @@ def test_a_change_is_found() -> None:
     assert drift.exit_code == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [1, 5])
 def test_an_unchanged_judge_is_called_changed_in_six_of_a_hundred_at_most(groups: int) -> None:
     """The rate of false alarms holds for independent and for grouped results."""

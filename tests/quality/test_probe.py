@@ -219,12 +219,14 @@ def test_what_cannot_be_probed_is_refused(arguments: tuple[Any, ...], said: str)
 # -- the statistics --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_tables_without_a_weakness_raise_few_alarms() -> None:
     """Of 30 tables of 20 attacks x 8 criteria without an effect, at most as many alarm as 5 % explains (p > 0.001)."""
     chance = np.random.default_rng(30)
     assert sum(any(cell.p <= 0.05 for cell in table(chance, 60, 0.04, 0)) for _ in range(30)) <= 6
 
 
+@pytest.mark.long
 def test_a_weakness_of_25_points_is_found() -> None:
     """Of 20 tables of 60 candidates with 2 % noise, at least 18 find it: 90 %."""
     chance = np.random.default_rng(31)

@@ -44,6 +44,7 @@ from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values import Boolean, Letter, UnitScale
 from rubric.values.findings import Finding
 from tests.drive import drive
+from tests.examples import examples
 from tests.findings import improvised, rubrics
 
 TWO = Rubric("two").expects("Answers the question", id="a").scores("Warm", id="b")
@@ -168,6 +169,7 @@ def test_a_grade_shows_itself_as_a_table() -> None:
     )
 
 
+@examples(80)
 @given(rubrics(), st.integers(), st.sampled_from([0, 0.3]))
 def test_any_result_can_be_written_as_json(rubric: Rubric, seed: int, failing: float) -> None:
     """And shown, and told in words."""

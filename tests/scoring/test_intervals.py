@@ -147,6 +147,7 @@ def alarms(cases: int, flips: float, drop: float, runs: int = 300) -> float:
     return failed / runs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cases", [20, 50, 200])
 def test_noise_is_no_drop(cases: int) -> None:
     """The same system graded twice, with 2 % of the verdicts flipping."""

@@ -37,6 +37,7 @@ def _read(file: Path) -> tuple[Notes, Suite]:
     return notes, read(notes, Loading(folder=file.parent, base=CORPUS, required=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(file.relative_to(CORPUS / "agentv").parts))
 def test_a_file_loads_or_says_where_it_is_wrong(file: Path) -> None:
     """A file of the corpus is a suite with cases, or an error with a line, a column and a cure."""

@@ -145,6 +145,7 @@ def test_true_is_no_1_among_the_arguments_of_calls(mode: str, given: Any, passed
     assert result.passed is passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "part",
     [

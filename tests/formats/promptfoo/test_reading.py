@@ -934,6 +934,7 @@ def test_every_problem_is_told_at_once_and_in_order() -> None:
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.exists() else []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not FILES, reason="the corpus of real files is not beside the project")
 def test_every_real_file_loads_or_says_where_it_does_not() -> None:
     """A file of the corpus is a suite with ids of their own, or its error has a line and a message."""
