@@ -15,19 +15,7 @@ from attrs import asdict, define, field
 from rubric import LoadError, Rubric, Suite, load, load_suite, loads_suite
 from rubric import convert as convert_suite
 from rubric import diff as rubric_diff
-from rubric.commands.options import (
-    COLUMN,
-    FORMAT,
-    FROM,
-    JUDGE,
-    PATH,
-    PAYING,
-    Named,
-    calls_of,
-    columns_of,
-    read_environment,
-    refuse_given,
-)
+from rubric.commands import options
 from rubric.commands.output import (
     REFUSED,
     Command,
@@ -107,8 +95,8 @@ class Checked:
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--summary", is_flag=True, help="Count files, cases, rubrics, warnings and problems by format.")
-@FROM
-@FORMAT
+@options.FROM
+@options.FORMAT
 def validate(
     files: Sequence[str], form: str, source: str | None, names: Sequence[str], base: str | None, *, summary: bool
 ) -> None:
@@ -119,7 +107,7 @@ def validate(
     the cases that cannot be graded here. For a folder, check all files in it.
     """
     if form == "json":
-        refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
+        options.refuse_given({"summary"}, "is a table for people; with --format json, count the entries")
     found = [_check(file, source, names, base) for file in rubric_files(files)]
     if form == "json":
         print_json([{"file": one.file, "valid": not one.problems, **asdict(one)} for one in found])
@@ -139,9 +127,9 @@ def validate(
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@click.option("--to", "form", type=Named(written_names()), default="native", help="Write this format.")
+@click.option("--to", "form", type=options.Named(written_names()), default="native", help="Write this format.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write here, not to standard output.")
-@FROM
+@options.FROM
 def convert(
     file: str, *, form: str, out: str | None, source: str | None, names: Sequence[str], base: str | None
 ) -> None:
@@ -152,7 +140,7 @@ def convert(
 
     Exit codes: 0 written, 2 the file cannot be read or written.
     """
-    suite = load_suite(file, source, base=base, environ=read_environment(names))
+    suite = load_suite(file, source, base=base, environ=options.read_environment(names))
     converted = convert_suite(suite, form)
     if changed := _count_changes(suite, converted):
         said = f"this conversion can change verdicts: {changed} of {len(suite)} cases are graded by other rules"
@@ -195,11 +183,13 @@ SAME, DIFFERENT = 0, 1
 @click.command(cls=Command)
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
-@click.option("--candidates", type=PATH, metavar="FILE", help="Grade these by both, and show what moves, by group.")
-@COLUMN
-@JUDGE
-@PAYING
-@FORMAT
+@click.option(
+    "--candidates", type=options.PATH, metavar="FILE", help="Grade these by both, and show what moves, by group."
+)
+@options.COLUMN
+@options.JUDGE
+@options.PAYING
+@options.FORMAT
 def diff(
     before: str,
     after: str,
@@ -220,11 +210,11 @@ def diff(
     """
     if candidates is not None:
         shifts = from_extra("rubric.quality", "shifts")
-        names = columns_of(columns)
-        moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **calls_of(given))
+        names = options.columns_of(columns)
+        moved = shifts(load(before), load(after), judge, str(candidates), columns=names, **options.calls_of(given))
         print_result(moved, form)
         sys.exit(REFUSED if not moved[""].n else DIFFERENT if moved.significant else SAME)
-    refuse_given({"judge", "columns", *given}, "is for --candidates; two files are compared without a judge")
+    options.refuse_given({"judge", "columns", *given}, "is for --candidates; two files are compared without a judge")
     found = rubric_diff(load(before), load(after))
     print_result(found, form)
     sys.exit(DIFFERENT if len(found) else SAME)
@@ -262,7 +252,7 @@ def _check(file: str, source: str | None, names: Sequence[str], base: str | None
             checked.count([rubric])
             nothing = () if rubric.judged else ("criteria", "there is nothing to grade by; write one")
         else:
-            suite = load_suite(file, source, base=base, environ=read_environment(names))
+            suite = load_suite(file, source, base=base, environ=options.read_environment(names))
             rubrics = [inner for case in suite for inner in (case.rubric, *_nested_rubrics(case.rubric))]
             criteria = sum(len(rubric.judged) for rubric in rubrics)
             checked = Checked(file, suite.format, len(suite), len(rubrics), criteria, warnings=list(suite.warnings))

@@ -132,7 +132,8 @@ class Inputs:
         """Return the candidate whose text, or whose run, is in *file*; without one, a stand-in."""
         if file is not None and holds_many(Path(file)):
             line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
-            cure = f"{line} grades each; as one text, give it at standard input: - < {shlex.quote(file)}"
+            as_one = "" if Path(file).is_dir() else f"; as one text, give it at standard input: - < {shlex.quote(file)}"
+            cure = f"{line} grades each{as_one}"
             raise click.UsageError(f"{file} holds many candidates; {cure}")
         if file is not None and is_run(file):
             return one_candidate(

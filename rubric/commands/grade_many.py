@@ -53,7 +53,7 @@ _PAGES = (".html", ".htm")
 class Inputs:
     """The options of `grade-many`."""
 
-    candidates: Path
+    candidates: tuple[Path, ...]
     out: Path | None
     store: Path | None
     in_doubt: Literal["retry", "hold"]
@@ -68,6 +68,16 @@ class Inputs:
     rerun: str | None = None
     keep: bool = True
     report: Path | None = None
+
+    @property
+    def source(self) -> Any:
+        """What `grade_many` takes: the file or folder, or several files."""
+        return self.candidates[0] if len(self.candidates) == 1 else self.candidates
+
+    @property
+    def called(self) -> str:
+        """The file or the folder, or how many files there are."""
+        return str(self.source) if len(self.candidates) == 1 else counted(len(self.candidates), "file")
 
     def check(self, rubric: Path) -> None:
         """Refuse to overwrite a file that is read, or results that would have to be paid for again."""
@@ -86,7 +96,7 @@ class Inputs:
         if self.out is None or not self.out.exists():
             return
         options.refuse_folder(self.out)
-        for read in (rubric, self.candidates, self.store):
+        for read in (rubric, *self.candidates, self.store):
             if read is not None and read.exists() and read.samefile(self.out):
                 raise click.UsageError(f"--out {self.out}: this file is read; name another one")
         if self.store is None and self.rerun is None:
@@ -95,14 +105,14 @@ class Inputs:
 
     def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> Summary:
         """Grade all candidates, write the results, and return their summary."""
-        path, columns = str(self.candidates), options.columns_of(self.columns)
+        columns = options.columns_of(self.columns)
         given, done = self._to_ask(name, rubric, judge, columns)
         if not self.quiet:
             head = "" if self.rerun is None else f"asked again: {counted(len(given), 'candidate')} of "
             print_line(head + self._head(rubric, judge, columns), problem=True)
         counts, began = Counts(), time.monotonic()
         kept: list[Grade | Ungraded] = []
-        files, builder = [name, self.candidates], RowBuilder()
+        files, builder = [name, *self.candidates], RowBuilder()
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
         try:
             with (
@@ -111,7 +121,7 @@ class Inputs:
                     given,
                     rubric,
                     judge,
-                    columns=columns if given is path else None,
+                    columns=columns if given is self.source else None,
                     concurrency=self.concurrency,
                     store=store,
                     budget=options.budget_of(self.max_cost, self.max_calls),
@@ -139,7 +149,7 @@ class Inputs:
             raise SystemExit(INTERRUPTED) from None
         keeper.end()
         if self.report is not None:
-            self._write_report(self.report, rubric.name or self.candidates.name, kept, time.monotonic() - began)
+            self._write_report(self.report, rubric.name or self.called, kept, time.monotonic() - began)
         return counts.summary()
 
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
@@ -155,12 +165,11 @@ class Inputs:
         self, name: Path, rubric: Rubric, judge: Any, columns: dict[str, str | Sequence[str] | None]
     ) -> tuple[Any, list[Grade | Ungraded]]:
         """Return the candidates to grade, and with `--rerun` what the last run says of all others."""
-        path = str(self.candidates)
         if self.rerun is None:
-            return path if self.shard is None else self.shard.of(path, columns=columns), []
-        source = source_of(path, columns)
+            return self.source if self.shard is None else self.shard.of(self.source, columns=columns), []
+        source = source_of(self.source, columns)
         places = [source.at(n, item) for n, item in enumerate(cast("Iterable[Any]", source.items))]
-        last = last_runs(1, [name, self.candidates])[0] / "results.jsonl"
+        last = last_runs(1, [name, *self.candidates])[0] / "results.jsonl"
         done: dict[int, Grade | Ungraded] = {}
         with last.open(encoding="utf-8") as lines:
             digests = {each["index"]: each.get("candidate") for each in map(json.loads, lines)}
@@ -177,7 +186,7 @@ class Inputs:
             if is_other or not is_there:
                 what = "has changed" if is_there else "is not in its place"
                 cure = "run the file without --rerun"
-                raise Refusal(f"{path}: candidate {n} of the last run, {result.key!r}, {what}; {cure}")
+                raise Refusal(f"{self.called}: candidate {n} of the last run, {result.key!r}, {what}; {cure}")
             if status != self.rerun:
                 done[n] = evolve(result, candidate=candidate, key=candidate.key)
         if len(done) == len(places):
@@ -186,7 +195,7 @@ class Inputs:
 
     def _head(self, rubric: Rubric, judge: JudgeLike | None, columns: dict[str, str | Sequence[str] | None]) -> str:
         """Return a line that says before the first call what the run will take, projected from the first candidates."""
-        source = source_of(str(self.candidates), columns)
+        source = source_of(self.source, columns)
         first: list[Candidate] = []
         items = cast("Iterable[Any]", source.items)  # of a file, never an async one
         with suppress(Exception):  # a row that cannot be read is reported when its turn comes
@@ -196,13 +205,13 @@ class Inputs:
         planned = plan_calls(first, rubric, judge)
         total = None if self.shard is not None else source.total
         if total and first:
-            return f"{self.candidates}: {counted(total, 'candidate')}, {describe_plan(planned, total / len(first))}"
-        return f"{self.candidates}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
+            return f"{self.called}: {counted(total, 'candidate')}, {describe_plan(planned, total / len(first))}"
+        return f"{self.called}: the first {counted(len(first), 'candidate')} take {describe_plan(planned)}"
 
 
 @click.command("grade-many", cls=Command)
 @click.argument("rubric", type=options.PATH)
-@click.argument("candidates", type=options.PATH)
+@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATES...", type=options.PATH)
 @options.JUDGE
 @options.THRESHOLD
 @click.option("--out", type=options.PATH, metavar="FILE", help="Write the results here, a line of JSON each.")
@@ -246,19 +255,19 @@ def grade_many(
     Grade every candidate of a file against a rubric.
 
     CANDIDATES is a file of JSON lines (a text, or an object with `output`, `input`, ... each), JSON, CSV or Parquet, or
-    a log of Inspect, promptfoo, LangSmith or Braintrust. The summary goes to standard output, progress to standard
-    error.
+    a log of Inspect, promptfoo, LangSmith or Braintrust. A folder, or several files, are a candidate each: a text, or
+    an agent's run. The summary goes to standard output, progress to standard error.
 
     Exit codes: 0 all were graded, 1 fewer pass than --min-pass-rate, 2 some could not be graded, 130 interrupted.
     """
     inputs = Inputs(**given)
-    check_order([rubric, inputs.candidates])
+    check_order([rubric, *inputs.candidates])
     inputs.check(rubric)
     loaded = load(rubric)
     summary = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)
     if not summary.results and inputs.shard is None:
-        raise Refusal(f"{inputs.candidates}: there is no candidate in it")
+        raise Refusal(f"{inputs.called}: there is no candidate in it")
     if summary.ungraded:
         if inputs.quiet:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.items())

@@ -13,20 +13,8 @@ from attrs import evolve
 from rubric import Case, Grade, Grades, LoadError, Ungraded, dump, influence, load, load_suite
 from rubric import check as run_tests
 from rubric import lint as lint_file
-from rubric.commands import output
+from rubric.commands import options, output
 from rubric.commands.files import rubric_files
-from rubric.commands.options import (
-    A_COUNT,
-    COLUMN,
-    FORMAT,
-    JUDGE,
-    PATH,
-    PAYING,
-    Share,
-    calls_of,
-    columns_of,
-    refuse_given,
-)
 from rubric.commands.output import Command, Refusal
 from rubric.commands.trust import from_extra
 from rubric.embed import cell, source_of
@@ -39,7 +27,7 @@ _EDITS = ("threshold", "weights", "anchors", "texts")  # of `align`, whose modul
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--hints", is_flag=True, help="Show remarks that may be wrong, too; they fail nothing.")
-@FORMAT
+@options.FORMAT
 def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
     """
     Find faults in rubrics and suites, without a judge.
@@ -71,7 +59,7 @@ def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path())
-@FORMAT
+@options.FORMAT
 def explain(file: str, form: str) -> None:
     """
     Show how often each criterion of a rubric decides.
@@ -97,11 +85,13 @@ def _influences(file: str) -> Iterator[tuple[str, Influences]]:
 
 
 @click.command(cls=Command)
-@click.argument("file", type=PATH)
-@JUDGE
-@PAYING
-@click.option("--repeats", type=A_COUNT, default=1, metavar="N", help="Grade N times; tell how often answers flip.")
-@FORMAT
+@click.argument("file", type=options.PATH)
+@options.JUDGE
+@options.PAYING
+@click.option(
+    "--repeats", type=options.A_COUNT, default=1, metavar="N", help="Grade N times; tell how often answers flip."
+)
+@options.FORMAT
 def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None:
     """
     Run the tests of a rubric.
@@ -111,12 +101,12 @@ def check(file: Path, judge: Any, repeats: int, form: str, **given: Any) -> None
 
     Exit codes: 0 all tests passed, 1 one failed, 2 one could not be judged, or bad input.
     """
-    options = calls_of(given)
+    calls = options.calls_of(given)
     if is_rubric(file):
-        found = run_tests(file, judge, repeats, **options)
+        found = run_tests(file, judge, repeats, **calls)
         output.print_result(found, form)
         sys.exit(found.exit_code)
-    trials = {case.id: run_tests(case.rubric, by, repeats, **options) for case, by in _cases_with_tests(file, judge)}
+    trials = {case.id: run_tests(case.rubric, by, repeats, **calls) for case, by in _cases_with_tests(file, judge)}
     if form == "json":
         output.print_json([{"case": case, **one.to_dict()} for case, one in trials.items()])
     else:
@@ -136,15 +126,15 @@ def _cases_with_tests(file: Path, judge: Any) -> list[tuple[Case, Any]]:
 
 
 @click.command(cls=Command)
-@click.argument("file", type=PATH)
-@click.argument("candidates", type=PATH)
-@JUDGE
+@click.argument("file", type=options.PATH)
+@click.argument("candidates", type=options.PATH)
+@options.JUDGE
 @click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Make this attack alone; may be repeated.")
-@click.option("--most", type=Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
+@click.option("--most", type=options.Share(), metavar="S", help="Fail if an attack surely moves a larger share.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it takes, and send nothing.")
-@COLUMN
-@PAYING
-@FORMAT
+@options.COLUMN
+@options.PAYING
+@options.FORMAT
 def probe(
     file: Path,
     candidates: Path,
@@ -165,9 +155,9 @@ def probe(
 
     Exit codes: 0 no attack is shown to move a verdict, 1 one is (or surely breaks --most), 2 nothing could be compared.
     """
-    options = {"columns": columns_of(columns), **({} if only_plan else {"most": most, **calls_of(given)})}
+    asked = {"columns": options.columns_of(columns), **({} if only_plan else {"most": most, **options.calls_of(given)})}
     ask = from_extra("rubric.quality", "plan_probe" if only_plan else "probe")
-    found = ask(file, judge, str(candidates), attacks=attacks or None, **options)
+    found = ask(file, judge, str(candidates), attacks=attacks or None, **asked)
     if only_plan:
         return output.print_line(repr(found).strip("<>"))
     output.print_result(found, form)
@@ -175,18 +165,18 @@ def probe(
 
 
 @click.command(cls=Command)
-@click.argument("file", type=PATH)
-@click.argument("results", type=PATH)
-@click.argument("labels", type=PATH)
+@click.argument("file", type=options.PATH)
+@click.argument("results", type=options.PATH)
+@click.argument("labels", type=options.PATH)
 @click.option("--edit", "edits", type=click.Choice(_EDITS), multiple=True, help="Try these alone.")
 @click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false gains.")
 @click.option("--writer", metavar="MODEL", help="Write texts by this model.")
-@click.option("--candidates", type=PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
-@COLUMN
-@JUDGE
-@PAYING
+@click.option("--candidates", type=options.PATH, metavar="CANDIDATES", help="What RESULTS are of, to grade it anew.")
+@options.COLUMN
+@options.JUDGE
+@options.PAYING
 @click.option("--write", is_flag=True, help="Write the accepted edits into FILE; its comments stay.")
-@FORMAT
+@options.FORMAT
 def align(
     file: Path,
     results: Path,
@@ -216,12 +206,12 @@ def align(
         why = f"--edit {min(called)} grades the candidates anew, and RESULTS has none"
         raise click.UsageError(f"{why}; name their file: --candidates FILE")
     if candidates is None:
-        refuse_given({"columns"}, "is for --candidates FILE")
+        options.refuse_given({"columns"}, "is for --candidates FILE")
     rubric = load(file)
     grades = Grades.read_jsonl(results, rubric, judge)
     if candidates is not None:
         grades = _with_candidates(grades, candidates, columns)
-    calls = {"writer": writer, **calls_of(given)}
+    calls = {"writer": writer, **options.calls_of(given)}
     tried = edits or ("threshold", "weights")
     found = from_extra("rubric.quality", "align")(rubric, grades, labels, tried, risk=risk, **calls)
     output.print_result(found, form)
@@ -231,7 +221,7 @@ def align(
 
 def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grades:
     """Return *grades* with the candidates that the file at *path* holds, by their places."""
-    held, _ = source_of(path, columns_of(columns)).read_all()
+    held, _ = source_of(path, options.columns_of(columns)).read_all()
     out: list[Grade | Ungraded] = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index

@@ -96,7 +96,7 @@ class Shard:
             columns: Which column of a row holds which field of a candidate, as for `grade_many`.
 
         Raises:
-            DefinitionError: They cannot be read; see `rubric.engine.sources`.
+            DefinitionError: They cannot be read, as in `grade_many`.
         """
         source = source_of(candidates, columns)
         if isinstance(source.items, AsyncIterable):

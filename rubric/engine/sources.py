@@ -1,17 +1,7 @@
 """
-Where candidates come from: iterables, sync or async, columns and frames, and files of JSON lines, CSV or Parquet.
+Where candidates come from: iterables, sync or async, columns, frames, folders, and files of JSON lines, CSV or Parquet.
 
-| given                                                | an item is                                               |
-|------------------------------------------------------|----------------------------------------------------------|
-| an iterable or async iterable, a column              | a text, a `Candidate`, a mapping of its fields, a `Path` |
-| a frame of pandas or polars, a table of Arrow        | a row, a mapping of its columns                          |
-| a data set of Hugging Face's `datasets`              | a row, a mapping of its columns                          |
-| a path that ends in .jsonl or .ndjson                | a line: a JSON text, or an object                        |
-| a path that ends in .csv or .tsv                     | a row under the names of the first                       |
-| a path that ends in .parquet (extra `parquet`)       | a row, a mapping of its columns                          |
-| a path that ends in .xlsx (extra `xlsx`)             | a row of the first sheet, under the names of its first   |
-| a path that ends in .json                            | an item of its array                                     |
-| a log of Inspect, promptfoo, LangSmith, Braintrust   | a sample, an output, a trace (`rubric.runs.logs`)      |
+The table of all that is taken, and what an item of it is, is in docs/how-to/many_candidates.md.
 
 Of a mapping, the keys that a `Candidate` has count, or those that `columns=` names; `output` must be among them, unless
 `messages` are a chat that ends with it (`rubric.values.chats`). A key that looks like a field and is not used is
@@ -23,10 +13,12 @@ Files and frames are read while they are graded, so memory stays flat. A broken 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import partial
 from itertools import count, islice
+from os.path import commonpath
 from pathlib import Path
 from typing import Any, cast
 
@@ -123,12 +115,7 @@ class Source:
         return ""
 
     def read_all(self) -> tuple[dict[int, Candidate], str]:
-        """
-        Return all candidates by their places, and a remark on the rows that hold none, which are left out.
-
-        Raises:
-            DefinitionError: No row holds a candidate: the error of the first. Or the items come from an async iterable.
-        """
+        """Return all candidates by their places, and a remark on the rows that hold none; raise if all are such."""
         if isinstance(self.items, AsyncIterable):
             raise refuse("candidates", self.given, "an iterable that is not async, or the path of a file")
         found: dict[int, Candidate] = {}
@@ -169,7 +156,10 @@ def source_of(candidates: Candidates, columns: Mapping[str, str | Sequence[str] 
     """
     named = Columns({} if columns is None else columns)
     if isinstance(candidates, str | Path):
-        return _file(candidates, named)
+        folder = Path(candidates)
+        return _files(_folder(folder), named, folder) if folder.is_dir() else _file(candidates, named)
+    if isinstance(candidates, list | tuple) and candidates and all(isinstance(each, Path) for each in candidates):
+        return _files(candidates, named)
     if isinstance(candidates, Candidate | Mapping | bytes):
         message = f"expected many candidates, got one {type(candidates).__name__}"
         raise DefinitionError("candidates", message + cure_of(candidates))
@@ -211,6 +201,8 @@ def as_candidate(item: object, columns: Columns = OWN_NAMES, /) -> Candidate:
         return (None if columns.named else _of_runs("the row", _runs_in(item))) or _of_row(item, columns)
     if isinstance(item, Broken):
         raise DefinitionError("", item.why)
+    if isinstance(item, list) and is_chat(item) and (made := _of_runs("the chat", candidates_in(item))):
+        return made
     said = f"expected a text, a Candidate, a mapping or a Path, got {name_of_type(item)}"
     raise DefinitionError("", said + cure_of(item))
 
@@ -240,6 +232,8 @@ def _of_runs(name: str, found: Iterator[Any] | None) -> Candidate | None:
 
 def key_of(item: object, columns: Columns = OWN_NAMES, /) -> str:
     """Return the key of *item*, a row that may be no candidate; '' if it has none."""
+    if isinstance(item, Broken):
+        return item.key
     with suppress(Exception):  # what is wrong with the row is told elsewhere
         if isinstance(item, Mapping) and not _is_missing(key := columns.row(item)["key"]):
             return Candidate("", key=key).key
@@ -321,7 +315,7 @@ def _is_missing(value: object) -> bool:
 
 def _check_first(item: object, columns: Columns) -> None:
     """Refuse all items for the keys of the first; a later item that differs is refused by itself."""
-    if isinstance(item, list | tuple) or is_message(item):
+    if (isinstance(item, list | tuple) and not is_chat(item)) or is_message(item):
         said = f"its items are not candidates, but {name_of_type(item)}s"
         raise DefinitionError("candidates", said + cure_of(item))
     if isinstance(item, Placed) and columns.named:
@@ -424,7 +418,9 @@ class _Rows:
 
 
 def holds_many(path: Path, /) -> bool:
-    """True if *path* names a file of many candidates; JSON may be one, which is graded as text."""
+    """True if *path* is a folder, or a file of many candidates; JSON may be one, which is graded as text."""
+    if path.is_dir():
+        return True
     if path.suffix.lower() != ".json":
         return path.suffix.lower() in (*READERS, ".eval")
     with suppress(Exception):  # reading it as a text will tell what is wrong
@@ -457,6 +453,39 @@ def _may_be_run(path: Path) -> bool:
         return True
     first = first_row(path)
     return isinstance(first, Mapping) and ({"context", "attributes"} <= first.keys() or format_of([first]) is not None)
+
+
+def _folder(folder: Path) -> list[Path]:
+    """Return the files below *folder* that are not hidden; refuse files of several kinds."""
+    files = [each for each in sorted(folder.rglob("*")) if each.is_file()]
+    files = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]
+    kinds = Counter(each.suffix.lower() for each in files)
+    if len(kinds) != 1:
+        some = ", ".join(f"{n:,} {kind or 'without an ending'}" for kind, n in kinds.most_common()) or "none"
+        kind = next(iter(kinds), ".json")
+        line = f"{folder}/*{kind} at a terminal, or sorted(Path({str(folder)!r}).glob('*{kind}'))"
+        raise DefinitionError("candidates", f"expected files of one kind in {folder}, got {some}; name them: {line}")
+    return files
+
+
+def _files(paths: Sequence[Path], columns: Columns, folder: Path | None = None) -> Source:
+    """Return a source of *paths*, each a text or a run, whose key is its path in the *folder*, or in a common one."""
+    if columns.named:
+        raise DefinitionError("columns", "files of texts and runs have no columns; leave it out")
+    with suppress(ValueError):  # of relative and absolute paths
+        folder = Path(commonpath(each.parent for each in paths)) if folder is None else folder
+    names = [path.as_posix() if folder is None else path.relative_to(folder).as_posix() for path in paths]
+    return Source(_Rows(lambda: map(_of_file, paths, names)), partial(len, paths), given=paths)
+
+
+def _of_file(path: Path, name: str) -> Candidate | Broken:
+    try:
+        if holds_many(path):
+            return Broken(f"{path.name} holds many candidates; grade that file alone", name)
+        made = as_candidate(path)
+    except DefinitionError as error:
+        return Broken(error.message, name)
+    return made if made.key else evolve(made, key=name)
 
 
 def _file(given: str | Path, columns: Columns) -> Source:

@@ -37,6 +37,7 @@ class Broken:
     """A line, or an entry, that holds nothing; it is refused when its turn comes, and those after it are still read."""
 
     why: str
+    key: str = ""
 
 
 def rows_in(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from rubric.values.requests import Reply, Usage
@@ -31,17 +32,7 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM = 3
 
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    a about all an and answer any are as at be been being but by can candidate could did do does each every for from
-    had has have how if in into is it its may might must no nor not of on one only or output over reply response shall
-    should so some such text than that the their them then there these they this those to too under up was were what
-    when where which while who whom whose will with would you your
-    """,
-    )
-)
+_STOP_WORDS = frozenset(files("rubric.models").joinpath("stop_words.txt").read_text("utf-8").split())
 
 
 class OfflineModel:

@@ -57,6 +57,19 @@ def test_a_file_that_takes_an_extra_is_a_wrong_input_without_it(folder: Path, mo
     assert result.stderr == "to read Excel files takes openpyxl: pip install 'rubric-grade[xlsx]'\n"
 
 
+def test_a_folder_or_several_files_are_a_candidate_each(folder: Path) -> None:
+    """Results have the names of the files, and `--rerun` and the kept run know the command by its files."""
+    (folder / "logs").mkdir()
+    for name, text in (("a.txt", "We thank you."), ("b.txt", "Go away.")):
+        (folder / "logs" / name).write_text(text)
+    whole, several = folder / "whole.jsonl", folder / "several.jsonl"
+    assert graded(folder, "--out", whole, candidates="logs").exit_code == 0
+    done = graded(folder, folder / "logs" / "b.txt", "--out", several, candidates="logs/a.txt")
+    assert (done.exit_code, "2 files: 2 candidates" in done.stderr) == (0, True)
+    assert [row["key"] for row in rows_of(several)] == ["a.txt", "b.txt"]
+    assert rows_of(several) == rows_of(whole)
+
+
 def test_each_candidate_has_a_line_and_the_summary_is_printed(folder: Path) -> None:
     """In the order of the file, with all of its findings; standard output holds nothing else."""
     done = graded(folder, "--out", folder / "out.jsonl", "--format", "json")

@@ -221,3 +221,60 @@ def test_a_line_of_json_with_a_key_twice_is_ungraded(tmp_path: Path) -> None:
     assert isinstance(first, Ungraded)
     assert "'output' is used twice" in first.failures[0].message
     assert second.candidate == Candidate("c")
+
+
+CHAT = [{"role": "user", "content": "Who won?"}, {"role": "assistant", "content": "Anna won."}]
+SEARCHING = [
+    CHAT[0],
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}],
+    },
+]
+
+
+def test_a_folder_and_a_list_of_paths_hold_a_candidate_a_file(tmp_path: Path) -> None:
+    """Texts and agents' runs, each under the name of its file; hidden files are not looked at."""
+    logs = tmp_path / "logs"
+    (logs / "late").mkdir(parents=True)
+    (logs / "a.json").write_text(json.dumps(CHAT))
+    (logs / "late" / "b.json").write_text(json.dumps({"messages": SEARCHING}))
+    (logs / ".state.json").write_text("{}")
+    (logs / "c.json").write_text(json.dumps([{"output": "x"}, {"output": "y"}]))
+    whole = grade_many(logs, "Anna won", "offline").collect()
+    listed = grade_many(sorted(logs.rglob("[a-c].json")), "Anna won", "offline").collect()
+    assert [*listed] == [*whole] == [*grade_many(str(logs), "Anna won", "offline").collect()]
+    assert [(each.key, each.score) for each in whole] == [("a.json", 1), ("c.json", None), ("late/b.json", 0)]
+    assert "c.json holds many candidates; grade that file alone" in str(whole.ungraded[0].failures[0])
+    texts = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    texts[0].write_text("Anna won")
+    found = grade_many(texts, "Anna won", "offline").collect()
+    assert [(each.key, each.score) for each in found] == [("one.txt", 1), ("two.txt", None)]
+    assert "there is no file" in str(found.ungraded[0].failures[0])
+
+
+def test_a_folder_of_several_kinds_is_refused_with_the_line_for_one(tmp_path: Path) -> None:
+    """A README beside the answers would be graded, and paid for; so would a folder without a file be nothing."""
+    for name in ("a.md", "b.md", "c.json"):
+        (tmp_path / name).write_text("Anna won")
+    with pytest.raises(
+        DefinitionError, match=r"expected files of one kind in .*, got 2 .md, 1 .json; name them"
+    ) as said:
+        grade_many(tmp_path, "Anna won", "offline")
+    line = str(said.value).rpartition(", or ")[2]
+    assert len(grade_many(eval(line), "Anna won", "offline").collect()) == 2  # noqa: S307 - the cure that was printed
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DefinitionError, match="got none; name them"):
+        grade_many(tmp_path / "none", "Anna won", "offline")
+    with pytest.raises(DefinitionError, match="have no columns"):
+        grade_many([tmp_path / "a.md"], "Anna won", "offline", columns={"output": "answer"})
+
+
+def test_a_chat_is_an_item_of_many(tmp_path: Path) -> None:
+    """A log of an agent a line, as `jq -c . logs/*.json` writes them; one that ends with a call has an empty output."""
+    lines = tmp_path / "runs.jsonl"
+    lines.write_text("".join(json.dumps(each) + "\n" for each in (CHAT, SEARCHING)))
+    for chats in (lines, [CHAT, SEARCHING]):
+        found = grade_many(chats, "Anna won", "offline").collect()
+        assert [each.score for each in found] == [1, 0]

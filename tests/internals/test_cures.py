@@ -312,7 +312,6 @@ def test_a_file_that_is_wrong_is_answered_with_what_it_may_hold(wrong: str, said
 
 
 FRAME = pd.DataFrame({"input": ["Why?", "When?"], "output": ["We thank you, politely.", "No."]})
-CHAT = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "We thank you, politely."}]
 
 
 @pytest.mark.parametrize(
@@ -320,9 +319,9 @@ CHAT = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "W
     [
         [("Why?", "Thanks"), ("When?", "No.")], [["Why?", "Thanks"], ["When?", "No."]], FRAME.to_dict(),
         FRAME.to_dict("list"), list(FRAME.itertuples()), {"a": {"output": "Thanks"}, "b": {"output": "No."}},
-        {"a": "Thanks", "b": "No."}, [CHAT, CHAT],
+        {"a": "Thanks", "b": "No."},
     ],
-    ids=["pairs", "lists", "frame as a dict", "columns", "named tuples", "rows by key", "texts by key", "chats"],
+    ids=["pairs", "lists", "frame as a dict", "columns", "named tuples", "rows by key", "texts by key"],
 )  # fmt: skip
 def test_what_holds_candidates_in_another_form_is_answered_with_the_line_that_grades_them(given: Any) -> None:
     """The line is run as it is printed, and grades each."""
