@@ -24,7 +24,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
 from rubric.internals.text import counted
 from rubric.models.offline import OFFLINE
-from rubric.models.pricing import dearest, model_name, most_tokens, price
+from rubric.models.pricing import dearest, model_name, price
 from rubric.models.retry import is_free
 from rubric.values.judges import AnyJudge, Judge
 from rubric.values.requests import Ask, Commit, Failure, Reply, Usage
@@ -375,6 +375,8 @@ class Budget:
         agreed = self._is_agreed(ask.judge)
         if self.cost is None and self.tokens is None and not tokens:
             return Reservation(Sum(calls=1), self._rates(ask.judge, 1), agreed)
+        from rubric.models.token_counts import most_tokens  # noqa: PLC0415 - for limits that need it
+
         sent, back = await most_tokens(ask)
         most, rates = Sum(0, 1, sent + back), self._rates(ask.judge, sent)
         if self.cost is not None and rates is None:

@@ -18,7 +18,7 @@ from rubric.grading.flow import check, flow
 from rubric.internals.guided import guided
 from rubric.internals.telemetry import TRACES, grade_span, warn_of
 from rubric.models.api_keys import default_judge
-from rubric.models.pricing import count_tokens, price, worst_cost
+from rubric.models.pricing import price
 from rubric.models.windows import window_of
 from rubric.results.result import Grade, Ungraded
 from rubric.values.candidates import Candidate, of_text
@@ -289,6 +289,7 @@ def plan(
     from rubric.engine.budget import Budget  # noqa: PLC0415 - a grade without one needs none
     from rubric.engine.sources import holds_many, source_of  # noqa: PLC0415 - a grade plans nothing
     from rubric.grading.planning import Plan, fields_without, plan_one, without  # noqa: PLC0415 - as above
+    from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     judges, checked = judge_or_default(judge), checked_rubrics(rubric, given_rubric)
     is_file_of_one = isinstance(candidates, Path) and not holds_many(candidates)
@@ -316,5 +317,6 @@ def plan(
 def plan_asks(asks: Iterable[Ask]) -> Plan:
     """Return what *asks* would take, if their replies can be used."""
     from rubric.grading.planning import Plan, plan_ask  # noqa: PLC0415 - as above
+    from rubric.models.token_counts import count_tokens, worst_cost  # noqa: PLC0415 - as above
 
     return Plan.total(plan_ask(ask, count=count_tokens, price=price, worst=worst_cost) for ask in asks)

@@ -30,7 +30,6 @@ from rubric.errors import DefinitionError, ModelError
 from rubric.internals.fields import as_map, count, number, optional
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.guided import guided_init
-from rubric.models.pricing import most_tokens
 from rubric.models.retry import LONGEST_WAIT
 from rubric.values.requests import Ask, Commit, Failure, Reply
 
@@ -99,7 +98,11 @@ class Limits:
         """Return what the request *ask* passes: entered when it may be sent, left when it is through."""
         limiter = self._limiter(ask.judge)
         # Counting tokens is slow, so it comes first: a place in a window is for a request that is sent at once.
-        tokens = sum(await most_tokens(ask)) if limiter.tokens is not None else 0
+        tokens = 0
+        if limiter.tokens is not None:
+            from rubric.models.token_counts import most_tokens  # noqa: PLC0415 - few limits are of tokens
+
+            tokens = sum(await most_tokens(ask))
         async with limiter.place(tokens) as commit:
             yield commit
 

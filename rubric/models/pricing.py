@@ -1,11 +1,8 @@
 """
 What tokens cost and how many a text has, as far as can be known without asking a vendor: for costs, plans and budgets.
 
-Prices are those of the list that comes with LiteLLM. There are two ways to it:
-
-- The cost of a call whose tokens are known (`with_cost`) takes the list as a file. The direct path needs it after each
-  reply, and importing LiteLLM for it would take seconds.
-- Estimates (`price`) and upper bounds (`worst_cost`, `dearest`) need LiteLLM in any case, for its tokenisers.
+Prices are those of the list that comes with LiteLLM. It is read as a file where the file says all, since LiteLLM's
+import takes seconds; so are its tokenisers (see `tokenisers`).
 
 Bounds hold before a request leaves. Tokenisers come for OpenAI's models alone; for other models the count is taken half
 as much again, and all that is not ASCII as a token a byte.
@@ -13,18 +10,16 @@ as much again, and all that is not ASCII as a token a byte.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from rubric.internals.frozen_map import FrozenMap, thaw
-from rubric.models.litellm_library import library, price_entry, ready, vendor_of
+from rubric.models.litellm_library import is_loaded, price_entry
 from rubric.models.offline import OFFLINE
 from rubric.values.clients import listed_name
 from rubric.values.judges import Judge
@@ -32,7 +27,7 @@ from rubric.values.judges import Judge
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rubric.values.requests import Ask, Usage
+    from rubric.values.requests import Usage
 
 
 # -- the price list ---------------------------------------------------------------------------------------
@@ -57,12 +52,17 @@ def _steps(entry: Mapping[str, object], name: str, tier: str = "") -> Steps:
     return tuple(sorted(found.items()))
 
 
+def litellm_folder() -> Path:
+    """Return where LiteLLM's files are, without its import."""
+    spec = find_spec("litellm")
+    return Path(str(spec and spec.origin)).parent
+
+
 @lru_cache(maxsize=256)
 def entry_of(name: str) -> Mapping[str, object]:
     """Return the entry of a model in the list's file, by its *name* there; empty if it has none."""
     try:
-        spec = find_spec("litellm")
-        content = (Path(str(spec and spec.origin)).parent / _LIST).read_bytes()
+        content = (litellm_folder() / _LIST).read_bytes()
         # Parsing all two megabytes would block the loop.
         match = re.search(rb"%s\s*:\s*(?=\{)" % re.escape(json.dumps(name).encode()), content)
         found = content[match.end() : match.end() + _LONGEST].decode("utf-8", "replace") if match else "{}"
@@ -137,25 +137,25 @@ def _at(several: Steps, size: int, otherwise: float) -> float:
 
 # -- estimates --------------------------------------------------------------------------------------------
 
-_OPENAI_PROVIDERS = ("openai", "azure")
-_CHARACTERS_A_TOKEN = 4
-
 
 def price(judge: Judge, /) -> tuple[float, float] | None:
     """Return the prices of a token sent and of one received, in US dollars; None if they are unknown."""
     if judge.model == OFFLINE:
         return 0.0, 0.0
     name = model_name(judge)
-    entry = price_entry(name) if name else None
+    entry = _priced_entry(name) if name else None
     return None if entry is None else (float(entry["input_cost_per_token"]), float(entry["output_cost_per_token"]))
 
 
-def count_tokens(judge: Judge, text: str, /) -> int:
-    """Return about how many tokens *text* has for *judge*, by a tokeniser of LiteLLM's; none is downloaded."""
-    if not (model := model_name(judge)):
-        return -(-len(text) // _CHARACTERS_A_TOKEN)
-    tokeniser = vendor_of(model)[0] if is_exact(model) else "gpt-4o"
-    return int(library().token_counter(model=tokeniser, text=text))
+_FROM_FILE = {"anthropic", "deepseek", "fireworks_ai", "gemini", "groq", "mistral", "openai", "openrouter", "xai"}
+"""Vendors of whose chat models LiteLLM says what the file says, names and regions apart."""
+
+
+def _priced_entry(model: str) -> Mapping[str, Any] | None:
+    """Return the entry of *model*, if it has prices; a program may have changed those of a LiteLLM that is loaded."""
+    entry = entry_for(model)
+    is_plain = entry.get("litellm_provider") in _FROM_FILE and entry.get("mode") in ("chat", "responses")
+    return entry if is_plain and not is_loaded() and _prices(model, "") else price_entry(model)
 
 
 def model_name(judge: Judge) -> str:
@@ -166,84 +166,10 @@ def model_name(judge: Judge) -> str:
     return listed_name(model if judge.client else getattr(model, "client", model), judge.name)
 
 
-def is_exact(model: str) -> bool:
-    """True if the tokeniser of *model* comes with LiteLLM, so that its tokens are counted exactly."""
-    return bool(model) and vendor_of(model)[1] in _OPENAI_PROVIDERS
-
-
 # -- upper bounds -----------------------------------------------------------------------------------------
 
 _SENT = ("input_cost_per_token", "cache_creation_input_token_cost")
 _BACK = ("output_cost_per_token", "output_cost_per_reasoning_token")
-_A_REQUEST = 64  # the frame of a chat
-_NONCE = 32  # a text of 16 letters and digits, or its pattern
-_A_TOOL = 600  # some vendors take a schema as a tool, with a prompt of their own about tools
-_BOUNDS = 48  # of keys, which OpenAI is sent
-_A_MESSAGE = 8
-_AN_IMAGE = 50_000  # the most that is known is gpt-4o-mini's
-_LARGE = 50_000  # characters that take some milliseconds
-
-_warm: set[str] = set()
-"""Models whose tokeniser is loaded."""
-
-
-async def most_tokens(ask: Ask) -> tuple[int, int]:
-    """Return how many tokens *ask* sends and may receive, at most; long counts run in a thread."""
-    model = model_name(ask.judge)
-    if not model:
-        return _most("", ask)
-    await ready()
-    parts = [part for message in ask.messages for part in message.parts]
-    if model in _warm and sum(map(len, (*parts, *ask.turns))) < _LARGE:
-        return _most(model, ask)
-    most = await asyncio.to_thread(_most, model, ask)
-    _warm.add(model)
-    return most
-
-
-def worst_cost(ask: Ask, more: int = 0, rates: Mapping[str, tuple[float, float]] = FrozenMap()) -> float | None:
-    """
-    Return the most that *ask*, with *more* tokens, may cost in US dollars; None if unknown. It loads LiteLLM.
-
-    *rates* of a token sent and of one received, by the names of models, go before those that LiteLLM knows.
-    """
-    sent, back = _most(model_name(ask.judge), ask)
-    sent += more
-    found = rates.get(ask.judge.name) or dearest(ask.judge, sent)
-    return None if found is None else sent * found[0] + back * found[1]
-
-
-def _most(model: str, ask: Ask) -> tuple[int, int]:
-    sent = sum(_bound(model, part) for message in ask.messages for part in message.parts) + max(
-        _schema(model, ask.schema), _exact(model, ask.exact)
-    )
-    sent += sum(_bound(model, turn) + _A_MESSAGE for turn in ask.turns)
-    sent += _bound(model, ask.tools) + _A_TOOL if ask.tools else 0
-    sent += _A_REQUEST + _A_MESSAGE * len(ask.messages)
-    sent += sum(_AN_IMAGE if media.kind == "image" else _AN_IMAGE + len(media.address) for _, media in ask.media)
-    return sent, ask.max_tokens * ask.n
-
-
-@lru_cache(maxsize=64)
-def _schema(model: str, schema: FrozenMap) -> int:
-    if not schema:
-        return 0
-    return _bound(model, json.dumps(thaw(schema))) + _BOUNDS + (0 if is_exact(model) else _A_TOOL)
-
-
-@lru_cache(maxsize=1024)  # one a criterion
-def _exact(model: str, schema: str) -> int:
-    return _bound(model, json.dumps(json.loads(schema))) + _NONCE if schema else 0  # with the spaces that clients write
-
-
-@lru_cache(maxsize=64)  # the part that all asks about a candidate share is counted once
-def _bound(model: str, text: str) -> int:
-    """Return a number of tokens that *text* does not exceed."""
-    size = len(text.encode("utf-8", "surrogatepass"))
-    counted = count_tokens(Judge(model or OFFLINE), text)
-    if not is_exact(model):
-        counted += counted // 2 + (size - len(text)) + 1
-    return min(counted, size)
 
 
 def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
@@ -251,7 +177,7 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
     Return the highest prices of a token sent and of one received, in US dollars; None if they are unknown.
 
     They are those of a request of *sent* tokens, of its service tier, none of it cached, and all of it written to the
-    cache if that costs more. LiteLLM must be imported (see `litellm_library.ready`).
+    cache if that costs more.
     """
     if judge.model == OFFLINE:
         return 0.0, 0.0
@@ -266,7 +192,7 @@ def dearest(judge: Judge, sent: int) -> tuple[float, float] | None:
 @lru_cache(maxsize=256)
 def _highest_prices(model: str, tier: str) -> tuple[Steps, Steps] | None:
     """Return all prices that may be charged for a token sent, and for one received; None if nothing is listed."""
-    entry = price_entry(model)
+    entry = _priced_entry(model)
     if entry is None:
         return None
     sent, back = (

@@ -12,11 +12,9 @@ much again as the window; between the two the server decides.
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
 
-from rubric.models.litellm_library import ready
 from rubric.models.offline import OFFLINE
-from rubric.models.pricing import count_tokens, entry_for, is_exact, model_name
+from rubric.models.pricing import entry_for, model_name
 from rubric.values.clients import client_model_name
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure
@@ -64,14 +62,18 @@ def may_overflow(ask: Ask, window: int) -> bool:
 
 async def refusal(ask: Ask, window: int) -> Failure | None:
     """Return why *ask* is not sent, if it is certain to exceed *window*. A long count runs in a thread."""
-    if model_name(ask.judge):
-        await ready()
+    from rubric.models.token_counts import load_tokeniser  # noqa: PLC0415 - for long prompts
+
+    if model := model_name(ask.judge):
+        await load_tokeniser(model)
     return await asyncio.to_thread(_refusal, ask, window)
 
 
 def _refusal(ask: Ask, window: int) -> Failure | None:
+    from rubric.models.token_counts import count, is_exact  # noqa: PLC0415 - as above
+
     model = model_name(ask.judge)
-    tokens, exact = sum(_count_own(model, text) for text in _texts(ask)), is_exact(model)
+    tokens, exact = sum(count(model, text) for text in _texts(ask)), is_exact(model)
     if tokens <= (window if exact else window + window // 2):
         return None
     about = "" if exact else "about "
@@ -80,8 +82,3 @@ def _refusal(ask: Ask, window: int) -> Failure | None:
     message = f"not sent: the prompt has {about}{tokens:,} tokens, and {ask.judge.name} reads {window:,}; {cure}"
     criterion = ask.criteria[0].id if len(ask.criteria) == 1 else ""
     return Failure("context_window", message, judge=ask.judge.name, criterion=criterion)
-
-
-@lru_cache(maxsize=16)  # the part that all asks about a candidate share is counted once
-def _count_own(model: str, text: str) -> int:
-    return count_tokens(Judge(model or OFFLINE), text)

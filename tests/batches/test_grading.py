@@ -15,7 +15,7 @@ from rubric import DefinitionError, Grade, Judge, Jury, Rubric, Ungraded, ask
 from rubric.batches.grading import acancel_batches, agrade_in_batches, cancel_batches, grade_in_batches
 from rubric.engine import Shard
 from rubric.engine.budget import Budget
-from rubric.models.pricing import worst_cost
+from rubric.models.token_counts import worst_cost
 from rubric.results.collection import Grades
 from rubric.store.store import Store
 from rubric.values.judges import Cascade

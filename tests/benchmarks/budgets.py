@@ -24,7 +24,8 @@ from rubric.driving import flow
 from rubric.engine.budget import Budget
 from rubric.engine.bulk import grade_many
 from rubric.errors import DefinitionError
-from rubric.models.pricing import dearest, most_tokens
+from rubric.models.pricing import dearest
+from rubric.models.token_counts import most_tokens
 from tests.sendables import KEY
 from tests.servers import Server, prompt_of
 

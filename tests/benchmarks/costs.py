@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from rubric import Candidate, Judge, Jury, plan
 from rubric.models.litellm_library import library
-from rubric.models.pricing import count_tokens
+from rubric.models.token_counts import count_tokens
 from rubric.values.judges import Cascade
 from tests.benchmarks.instant import verdict
 from tests.benchmarks.prefixes import Cache, characters_of, encoded

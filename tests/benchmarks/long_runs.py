@@ -22,7 +22,7 @@ from attrs import evolve
 
 from rubric import Candidate, Criterion, Grade, Judge, Rubric, Ungraded, evaluate, plan
 from rubric.engine import Plan
-from rubric.models.pricing import count_tokens
+from rubric.models.token_counts import count_tokens
 from rubric.values.runs import Message, Run, ToolCall
 from tests.tool_server import ToolServer, wants
 

@@ -22,7 +22,7 @@ from attrs import field, frozen
 
 from rubric import Candidate, Judge, grade_many, plan
 from rubric.models.litellm_library import library
-from rubric.models.pricing import count_tokens
+from rubric.models.token_counts import count_tokens
 from tests.benchmarks.homes import Failed, installed, run_way
 from tests.benchmarks.instant import requests_at, running
 from tests.benchmarks.ways import MODEL, QUESTION, Work, candidates, criteria, our_judge, our_rubric

@@ -21,9 +21,10 @@ from rubric.engine.pipeline import Dispatcher, adrive
 from rubric.engine.rate_limits import Limits
 from rubric.errors import DefinitionError, ModelError
 from rubric.grading.flow import flow
-from rubric.models.pricing import count_tokens, dearest, most_tokens, price
+from rubric.models.pricing import dearest, price
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt, persist
+from rubric.models.token_counts import count_tokens, most_tokens
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values import Media
 from rubric.values.requests import Ask, Failure, Reply, Usage

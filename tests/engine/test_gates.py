@@ -16,8 +16,8 @@ from rubric.engine.budget import Amount, Budget
 from rubric.engine.pipeline import chain_limiters, pipeline
 from rubric.engine.rate_limits import Limits
 from rubric.errors import ModelError, StoreError
-from rubric.models.pricing import most_tokens
 from rubric.models.retry import attempt
+from rubric.models.token_counts import most_tokens
 from rubric.store.store import Store
 from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Usage
 from tests.sendables import ask_of

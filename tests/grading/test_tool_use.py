@@ -13,7 +13,7 @@ from rubric import Budget, Candidate, Criterion, Judge, Rubric, Store, ask, eval
 from rubric.errors import DefinitionError, LoadError
 from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.grading.tool_use import MOST_SHOWN
-from rubric.models.pricing import count_tokens, worst_cost
+from rubric.models.token_counts import count_tokens, worst_cost
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, Material, files_in, tools_for
 from rubric.values.requests import MOST_CALLS, Ask, Reply, Usage

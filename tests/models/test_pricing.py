@@ -11,7 +11,8 @@ from rubric import grade
 from rubric.engine.budget import Budget
 from rubric.errors import DefinitionError
 from rubric.models.litellm_library import library
-from rubric.models.pricing import count_tokens, price, with_cost
+from rubric.models.pricing import price, with_cost
+from rubric.models.token_counts import count_tokens
 from rubric.values.judges import Judge
 from rubric.values.requests import Usage
 from tests.sendables import RECENT

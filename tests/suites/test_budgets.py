@@ -9,7 +9,8 @@ import pytest
 
 from rubric import Budget, Candidate, Judge, Jury, Rubric, Ungraded
 from rubric.formats.suites import loads_suite
-from rubric.models.pricing import dearest, most_tokens
+from rubric.models.pricing import dearest
+from rubric.models.token_counts import most_tokens
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.suites.targets.base import Response
