@@ -384,12 +384,7 @@ def follow(at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor
 
 
 def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object] | None = None) -> Cursor | None:
-    """
-    Return the root of the YAML, JSON, JSONL or CSV document that *reference* names; None where it cannot be read.
-
-    It knows its own places, and notes into the same lists as the cursor *at*, so `Notes.finish` of either raises all.
-    *lacking* is that of `read_text_at`.
-    """
+    """Return the root of the document of *reference*, whose notes join the cursor's; *lacking*: see `read_text_at`."""
     how = at.loading
 
     def work(name: str) -> Cursor:
@@ -412,11 +407,7 @@ def read_document_at(reference: str, at: Cursor, lacking: Callable[[str], object
 def read_file_at(
     reference: str, at: Cursor, documents: tuple[str, ...], lacking: Callable[[str], object] | None = None
 ) -> Cursor | None:
-    """
-    Return what the file that *reference* names holds; None, and an error noted, where that cannot be read.
-
-    It is the root of its document where the file ends in one of *documents*, and else its text, at the cursor itself.
-    """
+    """Return the root of the document of *reference*, of one of *documents*, else its text; None where neither is."""
     if reference.strip().lower().endswith(documents):
         return read_document_at(reference, at, lacking)
     text = read_text_at(reference, at, lacking=lacking)

@@ -284,7 +284,9 @@ def _match(
     matched: dict[int, list[Reply]] = defaultdict(list)
     lost: list[str] = []
     lost_of: dict[int, list[str]] = defaultdict(list)
-    by_column = _by_column(cases, replies)
+    by_column, tests = _by_column(cases, replies), defaultdict[Any, set[int]](set)
+    for (test, _), place in by_column.items():
+        tests[test].add(place)
     is_ordered = not any(reply.id or reply.variables is not None for reply in replies)
     if is_ordered and len(replies) != len(cases):
         message = f"{len(replies)} replies without ids or variables for {len(cases)} cases cannot be matched by order"
@@ -296,8 +298,8 @@ def _match(
         elif reply.id:
             exact = by_id.get(reply.id, by_id.get(reply.id.rpartition(_RUN)[0]) if reply.own else None)
             fitting = [exact] if exact is not None else _of_cell(below.get(reply.id, []), cases, reply)
-        elif (place := by_column.get(reply.column)) is not None and not _differs(cases[place], reply):
-            fitting = [place]
+        elif (found := by_column.get(reply.column)) is not None and not _differs(cases[found], reply):
+            fitting = [_of_prompt(found, tests[(reply.column or (None,))[0]], cases, reply)]
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
@@ -325,6 +327,16 @@ def _by_column(cases: Sequence[Case], replies: Sequence[Reply]) -> dict[Any, int
     found: dict[Any, int] = {column: place for place, case in enumerate(cases) for column in case.columns}
     there = {reply.column[0] for reply in replies if reply.column is not None}
     return found if there == {test for test, _ in found} else {}  # a filtered run counts the tests that it keeps
+
+
+def _of_prompt(place: int, others: Iterable[int], cases: Sequence[Case], reply: Reply) -> int:
+    """Return the one of *others*, of its test, that asks what *reply* was asked, else *place*: globs have any order."""
+    own = cases[place]
+    if "prompt" not in own.cell or not reply.asked or _asks(own, reply.asked):
+        return place
+    those = [n for n in others if cases[n].cell.get("provider") == own.cell.get("provider")]
+    asking = [n for n in those if _asks(cases[n], reply.asked)]
+    return asking[0] if len(asking) == 1 else place
 
 
 def _differs(case: Case, reply: Reply) -> bool:

@@ -715,6 +715,26 @@ def test_repeats_are_rows_of_their_own_in_promptfoos_results() -> None:
     assert [case.output for case in answered] == [f"output {t}" for t in (0, 2, 4, 1, 3, 5)] + ["last"]
 
 
+@pytest.mark.parametrize("chat", [False, True])
+def test_outputs_go_to_the_prompts_that_promptfoo_asked(tmp_path: Path, *, chat: bool) -> None:
+    """Files that a pattern names come in any order there: the prompt of a row tells which of the columns it is."""
+    (tmp_path / "p").mkdir()
+    asked = {}
+    for name in "abc":
+        asked[name] = json.dumps([{"role": "user", "content": f"{name} x"}]) if chat else f"{name} x"
+        (tmp_path / f"p/{name}.{'json' if chat else 'txt'}").write_text(asked[name].replace("x", "{{q}}"))
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text("prompts: file://p/*\nproviders: [a:b, c:d]\ntests: [{vars: {q: x}}]\n")
+    columns = [(provider, name) for provider in ("a:b", "c:d") for name in "cab"]
+    rows = [
+        results((0, n, {"q": "x"}, f"{name} by {provider}"), provider=provider)[0] | {"prompt": {"raw": asked[name]}}
+        for n, (provider, name) in enumerate(columns)
+    ]
+    answered = load_suite(file).answered(rows)
+    assert [case.output for case in answered] == [f"{n} by {provider}" for provider in ("a:b", "c:d") for n in "abc"]
+    assert [str(case.cell["prompt"])[0] for case in answered] == [*"abcabc"]
+
+
 def test_places_of_a_filtered_run_are_not_those_of_the_file() -> None:
     """`--filter-first-n` and its like count what they keep; then variables decide, and another text is never taken."""
     suite = loads_suite("prompts: ['{{q}}']\ntests: [{vars: {q: a}}, {vars: {q: b}}]", "promptfoo")

@@ -342,12 +342,7 @@ _KNOWN = keys_of("agentv", "grader", "set")
 
 
 def read_set(entry: Entry, children: Sequence[Grader]) -> Grader | None:
-    """
-    Return the set *entry* of the graders *children*.
-
-    Of an `assert-set`, all must pass, or their mean by their weights must meet its threshold. A `composite` has an
-    aggregator: the mean by the weights that are given there, or the share of the graders that pass.
-    """
+    """Return the set *entry* of *children*: an `assert-set` by its threshold, a `composite` by its aggregator."""
     entry.check_keys(_KNOWN)
     if not children:
         entry.warn("there is no grader in it: beside other graders it is ungraded")
