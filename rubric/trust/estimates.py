@@ -315,6 +315,11 @@ class _Sample:
     is_rate: bool
 
 
+def interval_of(people: Floats, judge: Floats, more: Floats) -> Interval:
+    """Return the interval of a rate, by what *people* and the *judge* said, and the judge of *more* candidates."""
+    return _ppi(_Sample(people, judge, more, np.ones(len(people)), None, is_rate=True))[1]
+
+
 def _ppi(sample: _Sample) -> tuple[float, Interval, dict[str, Any]]:
     """Return the estimate, its interval, and what it is worth."""
     n = float(sample.w.sum())

@@ -1,25 +1,30 @@
 """
 Plan labels before anybody labels: how many, for an interval so wide, at the price of a label and of a call.
 
-A share of `n` labels has the interval of a summary. A corrected rate has the variance s^2 ((1 - r^2) / n + r^2 / N) of
-`n` labels among `N` graded candidates, where `r` is the correlation of the judge's verdicts with those of people
-(PPI++: A. Angelopoulos, J. Duchi and T. Zrnic, arXiv 2311.01453); the cheapest n and N for it follow from the prices.
+A share of labels has the interval of a summary, and a corrected rate that of `estimate` where each kind of candidate is
+as often as expected. Its variance is s^2 ((1 - r^2) / n + r^2 / N) with `n` labels among `N` graded candidates, where
+`r` is the correlation of the judge's verdicts with those of people (PPI++: A. Angelopoulos, J. Duchi and T. Zrnic,
+arXiv 2311.01453); the cheapest N for each n follows from the prices.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from itertools import count
-from statistics import NormalDist
 
+import numpy as np
 from attrs import frozen
 
 from rubric import Grades
 from rubric.embed import Listed, NoTruth, Presented, Table, fields, guided, share_interval
+from rubric.trust.estimates import interval_of
+from rubric.trust.inference import Floats
 from rubric.trust.ratings import as_judged
 
-_Z = NormalDist().inv_cdf(0.975)
+_MANY = 100_000
+"""Labels from which a width falls with the root of their number."""
 
 
 @frozen
@@ -72,8 +77,8 @@ class LabelPlan(Presented, Listed[Need]):
         if best is None:
             return f"No number of labels gives the pass rate an interval {self.width:g} wide; grade more candidates."
         cost = "" if best.cost is None else f", at {best.cost:,.2f}"
-        much = f"{best.labels:,} labels and {best.graded:,} graded candidates{cost}"
-        return f"A pass rate with an interval {self.width:g} wide takes {much} ({best.id})."
+        much = f"{best.labels:,} labels" + (f" and {best.graded:,} graded candidates" if best.graded else "")
+        return f"A pass rate with an interval {self.width:g} wide takes {much}{cost} ({best.id})."
 
     def remarks(self) -> list[str]:
         """What the plan takes for true."""
@@ -130,29 +135,46 @@ def plan_labels(
         cost = None if labels is None else labels * label_price + calls * call_price
         return Need(id, labels, max(graded, there), cost if label_price or call_price else None, why)
 
-    of_class = _least(agreement, width)
+    of_class, alone = (_least(lambda n, p=p: _width_of_share(n, p) <= width) for p in (agreement, share))
     needs = [need("agreement", of_class, of_class, "a share")]
     for name, part, what in (("TPR", share, "pass"), ("TNR", 1 - share, "fail")):
         whole = math.ceil(of_class / part)
         needs.append(need(name, whole, whole, f"{of_class:,} that people {what}, {part:.0%} of a random sample"))
-    alone = _least(share, width)
-    needs.append(need("rate, labels alone", alone, alone, "the judge is not used"))
+    needs.append(need("rate, labels alone", alone, 0, "the judge is not used"))
     labels, graded, r = _count_labels(width, share, agreement, there, (label_price, call_price))
     why = f"the judge's verdicts correlate with those of people at {r:.2f}"
     return LabelPlan((*needs, need("rate, corrected", labels, graded, why)), width, share, agreement)
 
 
-def _least(share: float, width: float) -> int:
-    """Return the least number whose interval of *share* is no wider than *width*."""
-
-    def fits(n: int) -> bool:
-        low, high = share_interval(round(share * n), n) or (0.0, 1.0)
-        return high - low <= width
-
-    high = next(
-        size for size in (2**power for power in count(1)) if fits(size)
-    )  # near the least: widths waver a little
+def _least(fits: Callable[[int], bool]) -> int:
+    """Return the least number that fits, or one near it: widths waver a little."""
+    high = next(size for size in (2**power for power in count(1)) if fits(size))
     return bisect_left(range(high), True, high // 2, high, key=fits)  # noqa: FBT003
+
+
+def _width_of_share(n: int, share: float) -> float:
+    low, high = share_interval(round(share * n), n) or (0.0, 1.0)
+    return high - low
+
+
+def _width_of_rate(labels: int, graded: int, share: float, agreement: float) -> float:
+    """
+    Return the width of the estimate from candidates of which each kind is as often as expected.
+
+    That of many labels falls with the root of their number, and a million graded candidates tell as much as more.
+    """
+    times = max(1.0, labels / _MANY)
+    labels, graded = round(labels / times), min(round(graded / times), 10 * _MANY)
+
+    def expect(n: int) -> tuple[Floats, Floats]:
+        good = round(share * n)
+        found, missed = round(agreement * good), round((1 - agreement) * (n - good))
+        cells = [found, good - found, missed, n - good - missed]
+        return np.repeat([1.0, 0.0, 1.0, 0.0], cells), np.repeat([1.0, 1.0, 0.0, 0.0], cells)
+
+    (judge, people), (more, _) = expect(labels), expect(max(0, graded - labels))
+    low, high = interval_of(people, judge, more)
+    return (high - low) / math.sqrt(times)
 
 
 def _count_labels(
@@ -161,13 +183,13 @@ def _count_labels(
     """Return the labels, the graded candidates, and the correlation; the cheapest of both where none is graded yet."""
     said = share * agreement + (1 - share) * (1 - agreement)
     r = share * (agreement - said) / math.sqrt(share * (1 - share) * said * (1 - said)) if 0 < said < 1 else 0.0
-    wanted = (width / 2 / _Z) ** 2 / (share * (1 - share))  # the variance, in parts of that of one label
-    left = 1 - r * r
-    if there:
-        rest = wanted - r * r / there
-        labels = math.ceil(left / rest) if rest > 0 else None
-        return (labels if labels is None or labels <= there else None), there, r
     label, call = (max(price, 1e-9) for price in prices) if any(prices) else (10.0, 1.0)
-    n = math.ceil(math.sqrt(left) / wanted * (math.sqrt(left) + r * math.sqrt(call / label)))
-    graded = math.ceil(r / wanted * (r + math.sqrt(left * label / call)))
-    return max(n, 2), max(graded, n), r
+    each = min(max(1.0, r * math.sqrt(label / call / max(1 - r * r, 1e-6))), 1_000.0)  # graded candidates a label
+
+    def graded_for(labels: int) -> int:
+        return there or math.ceil(labels * each)
+
+    if there and _width_of_rate(there, there, share, agreement) > width:
+        return None, there, r
+    n = _least(lambda n: n >= (there or math.inf) or _width_of_rate(n, graded_for(n), share, agreement) <= width)
+    return n, graded_for(n), r

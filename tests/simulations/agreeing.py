@@ -146,6 +146,41 @@ def numbers(runs: int) -> Table:
             yield (named, size or "20 × 10", *map(shown, tally.shares())), lowest(tally.shares())
 
 
+UNEVEN = ("kappa", "phi or pearson", "spearman", "kendall", "alpha", "AC1", "ICC1")
+
+
+def uneven(runs: int) -> Table:
+    """Yield the coverage of coefficients where a judge, or people, nearly always say the same."""
+    options = Scale("option", options=("a", "b", "c"))
+
+    def lenient(chance: Chance, n: int) -> tuple[Floats, Floats]:
+        return (chance.random(n) < 0.95).astype(float), (chance.random(n) < 0.7).astype(float)
+
+    def threes(chance: Chance, n: int) -> tuple[Floats, Floats]:
+        said, people = (1.0 + chance.choice(5, n).astype(float) for _ in range(2))
+        return np.asarray(np.where(chance.random(n) < 0.9, 3.0, said), dtype=float), people
+
+    def rare(chance: Chance, n: int) -> tuple[Floats, Floats]:
+        people, other = (chance.choice(3, n, p=[0.9, 0.05, 0.05]).astype(float) for _ in range(2))
+        return np.asarray(np.where(chance.random(n) < 0.7, people, other), dtype=float), people
+
+    kinds: tuple[tuple[str, Scale, Callable[[Chance, int], tuple[Floats, Floats]]], ...] = (
+        ("verdicts: a judge passes 95 %, whatever people say", VERDICT, lenient),
+        ("numbers: a judge says 3 in 92 %, whatever people say", STARS, threes),
+        ("options: people say one of three in 90 %", options, rare),
+    )
+    other = {"phi or pearson": ("phi", "pearson"), "alpha": ("alpha, interval",)}
+    for named, scale, draw in kinds:
+        whole = {one.name: one for one in _pair(*draw(chance_of(51), _LARGE // 5), scale, None)}
+        names = [next((n for n in (name, *other.get(name, ())) if n in whole), name) for name in UNEVEN]
+        for size in SIZES[1:]:
+            chance = chance_of(52)
+            tally = Tally({name: whole.get(name, Statistic(name, None)) for name in names}, names)
+            for _ in range(runs):
+                tally.add({one.name: one for one in _pair(*draw(chance, size), scale, None)})
+            yield (named, size, *map(shown, tally.shares())), lowest(tally.shares())
+
+
 # -- people, and juries --------------------------------------------------------------------------------------
 
 Drawn = Callable[[Chance, int, int], tuple[Floats, Floats]]

@@ -103,6 +103,26 @@ def weighted(runs: int) -> Table:
         yield (labels, *(f"{hit / runs:.1%}" for hit in hits)), float(hits[0] / runs)
 
 
+def drawn(runs: int) -> Table:
+    """Yield the coverage of an estimate by weight where fails were likelier to be drawn, and of the labels alone."""
+    for rate in (0.5, 0.8, 0.95):
+        for odds in (4, 10):
+            cells, worst = [], 1.0
+            for labels in (20, 60, 200):
+                chance, hits = chance_of(48, odds), np.zeros(2)
+                for _ in range(runs):
+                    people, judge = verdicts(chance, rate, (0.9, 0.8), 1_500)
+                    likely = np.where(judge == 0, odds, 1.0)
+                    share = np.minimum(1.0, labels * likely / likely.sum())
+                    shown = np.where(chance.random(1_500) < share, people, np.nan)
+                    if (~np.isnan(shown)).sum() > 1:
+                        found = estimate_of(evolve(ratings(shown, judge), weights=1 / share))
+                        hits += covers(found.interval, rate), covers(found.labels_only.interval, rate)
+                worst = worst if labels < 60 else min(worst, *(hits / runs))
+                cells.append(f"{hits[0] / runs:.1%}, {hits[1] / runs:.1%}")
+            yield (rate, odds, *cells), worst
+
+
 def corrected_differences(runs: int) -> Table:
     """Yield the coverage of a difference that labels of both sides correct, by a judge who favours the new system."""
     for name, gain in (("unchanged", 0.0), ("better by .10", 0.1)):

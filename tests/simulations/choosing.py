@@ -7,9 +7,9 @@ from attrs import evolve
 
 from rubric import Rubric
 from rubric.trust.cutoffs import _Sample
-from rubric.trust.inference import Floats
+from rubric.trust.inference import Floats, paired_contrast
 from rubric.trust.slices import _slice
-from tests.simulations.drawing import Chance, Table, chance_of, ratings, verdicts
+from tests.simulations.drawing import Chance, Table, chance_of, covers, ratings, verdicts
 
 TPR, TNR = 0.9, 0.8
 
@@ -40,6 +40,31 @@ def chosen(runs: int) -> Table:
 def _scored(chance: Chance, n: int) -> tuple[Floats, Floats]:
     quality = chance.random(n)
     return quality, np.clip(np.round(quality + chance.normal(0, 0.12, n), 2), 0, 1)
+
+
+def paired(runs: int) -> Table:
+    """Yield the coverage of a difference between two runs, and between the errors on long and on short answers."""
+    for n in (20, 60, 200, 1_000):
+        cells = []
+        for fails, gains in ((0.02, 0.02), (0.02, 0.12), (0.1, 0.2)):
+            chance, held = chance_of(29, n), np.zeros(2)
+            for _ in range(runs):
+                moved = chance.choice([-1.0, 0.0, 1.0], n, p=[fails, 1 - fails - gains, gains])
+                found = paired_contrast(moved, None)
+                by_group = paired_contrast(
+                    chance.binomial(5, 0.5, 20)[np.arange(n) % 20] / 5 - 0.5 + moved, np.arange(n) % 20
+                )
+                held += [covers(one and one.interval, gains - fails) for one in (found, by_group)]
+            cells.append(held / runs)
+        chance, held_slice, given = chance_of(30, n), 0, 0
+        for _ in range(runs):
+            people, judge = verdicts(chance, 0.7, (TPR, TNR), n)
+            is_long = np.arange(n) % 2 == 1
+            judge = np.where(is_long & (people == 1) & (chance.random(n) < 0.2), 0.0, judge)
+            one = _slice("long", ratings(people, judge), np.ones(n, dtype=bool), is_long, "length").difference
+            held_slice, given = held_slice + covers(one.interval, -0.7 * TPR * 0.2), given + (one.interval is not None)
+        told = (f"{own:.1%}, {grouped:.1%}" for own, grouped in cells)
+        yield (n, *told, f"{held_slice / given:.1%}"), min(held_slice / given, *(min(cell) for cell in cells))
 
 
 def slices(runs: int) -> Table:
