@@ -135,7 +135,7 @@ def plan_labels(
         cost = None if labels is None else labels * label_price + calls * call_price
         return Need(id, labels, max(graded, there), cost if label_price or call_price else None, why)
 
-    of_class, alone = (_least(lambda n, p=p: _width_of_share(n, p) <= width) for p in (agreement, share))
+    of_class, alone = (_least_of_share(each, width) for each in (agreement, share))
     needs = [need("agreement", of_class, of_class, "a share")]
     for name, part, what in (("TPR", share, "pass"), ("TNR", 1 - share, "fail")):
         whole = math.ceil(of_class / part)
@@ -152,9 +152,14 @@ def _least(fits: Callable[[int], bool]) -> int:
     return bisect_left(range(high), True, high // 2, high, key=fits)  # noqa: FBT003
 
 
-def _width_of_share(n: int, share: float) -> float:
-    low, high = share_interval(round(share * n), n) or (0.0, 1.0)
-    return high - low
+def _least_of_share(share: float, width: float) -> int:
+    """Return the least number whose interval of *share* is no wider than *width*."""
+
+    def fits(n: int) -> bool:
+        low, high = share_interval(round(share * n), n) or (0.0, 1.0)
+        return high - low <= width
+
+    return _least(fits)
 
 
 def _width_of_rate(labels: int, graded: int, share: float, agreement: float) -> float:

@@ -54,7 +54,7 @@ def paired(runs: int) -> Table:
                 by_group = paired_contrast(
                     chance.binomial(5, 0.5, 20)[np.arange(n) % 20] / 5 - 0.5 + moved, np.arange(n) % 20
                 )
-                held += [covers(one and one.interval, gains - fails) for one in (found, by_group)]
+                held += [covers(None if one is None else one.interval, gains - fails) for one in (found, by_group)]
             cells.append(held / runs)
         chance, held_slice, given = chance_of(30, n), 0, 0
         for _ in range(runs):
