@@ -162,7 +162,7 @@ def _weight_remark(one: Ratings) -> str:
 def _division_remark(one: Ratings) -> str:
     """Return on how many candidates people are divided, and how the judge sees these."""
     tied = ~np.isnan(one.people).all(axis=1) & np.isnan(one.target)
-    said = f"on {int(tied.sum())} candidates people are divided; they are left out"
+    said = f"people are divided on {counted(int(tied.sum()), 'candidate')}, left out here"
     a, b = (one.judge[where & ~np.isnan(one.judge)] for where in (tied, ~tied & ~np.isnan(one.target)))
     if not tied.any() or one.scale.kind != "verdict" or not len(a) or not len(b):
         return said if tied.any() else ""

@@ -80,8 +80,10 @@ class Coefficient:
         counts = ~np.isnan(self.influence)
         codes = np.arange(len(counts)) if groups is None else groups
         left = self.without(codes, int(codes.max()) + 1)[np.unique(codes[counts])]
-        z = np.arctanh(np.clip(np.where(np.isfinite(left), left, value), -_MOST, _MOST))
-        return float(np.sqrt((len(z) - 1) / len(z) * ((z - z.mean()) ** 2).sum()))
+        z, slope = np.where(np.isfinite(left), left, value), 1 - value * value
+        if np.abs(z).max() < _MOST:  # else a single unit differs, and without it Fisher's scale has no end
+            z, slope = np.arctanh(z), 1.0
+        return float(np.sqrt((len(z) - 1) / len(z) * ((z - z.mean()) ** 2).sum())) / slope
 
 
 def _left_out(sums: Floats, of: Callable[[Floats], Floats], groups: Codes, number: int) -> Floats:

@@ -128,10 +128,10 @@ def test_raters_who_differ_are_told_with_the_way_the_judge_leans() -> None:
     two = {n: {"good": [bool(TRUTH[n]), bool(TRUTH[n]) ^ (n % 10 == 0)]} for n in RANDOM}
     ties = sum(n % 10 == 0 for n in RANDOM)
     (note,) = agreement(GRADES, Labels(two)).notes
-    assert note.startswith(f"on {ties} candidates people are divided; they are left out (the judge says yes to")
+    assert note.startswith(f"people are divided on {ties} candidates, left out here (the judge says yes to")
     assert estimate(GRADES, Labels(two), criterion="good").notes == ()
     (note,) = estimate(GRADES, Labels(two), criterion="good", how="rogan-gladen").notes
-    assert note.startswith(f"on {ties} candidates people are divided; they are left out")
+    assert note.startswith(f"people are divided on {ties} candidates, left out here")
 
 
 def test_labels_that_chose_a_rubric_or_a_cascade_flatter_it() -> None:

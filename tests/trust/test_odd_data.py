@@ -86,6 +86,15 @@ def test_intervals_hold_their_values(n: int) -> None:
             assert one.interval[0] <= one.value <= one.interval[1], one
 
 
+def test_a_single_unit_that_differs_leaves_a_narrow_interval() -> None:
+    """Of 60 candidates that raters see alike but for one, alpha is as certain as kappa is, and not from -0.9 to 1."""
+    people = (np.arange(60) % 2).astype(float)
+    found = agreement_of(ratings(people, np.where(np.arange(60) == 7, 0.0, people)))
+    for name in ("phi", "alpha", "kappa"):
+        assert found[name].interval is not None
+        assert found[name].interval[0] > 0.7  # type: ignore[index]
+
+
 def test_weighted_labels_that_are_alike_leave_room() -> None:
     """Ten passes by weight are no certainty; a heavy label is worth one."""
     alike = Labels([Label(str(n), value=True, weight=1 + n % 2) for n in range(10)])
