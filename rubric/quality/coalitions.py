@@ -34,10 +34,9 @@ _GATED, _UNHELD, _IMPERFECT = 1, 2, 4
 
 @frozen
 class Share:
-    """How often a criterion decides, with the *interval* of an estimate; and the chance that it flips the verdict."""
+    """How often a criterion decides, with the *interval* of an estimate."""
 
     value: float
-    flip: float
     interval: tuple[float, float] | None = None
 
 
@@ -112,20 +111,17 @@ def _count_all(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
                 changes[player][members.bit_count()] += 1
     chances = [Fraction(factorial(size) * factorial(n - 1 - size), factorial(n)) for size in range(n)]
     sign = 1 if passing[-1] >= passing[0] else -1
-    return [
-        Share(sign * float(sum(c * k for c, k in zip(chances, counts, strict=True))), sum(counts) / 2 ** (n - 1))
-        for counts in changes
-    ]
+    return [Share(sign * float(sum(c * k for c, k in zip(chances, counts, strict=True)))) for counts in changes]
 
 
 def _sample(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
-    """Draw orders and coalitions at random, always the same ones; along an order the verdict changes once at most."""
+    """Draw orders at random, always the same ones; along an order the verdict changes once at most."""
 
     def passes(answers: Sequence[bool]) -> bool:
         return steps.passes(steps.join([end[answer] for end, answer in zip(ends, answers, strict=True)]))
 
     n, chance = len(ends), random.Random(0)  # noqa: S311 - chance, no secret
-    decided, flips, order, base = [0] * n, [0] * n, [*range(n)], passes([False] * n)
+    decided, order, base = [0] * n, [*range(n)], passes([False] * n)
     for _ in range(_DRAWN if passes([True] * n) != base else 0):
         chance.shuffle(order)
         low, high, answers, good = 0, n, [False] * n, 0
@@ -136,15 +132,4 @@ def _sample(steps: Steps, ends: Sequence[tuple[Move, Move]]) -> list[Share]:
             good = middle
             low, high = (low, middle) if passes(answers) != base else (middle, high)
         decided[order[low]] += 1
-    coalitions = _DRAWN // n + 1
-    for _ in range(coalitions):
-        members = [chance.random() < 0.5 for _ in range(n)]  # noqa: PLR2004 - even chance
-        won = passes(members)
-        for player in range(n):
-            members[player] = not members[player]
-            flips[player] += passes(members) != won
-            members[player] = not members[player]
-    return [
-        Share(count / _DRAWN, flip / coalitions, share_interval(count, _DRAWN))
-        for count, flip in zip(decided, flips, strict=True)
-    ]
+    return [Share(count / _DRAWN, share_interval(count, _DRAWN)) for count in decided]

@@ -7,7 +7,7 @@ its worst answer, and the coalitions that win are those that pass.
 Sources: L. S. Shapley and M. Shubik, "A method for evaluating the distribution of power in a committee system"
 (American Political Science Review 48, 1954); P. Straffin, "Homogeneity, independence, and power indices" (Public
 Choice 30, 1977), for the reading of a share as the chance to decide where candidates of every quality are equally
-likely; J. F. Banzhaf, "Weighted voting doesn't work" (Rutgers Law Review 19, 1965), for `flip`.
+likely.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ class Influence(NoTruth):
         share: How often it decides where candidates of every quality are equally likely: each criterion is at its
             best with chance p, and p is uniform in 0..1 (Shapley and Shubik). The shares of a rubric whose verdict
             can change sum to 1. A nested rubric is one criterion; `influence(it)` says what its own ones do.
-        flip: The chance that its best and its worst answer differ in the verdict, with the others at their best or
-            worst by even chance (Banzhaf).
         decides: Whether any answers of the others, graded ones included, let it change the verdict.
         vetoes: Whether its worst answer alone fails the grade, as that of a gate does.
         interval: The 95 % interval of *share* where it is an estimate; None where it is exact.
@@ -50,7 +48,6 @@ class Influence(NoTruth):
     id: str
     weight: float
     share: float
-    flip: float
     decides: bool
     vetoes: bool
     interval: tuple[float, float] | None = None
@@ -85,13 +82,12 @@ class Influences(Presented, Listed[Influence]):
 
     def tables(self) -> list[Table]:
         """What each criterion can do to the verdict."""
-        head = ("criterion", "decides (share)", "weight", "flip", "can matter")
+        head = ("criterion", "decides (share)", "weight", "can matter")
         rows: list[tuple[object, ...]] = [
             (
                 shorten(one.id, 32),
                 f"{one.share:.1%}",
                 f"{one.weight:.1%}",
-                f"{one.flip:.2%}",
                 "yes" if one.decides else "no",
             )
             for one in self
@@ -132,7 +128,6 @@ def influence(rubric: Rubric | str) -> Influences:
             criterion.id,
             weight=float(weights[index] / sum(weights)),
             share=share.value,
-            flip=share.flip,
             decides=share.value > 0 or reach.decides(index),
             vetoes=reach.vetoes(index),
             interval=share.interval,

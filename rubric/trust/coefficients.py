@@ -291,17 +291,11 @@ def kendall(a: Floats, b: Floats) -> Coefficient:
 # -- many raters -------------------------------------------------------------------------------------------
 
 
-def many(ratings: Floats, name: str) -> Coefficient:
-    """
-    Return a coefficient for any number of raters.
-
-    Args:
-        ratings: Units by raters.
-        name: `percent`, `fleiss` or `gwet` (AC1).
-    """
+def gwet(ratings: Floats) -> Coefficient:
+    """Return Gwet's AC1 of units by any number of raters (K. L. Gwet, 2014)."""
     found = categories_of(ratings)
     if len(found) > MOST_CATEGORIES:
-        return undefined(f"{len(found)} different ratings are numbers, no categories")
+        return undefined(f"{len(found)} different ratings are numbers, not categories")
     table = counts_of(ratings, found)
     table = table[table.sum(axis=1) > 0]
     rated = table.sum(axis=1)
@@ -310,22 +304,13 @@ def many(ratings: Floats, name: str) -> Coefficient:
         return undefined("no unit has two ratings")
     n, q = len(table), len(found)
     agree = np.where(both, (table * (table - 1)).sum(axis=1) / np.where(both, rated * (rated - 1), 1), 0.0)
-    share = n / both.sum()
-    observed = float(agree.sum() / both.sum())
-    used = (table / rated[:, None]).mean(axis=0)
-    expected, pulls = 0.0, np.zeros(n)
-    if name == "fleiss":
-        expected = float(used @ used)
-        pulls = table @ used / rated
-    elif name == "gwet":
-        scale = 1 / (q - 1) if q > 1 else 0.0
-        expected = float(scale * (used * (1 - used)).sum())
-        pulls = scale * (table @ (1 - used)) / rated
-    if 1 - expected < 1e-12:
-        return undefined("all ratings are the same, so agreement by chance is complete")
+    observed, used = float(agree.sum() / both.sum()), (table / rated[:, None]).mean(axis=0)
+    scale = 1 / (q - 1) if q > 1 else 0.0
+    expected = float(scale * (used * (1 - used)).sum())
+    pulls = scale * (table @ (1 - used)) / rated
     value = (observed - expected) / (1 - expected)
-    moved = share * (agree - expected * both) / (1 - expected) - 2 * (1 - value) * (pulls - expected) / (1 - expected)
-    return Coefficient(value, influence=moved - value)
+    moved = n / both.sum() * (agree - expected * both) - 2 * (1 - value) * (pulls - expected)
+    return Coefficient(value, influence=moved / (1 - expected) - value)
 
 
 def alpha(ratings: Floats, level: Level = "nominal") -> Coefficient:

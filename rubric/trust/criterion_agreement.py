@@ -212,9 +212,9 @@ def _coefficients(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficien
         found |= {"kappa": co.cohen(a, b), "kappa, linear": co.cohen(a, b, weighting="linear")}
         found |= {"kappa, quadratic": co.cohen(a, b, weighting="quadratic")}
         found |= {f"alpha, {level}": co.alpha(both, level) for level in LEVELS}
-        return found | {"AC1": co.many(both, "gwet"), **co.intraclass(both)}
+        return found | {"AC1": co.gwet(both), **co.intraclass(both)}
     found |= {"phi": co.pearson(a, b)} if scale.kind == "verdict" else {}
-    return found | {"alpha": co.alpha(both), "AC1": co.many(both, "gwet")}
+    return found | {"alpha": co.alpha(both), "AC1": co.gwet(both)}
 
 
 def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
@@ -344,10 +344,7 @@ def _like_for_like(ratings: Ratings, *, judged: bool = True) -> tuple[list[Stati
         plain = {f"alpha, {level}": co.alpha(people, level) for level in LEVELS} | co.intraclass(people)
         ceiling += [coefficient(name, found, groups) for name, found in plain.items()]
     else:
-        ceiling.append(among_many("alpha", co.alpha, people, groups))
-        found = ("AC1", "gwet"), ("fleiss", "fleiss")
-        for name, kind in found if people.shape[1] > 2 else found[:1]:  # of two, see kappa
-            ceiling.append(among_many(name, partial(co.many, name=kind), people, groups))
+        ceiling += [among_many(name, of, people, groups) for name, of in (("alpha", co.alpha), ("AC1", co.gwet))]
     return (_average(with_each, ratings) if judged else []), ceiling
 
 

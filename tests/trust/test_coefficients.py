@@ -57,9 +57,7 @@ def test_chance_corrected_coefficients_of_many_raters(reference: dict[str, Any])
     """As R's irrCAC, values and standard errors of raw ratings, where sums are divided by n - 1."""
     ratings = table(reference["krippendorff_c"]["ratings_by_unit"])
     found = {
-        "percent": co.many(ratings, "percent"),
-        "gwet_ac1": co.many(ratings, "gwet"),
-        "fleiss": co.many(ratings, "fleiss"),
+        "gwet_ac1": co.gwet(ratings),
         "krippendorff": co.alpha(ratings),
     }
     for name, one in found.items():
@@ -75,10 +73,8 @@ def test_coefficients_of_a_table_of_two_raters(reference: dict[str, Any]) -> Non
     both = unrolled(reference["irrCAC_contingency"]["table"])
     found = {
         "cohen": co.cohen(both[:, 0], both[:, 1]),
-        "scott": co.many(both, "fleiss"),
-        "gwet_ac1": co.many(both, "gwet"),
+        "gwet_ac1": co.gwet(both),
         "krippendorff": co.alpha(both),
-        "percent": co.many(both, "percent"),
     }
     for name, one in found.items():
         value, error = reference["irrCAC_contingency"][name]
@@ -105,17 +101,6 @@ def test_cohens_kappa_as_sas_prints_it(
     assert value is not None
     assert error is not None
     assert (value - 1.959964 * error, value + 1.959964 * error) == pytest.approx(said[named[2]], abs=5e-5)
-
-
-@needs_data
-def test_fleiss_kappa(reference: dict[str, Any]) -> None:
-    """The published values of two tables."""
-    said = reference["fleiss_1971"]
-    ratings = table(said["ratings_by_unit"])
-    assert co.many(ratings, "fleiss").value == pytest.approx(said["fleiss_kappa"], abs=5e-8)
-    counts = reference["fleiss_wikipedia"]["counts"]
-    ratings = np.array([np.repeat(np.arange(float(len(row))), row) for row in counts])
-    assert co.many(ratings, "fleiss").value == pytest.approx(0.21, abs=5e-3)
 
 
 @needs_data
@@ -216,8 +201,7 @@ matrices = st.tuples(st.integers(4, 12), st.integers(2, 4)).flatmap(
 
 
 def every(ratings: Floats) -> dict[str, float | None]:
-    found = {name: co.many(ratings, name).value for name in ("percent", "fleiss", "gwet")}
-    return found | {level: co.alpha(ratings, level).value for level in LEVELS}
+    return {"gwet": co.gwet(ratings).value} | {level: co.alpha(ratings, level).value for level in LEVELS}
 
 
 def close(one: dict[str, float | None], other: dict[str, float | None]) -> bool:
@@ -241,7 +225,7 @@ def test_other_names_of_categories_change_no_nominal_coefficient(ratings: Floats
     """Renamed categories give the same nominal coefficients."""
     renamed = np.array([np.nan, 40.0, 10.0, 50.0, 20.0, 30.0])[np.nan_to_num(ratings).astype(int)]
     renamed[np.isnan(ratings)] = np.nan
-    kept = ("percent", "fleiss", "gwet", "nominal")
+    kept = ("gwet", "nominal")
     one, other = every(ratings), every(renamed)
     assert close({name: one[name] for name in kept}, {name: other[name] for name in kept})
 
@@ -265,7 +249,7 @@ def test_influences_average_to_nothing(ratings: Floats) -> None:
         (co.pearson(a, b), co.pearson(b, a)),
         (co.spearman(a, b), co.spearman(b, a)),
         *((co.alpha(ratings, level), co.alpha(ratings[:, ::-1], level)) for level in LEVELS),
-        *((co.many(ratings, name), co.many(ratings[:, ::-1], name)) for name in ("fleiss", "gwet")),
+        (co.gwet(ratings), co.gwet(ratings[:, ::-1])),
     ):
         assert one.value == pytest.approx(other.value)
         if one.value is not None and one.influence is not None and other.influence is not None:
@@ -276,7 +260,7 @@ def test_influences_average_to_nothing(ratings: Floats) -> None:
 def test_what_is_undefined_says_why() -> None:
     """Never NaN, and never a number that means nothing."""
     same = np.ones((9, 2))
-    for found in (co.cohen(*same.T), co.pearson(*same.T), co.kendall(*same.T), co.alpha(same), co.many(same, "fleiss")):
+    for found in (co.cohen(*same.T), co.pearson(*same.T), co.kendall(*same.T), co.alpha(same)):
         assert found.value is None
         assert found.reason
         assert found.error() is None

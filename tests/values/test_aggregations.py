@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from itertools import product
+from math import comb
 from typing import Any, get_args
 
 import pytest
@@ -50,19 +51,20 @@ def test_the_steps_come_to_the_score(kind: Any, counted: list[tuple[float, int, 
     threshold=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
 )
 def test_influence_is_that_of_all_coalitions_graded(kind: Any, weights: list[int], threshold: float) -> None:
-    """The share of coalitions in which a criterion flips the verdict, by brute force over the rules of grading."""
+    """The chance that a criterion is the one that changes the verdict, by brute force over the rules of grading."""
     criteria = [Criterion(f"Is it {n}?", weight=weight) for n, weight in enumerate(weights)]
     rubric = Rubric("r", criteria, aggregation=kind, threshold=threshold)
     ends = [[part_at(rubric, criterion, best=best) for best in (False, True)] for criterion in criteria]
     for index, found in enumerate(influence(rubric)):
-        flips = 0
+        share, n = 0.0, len(criteria)
         for others in product((0, 1), repeat=len(criteria)):
             if others[index]:
                 continue
             with_it = [pair[one or at == index] for at, (pair, one) in enumerate(zip(ends, others, strict=True))]
             without = [pair[one] for pair, one in zip(ends, others, strict=True)]
-            flips += Rules(rubric).result(with_it).passed != Rules(rubric).result(without).passed
-        assert found.flip == pytest.approx(flips / 2 ** (len(criteria) - 1))
+            if Rules(rubric).result(with_it).passed != Rules(rubric).result(without).passed:
+                share += 1 / (n * comb(n - 1, sum(others)))
+        assert found.share == pytest.approx(share)
 
 
 def test_each_aggregation_has_a_row_and_a_name_in_files() -> None:
