@@ -27,6 +27,11 @@ def install(session: nox.Session, *groups: str) -> None:
     session.install("--quiet", "--no-compile", "-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
 
 
+def install_for_check(session: nox.Session) -> None:
+    """Install what `check` needs."""
+    install(session, "lint", "typing", "docs", "test")
+
+
 def install_browser(session: nox.Session) -> None:
     """Install Debian's Chromium for the tests of the HTML report, where that can be done; elsewhere they skip."""
     debian = shutil.which("apt-get") is not None and getattr(os, "geteuid", lambda: 1)() == 0
@@ -68,7 +73,7 @@ def compile_tests(session: nox.Session) -> None:
 
 
 def run_side_by_side(session: nox.Session, *steps: Callable[[nox.Session], None]) -> None:
-    """Run *steps* at once, since each keeps one core busy for a minute; the first that fails ends the session."""
+    """Run *steps* at once, since each keeps one core busy or waits for a server; the first that fails ends the session."""
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(step, session) for step in steps]:
             done.result()
@@ -92,10 +97,8 @@ def run_real_model(session: nox.Session, wanted: str, *options: str) -> None:
 @nox.session
 def check(session: nox.Session) -> None:
     """Do all that a change must pass, in one environment: lint, typing, docs, tests."""
-    install(session, "lint", "typing", "docs", "test")
-    install_browser(session)
-    run_lint(session)
-    run_side_by_side(session, run_mypy, run_pyright, run_docs, compile_tests)
+    run_side_by_side(session, install_for_check, install_browser)
+    run_side_by_side(session, run_lint, run_mypy, run_pyright, run_docs, compile_tests)
     run_tests(session)
     run_real_model(session, "some")
 

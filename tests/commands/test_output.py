@@ -89,6 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("argument", "line", "cure", "helps"), TOLD)
 def test_a_cure_names_options_of_the_command_and_helps(argument: str, line: str, cure: str, helps: str) -> None:

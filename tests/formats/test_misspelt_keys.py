@@ -178,6 +178,7 @@ def test_a_misspelt_key_of_a_suite_is_told(name: str) -> None:
     assert silent(name, data) == []
 
 
+@pytest.mark.long
 def test_a_misspelt_key_of_a_rubric_is_told() -> None:
     """Each key of the file that has all of them."""
     data = Cursor.parse(EVERYTHING.read_text("utf-8"), "everything").value

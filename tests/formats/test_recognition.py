@@ -11,6 +11,7 @@ from rubric import load
 from rubric.errors import LoadError
 from rubric.formats.suites import load_suite, loads_suite
 from tests.places import SHARED
+from tests.real_files import suite_or_error
 
 INDEX = SHARED / "corpus" / "index.csv"
 TREES = SHARED / "trees" / "promptfoo-examples"
@@ -25,10 +26,7 @@ def _rows() -> list[tuple[str, str]]:
 
 def read_as(path: Path) -> str:
     """Return what a file is read as by the default call, whether or not all of it can be read."""
-    try:
-        return load_suite(path).format
-    except LoadError as error:
-        return error.format
+    return suite_or_error(path).format
 
 
 @pytest.mark.long

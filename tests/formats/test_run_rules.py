@@ -68,6 +68,7 @@ def test_a_rule_in_a_file_is_the_one_in_python(text: str, check: Check) -> None:
     )
 
 
+@pytest.mark.long
 def test_every_rule_reads_back_as_itself() -> None:
     """The eleven, and random ones of every kind and scope; the schema takes each."""
     rnd = Random(5)

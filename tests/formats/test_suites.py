@@ -73,6 +73,7 @@ def test_a_case_knows_its_place() -> None:
     assert [str(place) for place in places] == ["s.yaml:8:5", "s.yaml:9:5", "s.yaml:10:5"]
 
 
+@pytest.mark.long
 @examples(60)
 @given(suites())
 def test_any_suite_reads_back_as_itself(suite: Suite) -> None:

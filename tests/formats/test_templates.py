@@ -223,6 +223,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("template", HOSTILE, ids=lambda template: template[:60])
 def test_hostile_templates(template: str) -> None:
     """No template reaches Python, the disk or the environment, and none takes much time or memory."""

@@ -237,6 +237,7 @@ def test_a_verdict_of_healthbench_is_read() -> None:
     )
 
 
+@pytest.mark.long
 @needs_data
 def test_recorded_ratings_are_read() -> None:
     """All of LLMBar's, Prometheus' and WildBench's replies, each as the study read it."""

@@ -46,6 +46,7 @@ def size_of(run: Run) -> int:
     return sum(len(text.encode()) for text in shown(run).values())
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.lists(events, max_size=30), st.integers(1_000, 3_000))
 def test_nothing_is_left_out_and_no_segment_is_too_long(given: list[Any], tokens: int) -> None:

@@ -35,6 +35,7 @@ def sample(n: int, cut: float, seed: int = 0, group: int = 1) -> Sample:
     return grades, labels
 
 
+@pytest.mark.long
 def test_a_better_threshold_is_accepted() -> None:
     """The new threshold lies near the true one, costs no call and raises the honest agreement."""
     found = align(RUBRIC, *sample(200, 0.4))
@@ -142,6 +143,7 @@ def test_where_people_say_the_same_of_all_no_gain_is_claimed(said: Any) -> None:
     assert "threshold: people say the same of all candidates, so no gain can be shown." in found.remarks()
 
 
+@pytest.mark.long
 def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
     """Ungraded results are skipped, and labels by place still match their candidates."""
     grades, labels = sample(100, 0.4)
@@ -159,6 +161,7 @@ def test_labelled_candidates_without_a_grade_are_left_out_and_counted() -> None:
     assert (expected.ungraded, expected.rubric is RUBRIC) == (0, False)
 
 
+@pytest.mark.long
 def test_the_unit_of_weights_changes_nothing() -> None:
     """Equal tiny weights give the same alignment as no weights."""
     grades, labels = sample(100, 0.4)
@@ -194,6 +197,7 @@ def test_candidates_of_a_group_are_in_one_fold_and_count_as_one() -> None:
     assert not honest.any()  # without the group, the other rubric is no better
 
 
+@pytest.mark.long
 def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
     """`--write` changes the threshold and keeps every comment."""
     file = tmp_path / "rubric.yaml"

@@ -66,6 +66,7 @@ def test_what_is_no_rubric_is_refused() -> None:
         diff(TONE, "tone.yaml")  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @examples(60)
 @given(strategies.rubrics())
 def test_a_rubric_does_not_differ_from_itself(rubric: Rubric) -> None:

@@ -29,6 +29,7 @@ def bare(run: Run) -> Run:
     return Run(map(plain, run.events), agent=run.agent, model=run.model, complete=run.complete)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(documents())
 def test_documents_come_back(document: dict[str, Any]) -> None:

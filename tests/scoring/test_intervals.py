@@ -161,6 +161,7 @@ def test_a_drop_lies_within_the_scale() -> None:
     assert (found.interval[1], found.is_shown) == (1, False)
 
 
+@pytest.mark.long
 def test_a_drop_is_found() -> None:
     """Of .10 over 200 cases, with 5 % flips."""
     assert alarms(200, flips=0.05, drop=0.1) >= 0.8
@@ -175,6 +176,7 @@ def of_runs(verdicts: list[list[bool]]) -> Report:
     )
 
 
+@pytest.mark.long
 def test_the_runs_of_a_case_are_one_draw() -> None:
     """20 cases with ten runs each, of which each case moves at random: one alarm in twenty, not in nine."""
     chance, failed = random.Random(5), 0
@@ -202,6 +204,7 @@ def test_two_comparisons_of_the_same_runs_agree() -> None:
     assert found.interval == pytest.approx((-drop.interval[1], -drop.interval[0]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cases", [20, 50, 200])
 def test_a_detectable_drop_is_found_in_four_of_five(cases: int) -> None:
     """Within a tenth, for verdicts that flip in 5 % of the cases."""

@@ -27,6 +27,7 @@ def test_shares_take_as_many_labels_as_wilson_says() -> None:
     assert plan["rate, labels alone"].graded == 0  # the judge is not asked
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("share", "width"), [(0.7, 0.12), (0.98, 0.1), (0.95, 0.2)])
 def test_a_corrected_rate_is_as_wide_as_planned(share: float, width: float) -> None:
     """Twelve samples of the planned size, estimated: the mean width is within 15 % of the plan, near an end too."""

@@ -92,6 +92,7 @@ def test_llmbar_ratings(judge: str) -> None:
     assert figures(orders, ["ab"[row["label"] - 1] for row in items]) == published(f"{judge}|Rating")
 
 
+@pytest.mark.long
 def test_prometheus_jury() -> None:
     """Three samples of GPT-4, read from prose: their correlations, ICC, alpha and how often they agree."""
     rows, said = lines("prometheus_gpt4_jury", "vicuna.jsonl.gz"), expected("prometheus_gpt4_jury")
@@ -108,6 +109,7 @@ def test_prometheus_jury() -> None:
     assert fmean(len({*three}) == 1 for three in levels) == pytest.approx(said["unanimous"], abs=5e-5)
 
 
+@pytest.mark.long
 def test_wildbench_scores() -> None:
     """The mean score of a model, and the adjusted one, from the judge's JSON in prose."""
     rows, said = lines("wildbench", "gpt-4o-2024-05-13__gemma-2b-it.jsonl.gz"), expected("wildbench")["gemma-2b-it"]
@@ -118,6 +120,7 @@ def test_wildbench_scores() -> None:
     assert [mean, (mean - 5) * 2] == pytest.approx([said["score"], said["adjusted_score"]])
 
 
+@pytest.mark.long
 def test_pandalm_judges_by_preference() -> None:
     """What the judges of PandaLM say, in one order; what they garbled is not a verdict."""
     rows, names = lines("pandalm", "testset.jsonl"), {"0": "tie", "Tie": "tie", "1": "1", "2": "2"}

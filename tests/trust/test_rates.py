@@ -60,6 +60,7 @@ def test_rates_are_those_of_the_confusion_matrix(pairs: list[tuple[int, int]]) -
     assert whole.value == (pytest.approx(sum(recalls) / len(recalls)) if len(recalls) > 1 else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "groups", "name"), [(60, 0, "TPR"), (60, 0, "F1"), (60, 0, "balanced"), (200, 40, "balanced")]
 )

@@ -88,6 +88,7 @@ def test_llm_rubric(question: str, kind: str) -> None:
         assert found[name].value == pytest.approx(said[name], abs=1e-9), name
 
 
+@pytest.mark.long
 def test_llm_rubric_calibrated() -> None:
     """Out of fold the error falls; where the judge is no better than a constant, it says so."""
     for question in ("Q0", "Q1", "Q4", "Q7", "Q8"):

@@ -50,6 +50,7 @@ def test_labels_of_no_pair_are_refused() -> None:
         trusted(preferred(["a"]), {"other": "a"})
 
 
+@pytest.mark.long
 def test_the_guarantee_holds_for_preferences() -> None:
     """Of 300 samples with a judge that is wrong in a tenth of what it keeps, at most 5 % keep it at an error of 0.1."""
     chance, broken = np.random.default_rng(30), 0

@@ -51,6 +51,7 @@ def test_a_judge_that_is_harder_on_long_answers_is_told() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_judge_that_errs_alike_everywhere_is_left_in_peace(groups: bool) -> None:
     """In 150 samples of 80 labels a difference is told in 5 % at most, with and without groups."""

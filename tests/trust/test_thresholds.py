@@ -45,6 +45,7 @@ def test_a_threshold_is_chosen_for_agreement_and_applied() -> None:
     json.dumps([found.to_dict(), best.to_dict()], allow_nan=False)
 
 
+@pytest.mark.long
 def test_weights_count_as_often_as_they_say() -> None:
     """Candidates of a half that was drawn three times as often weigh a third, in the curve and in the choice."""
     given_, labels = sample(240)
@@ -82,6 +83,7 @@ def test_a_threshold_serves_a_stated_rate_or_cost() -> None:
     assert abs(found.best("balanced").threshold - 0.45) < 0.1
 
 
+@pytest.mark.long
 @examples(25)
 @given(st.integers(0, 10**6))
 def test_points_are_those_of_results_scored_again(seed: int) -> None:
@@ -101,6 +103,7 @@ def test_points_are_those_of_results_scored_again(seed: int) -> None:
         assert point.agreement == pytest.approx(np.mean([p is people[k] for k, p in enumerate(again)]))
 
 
+@pytest.mark.long
 def test_cross_fitted_figures_hold_in_simulation() -> None:
     """In 100 samples of 40 labels the interval of the agreement covers that of the choice in at least 92 %."""
     large, truth = sample(4_000, 99)
@@ -144,6 +147,7 @@ def test_what_cannot_be_chosen_says_why(make: Any, message: str) -> None:
         make(given_, thresholds(given_, labels))
 
 
+@pytest.mark.long
 def test_curves_are_plotted_beside_the_grades() -> None:
     """The chart of thresholds is one of those that `grades.plot` shows."""
     given_, labels = sample(60)

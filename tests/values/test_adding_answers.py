@@ -51,6 +51,7 @@ FIRST = settings(phases=[Phase.generate], max_examples=2_000, database=None)
 """The first example will do; to look for the smallest takes seconds."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
 def test_written_and_read(kind: type) -> None:
     """It has a strategy, a writer that puts it under a key of the table, and a reader that reads it back."""

@@ -171,6 +171,7 @@ def test_every_check_is_run(kind: type) -> None:
     assert isinstance(found, Unjudged if kind in (Script, Unsupported, Similar) else Scored)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", JUDGED, ids=lambda kind: kind.__name__)
 def test_every_answer_is_drawn_by_the_strategies(kind: type) -> None:
     """The strategies for users' own property tests draw each answer."""

@@ -89,6 +89,7 @@ def test_a_rule_is_a_value(name: str) -> None:
     assert (again, hash(again), pickle.loads(pickle.dumps(rule))) == (rule, hash(rule), rule)  # noqa: S301
 
 
+@pytest.mark.long
 def test_verdicts_are_those_of_the_literal_quantifiers() -> None:
     """On random runs and rules of every kind and scope; `python -m tests.run_rules` takes a million of them."""
     rnd = Random(25)
@@ -108,6 +109,7 @@ CUT = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", CUT, ids=repr)
 def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: RunRule) -> None:
     """Each verdict is that of every way in which the run may go on; where it is unknown, two ways differ."""

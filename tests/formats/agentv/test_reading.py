@@ -768,6 +768,7 @@ def _paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(inner for key, part in pairs for inner in _paths(part, (*path, key)))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", _paths(WHOLE)[1:], ids=lambda path: ".".join(map(str, path)))
 def test_nothing_that_a_field_may_hold_breaks_the_reader(path: tuple[Any, ...]) -> None:
     """Whatever stands where, it is read, warned of, or an error with a place."""

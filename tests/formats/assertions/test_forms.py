@@ -339,6 +339,7 @@ def test_the_score_by_perplexity_is_higher_for_less(threshold: float | None, pas
     assert (found.passed, found.outcome.score) == (passed, 0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "output"),
     [

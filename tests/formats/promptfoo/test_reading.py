@@ -31,6 +31,7 @@ from rubric.values.findings import Scored
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 from tests.places import SHARED
+from tests.real_files import suite_or_error
 
 IS_JSON = {"type": "is-json"}
 CORPUS = SHARED / "corpus" / "promptfoo"
@@ -938,20 +939,13 @@ FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.exists() else []
 @pytest.mark.skipif(not FILES, reason="the corpus of real files is not beside the project")
 def test_every_real_file_loads_or_says_where_it_does_not() -> None:
     """A file of the corpus is a suite with ids of their own, or its error has a line and a message."""
-    suites = [found for file in FILES if (found := suite_or_error(file)) is not None]
+    found = [suite_or_error(file) for file in FILES]
+    suites = [each for each in found if isinstance(each, Suite)]
     assert len(suites) > len(FILES) * 0.9
+    for error in (each for each in found if isinstance(each, LoadError)):
+        assert all(problem.line >= 1 and problem.message for problem in error.problems), error
     for suite in suites:
         assert len(suite) == len({case.id for case in suite}) > 0
-
-
-def suite_or_error(file: Path) -> Suite | None:
-    """Return the suite of *file*; None where it is refused with a place."""
-    try:
-        suite = load_suite(file)
-    except LoadError as error:
-        located = all(problem.line >= 1 and problem.message for problem in error.problems)
-        return None if located else pytest.fail(str(error))
-    return suite
 
 
 def blocks() -> list[Any]:
