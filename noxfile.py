@@ -73,7 +73,7 @@ def compile_tests(session: nox.Session) -> None:
 
 
 def run_side_by_side(session: nox.Session, *steps: Callable[[nox.Session], None]) -> None:
-    """Run *steps* at once, since each keeps one core busy or waits for a server; the first that fails ends the session."""
+    """Run *steps* at once: each keeps one core busy, or waits for a server; the first that fails ends the session."""
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(step, session) for step in steps]:
             done.result()
