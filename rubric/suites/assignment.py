@@ -134,12 +134,7 @@ def _needs_a_judge(criterion: Criterion, candidate: Candidate | None) -> bool:
 
 
 async def grade_parts(candidate: Candidate, rubric: Rubric, assigned: Assigned, carry: Transport) -> Grade | Ungraded:
-    """
-    Grade *candidate*, each criterion by the judge that it is *assigned* to.
-
-    Several judges grade their own criteria side by side, and all findings are scored together. In each vote of a jury
-    or a panel among them, the findings of the other judges count too.
-    """
+    """Grade *candidate*, each criterion by the judge that it is *assigned* to; all findings are scored together."""
 
     def by(judge: AnyJudge, mine: Rubric) -> Coroutine[Any, Any, Grade | Ungraded]:
         return adrive(flow(candidate, mine, judge, programs=is_allowed()), carry)

@@ -62,6 +62,7 @@ class Reply:
         own: Whether it is a row of a report of ours, whose output is what a target gave.
         asked: The prompt as it was sent.
         column: The `testIdx` and `promptIdx` of promptfoo's results.
+        test: The description of the test there, or how it begins.
         plain: Those of its variables that are texts of their own: no template, and no name of a file.
     """
 
@@ -76,17 +77,14 @@ class Reply:
     own: bool = False
     asked: str = ""
     column: tuple[Any, Any] | None = None
+    test: str = ""
     plain: Mapping[str, str] = field(factory=dict)
 
 
 def answer_cases(
     suite: Suite, replies: str | PathLike[str] | Iterable[Any], /, *, wanted: Callable[[Case], bool] = lambda _: True
 ) -> Suite:
-    """
-    Return *suite* with *replies* as the outputs of its cases; see `Suite.answered`.
-
-    Nothing is listed of cases that are not *wanted*.
-    """
+    """Return *suite* with *replies* as its outputs, see `Suite.answered`; cases not *wanted* are not told of."""
     if isinstance(replies, str | PathLike):
         read = rows_in("outputs", Path(replies), broken=partial(Reply, "", None))
         source, rows = str(replies), [with_answer_files(row, Path(replies).parent) for _, row in read]
@@ -251,6 +249,7 @@ def _of_promptfoo(where: str, row: Mapping[str, Any]) -> Reply:
         "cell": {what: names[0] for what, names in named.items() if names},
         "names": frozenset(name for names in named.values() for name in names),
         "asked": text_of(_at(prompt, "raw") or ""),
+        "test": " ".join(text_of(_at(row.get("testCase"), "description") or "").split())[:80],
         "column": (row["testIdx"], row.get("promptIdx")) if isinstance(row.get("testIdx"), int) else None,
         "plain": {
             name: variables[name]
@@ -299,7 +298,8 @@ def _match(
             exact = by_id.get(reply.id, by_id.get(reply.id.rpartition(_RUN)[0]) if reply.own else None)
             fitting = [exact] if exact is not None else _of_cell(below.get(reply.id, []), cases, reply)
         elif (found := by_column.get(reply.column)) is not None and not _differs(cases[found], reply):
-            fitting = [_of_prompt(found, tests[(reply.column or (None,))[0]], cases, reply)]
+            others = (*tests[(reply.column or (None,))[0]], *by_variables.fitting(reply.variables))
+            fitting = [_of_column(found, others, cases, reply)]
         else:
             fitting = _of_cell(by_variables.fitting(reply.variables), cases, reply)
         said = shorten(reply.id or text_of(reply.variables), 80)
@@ -329,14 +329,19 @@ def _by_column(cases: Sequence[Case], replies: Sequence[Reply]) -> dict[Any, int
     return found if there == {test for test, _ in found} else {}  # a filtered run counts the tests that it keeps
 
 
-def _of_prompt(place: int, others: Iterable[int], cases: Sequence[Case], reply: Reply) -> int:
-    """Return the one of *others*, of its test, that asks what *reply* was asked, else *place*: globs have any order."""
+def _of_column(place: int, others: Iterable[int], cases: Sequence[Case], reply: Reply) -> int:
+    """Return the one of *others* that fits *reply*, where the case at *place* does not: globs come in any order."""
     own = cases[place]
-    if "prompt" not in own.cell or not reply.asked or _asks(own, reply.asked):
-        return place
-    those = [n for n in others if cases[n].cell.get("provider") == own.cell.get("provider")]
-    asking = [n for n in those if _asks(cases[n], reply.asked)]
-    return asking[0] if len(asking) == 1 else place
+    provider = own.cell.get("provider")
+    those = [] if _fits(own, reply) else {n for n in others if cases[n].cell.get("provider") == provider}
+    fitting = [n for n in those if _fits(cases[n], reply)]
+    return fitting[0] if len(fitting) == 1 else place
+
+
+def _fits(case: Case, reply: Reply) -> bool:
+    """True if *case* has the description, the variables and the prompt of *reply*."""
+    same = case.id.startswith(reply.test) and case.variables.keys() == (reply.variables or {}).keys()
+    return same and not _differs(case, reply) and ("prompt" not in case.cell or _asks(case, reply.asked))
 
 
 def _differs(case: Case, reply: Reply) -> bool:

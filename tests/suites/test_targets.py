@@ -735,6 +735,21 @@ def test_outputs_go_to_the_prompts_that_promptfoo_asked(tmp_path: Path, *, chat:
     assert [str(case.cell["prompt"])[0] for case in answered] == [*"abcabc"]
 
 
+def test_outputs_go_to_the_tests_that_promptfoo_ran(tmp_path: Path) -> None:
+    """So do files of tests: variables and descriptions tell where the place in the results is that of another one."""
+    (tmp_path / "t").mkdir()
+    for name, own in (("a", "{}"), ("b", "{}"), ("c", "{z: 1}")):
+        (tmp_path / f"t/{name}.yaml").write_text(f"- {{description: of {name}, vars: {own}}}\n")
+    file = tmp_path / "promptfooconfig.yaml"
+    file.write_text("prompts: ['hello {{z}}']\nproviders: [a:b]\ntests: t/*.yaml\n")
+    ran = [("c", {"z": 1}), ("b", {}), ("a", {})]
+    rows = [
+        results((n, 0, own, f"of {name}"), provider="a:b")[0] | {"testCase": {"description": f"of {name}"}}
+        for n, (name, own) in enumerate(ran)
+    ]
+    assert [(case.id, case.output) for case in load_suite(file).answered(rows)] == [(f"of {n}",) * 2 for n in "abc"]
+
+
 def test_places_of_a_filtered_run_are_not_those_of_the_file() -> None:
     """`--filter-first-n` and its like count what they keep; then variables decide, and another text is never taken."""
     suite = loads_suite("prompts: ['{{q}}']\ntests: [{vars: {q: a}}, {vars: {q: b}}]", "promptfoo")
