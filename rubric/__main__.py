@@ -17,6 +17,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path.pop(0)
 
 import io
+import traceback
 
 import click
 
@@ -51,7 +52,11 @@ def run() -> None:
         # A terminal that cannot show a character gets its escape, and not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    main()
+    try:
+        main()
+    except Exception:  # noqa: BLE001 - an error of a plug-in or of ours; Python's own exit code says "failed"
+        traceback.print_exc()
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -281,6 +281,7 @@ class Grades(Guided, Sequence[Grade | Ungraded], metaclass=GuidedABC):
         for n, result in enumerate(self[:most]):
             head, *details = str(result).splitlines()[:-1]
             lines += [f"{result.key or f'#{_place(result, n)}'}: {head}"]
+            details = [line for line in details if not (line.startswith("  warning: ") and line in lines)]  # told once
             lines += [line for line in details if not line.startswith("  ✓")]
         lines += [f"and {len(self) - most:,} more"] if len(self) > most else []
         return visible("\n".join(lines))[0]

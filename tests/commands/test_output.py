@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from rubric import DefinitionError, Rubric, evaluate
+from rubric.__main__ import run as run_program
 from rubric.commands import output
 from rubric.embed import Wording
 from tests.command_line import REPLY, RUBRIC, commands, run
@@ -249,3 +250,18 @@ def test_labels_before_the_results_are_told_the_order(tmp_path: Path) -> None:
     said = run("agree", str(labels), str(results)).stderr
     assert f"they come first: rubric agree {results} {labels}" in said
     assert run("agree", str(results), str(labels)).exit_code == 0
+
+
+def test_an_error_of_a_plug_in_is_no_failed_candidate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python ends with 1 after a traceback, which means "failed" here; a crash says nothing of the candidate."""
+
+    def crash() -> None:
+        raise ValueError("boom")
+
+    monkeypatch.setattr("rubric.__main__.main", crash)
+    with pytest.raises(SystemExit) as ended:
+        run_program()
+    assert ended.value.code == 2
+    assert "ValueError: boom" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import math
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from rubric import (
     Grade,
     Judge,
     Jury,
+    Panel,
     Rubric,
     Suite,
     Ungraded,
@@ -126,6 +128,19 @@ def test_they_show_themselves(grades: Grades) -> None:
     assert "| 3 | ungraded | 0.50 to 1.00, undecided" in shown
     assert "refusal: the model refused |" in shown
     assert "60 more: report(path)" in Grades([*grades] * 20)[:100]._repr_markdown_()
+
+
+def test_a_warning_of_all_results_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A judge that is down warns of each result; the list of results says it at the first, and the summary counts."""
+
+    def silent(_: Any) -> str:
+        return ""
+
+    found = grade_many(["No.", "No."], Rubric("r").expects("Thank you"), Panel(["offline", silent], quorum=1)).collect()
+    found.show()
+    shown = capsys.readouterr().out
+    assert shown.count("  warning: no vote of 'silent'") == 1
+    assert shown.count("✗ Thank you") == 2
 
 
 def test_printed_they_are_a_table(grades: Grades) -> None:
