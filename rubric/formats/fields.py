@@ -139,14 +139,10 @@ def reader_of(
     **reads: Read | None,
 ) -> Callable[[Any], T]:
     """
-    Return the function that reads a mapping as *cls*.
+    Return the function that reads a mapping as *cls*, an attrs class whose fields have converters and validators.
 
-    Args:
-        cls: An attrs class whose fields have converters and validators.
-        renamed: The keys in files of the fields whose names in code are others.
-        beside: Keys of the mapping that the caller has read.
-        also: What the constructor takes besides its fields.
-        reads: For each field that is not plain data, its reader; None for a field that no file gives.
+    Files have the keys *renamed* for their fields. The caller has read the keys *beside* itself, and gives what the
+    constructor takes *also*. *reads* holds a reader for fields that are not plain data, None for those of no file.
     """
     fields = [f for f in (*attrs.fields(cast("Any", cls)), *also) if f.name not in reads or reads[f.name]]
     keys = KEYS[cls] = {f.name: str((renamed or {}).get(f.name, f.name)) for f in fields}
@@ -347,15 +343,7 @@ def write(value: Any) -> Any:
 
 
 def fields_of(value: Any, first: tuple[str, ...] = (), last: tuple[str, ...] = (), without: str = "") -> Data:
-    """
-    Return the fields of *value* that differ from their defaults, under their keys in files.
-
-    Args:
-        value: An attrs object.
-        first: The fields to write first.
-        last: The fields to write last.
-        without: A field to leave out.
-    """
+    """Return the fields of *value* that differ from their defaults, by their keys in files: *first*, others, *last*."""
     kind: Any = type(value)
     found = {}
     for f, default in _order(kind, first, last):

@@ -100,11 +100,8 @@ _AFTER_NAMES = frozenset(("", " ", "\n", ",", "]", "}"))
 
 def _quick_events(text: str) -> Iterator[Any]:
     """
-    Yield the events of *text* as libyaml finds them.
-
-    Raises:
-        QuickError: It finds a mistake, or a case for the parser in Python: a tag, a directive, or an anchor with other
-            letters than libyaml allows in its name (it reads `&a:b` as `&a` and a text).
+    Yield the events of *text* as libyaml finds them; raise `QuickError` for mistakes and for what needs the parser in
+    Python: a tag, a directive, an anchor with letters that libyaml does not allow (it reads `&a:b` as `&a` and a text).
     """
     following = CParser(text).get_event  # pyright: ignore[reportOptionalCall] - `parse_yaml` has looked
     while (event := following()) is not None:

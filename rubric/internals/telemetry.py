@@ -130,13 +130,9 @@ def _result(result: Grade | Ungraded) -> dict[str, Any]:
 @contextmanager
 def chat_span(ask: Ask, model: str, vendor: str) -> Iterator[Callable[[Reply | Failure], None]]:
     """
-    Open the span of one request, where `is_traced`; what is yielded records its outcome, there and in the metrics.
+    Open the span of one request to *model* of *vendor*, '' for one of the user's own; what is yielded records its end.
 
     While it is open it is the current span, so instrumentation of client libraries does not touch the caller's.
-
-    Args:
-        model: The vendor's name of the model.
-        vendor: LiteLLM's name of who serves it; empty for a model of the user's own.
     """
     from opentelemetry import trace  # noqa: PLC0415 - an extra
 

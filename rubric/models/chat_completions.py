@@ -87,18 +87,10 @@ _server: Memo[Judge, [], tuple[str, str]] = Memo(
 @lru_cache(maxsize=256)
 def first_form(address: str) -> Form:
     """
-    Return the form that the server at *address* is asked for first.
+    Return the form that the server at *address* is asked for first, as docs/how-to/choose_judges.md has it.
 
-    What servers take and enforce, as their documents, sources and replies say on 2026-11-23; the page on judges in the
-    documentation has each row's source.
-
-    | server                                   | schema kept | enforces                                 | sent first |
-    |------------------------------------------|-------------|------------------------------------------|------------|
-    | llama.cpp, Ollama, LM Studio             | no          | enum, const, lengths, places, no numbers | `exact`    |
-    | vLLM, SGLang, TGI                        | in memory   | enum, const, lengths, places             | `exact`    |
-    | OpenAI                                   | yes         | pattern, range, count; no lengths        | `bounded`  |
-    | OpenAI, fine-tuned; Azure; Anthropic     | yes         | types, enum; they refuse bounds          | `schema`   |
-    | Gemini, Mistral, Groq, other vendors     | yes, or n/a | types, enum; bounds in part              | `schema`   |
+    `exact` for servers that compile the schema of each request, `bounded` for OpenAI, which keeps it and enforces
+    ranges, `schema` for vendors that refuse bounds or enforce a part of them.
     """
     host = (urlsplit(address).hostname or "").lower()
     if host == "api.openai.com":

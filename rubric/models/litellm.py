@@ -207,17 +207,11 @@ def _is_plain(judge: Judge) -> bool:
 @lru_cache(maxsize=256)
 def _first_form(model: str) -> Form:
     """
-    Return the form of reply that *model* is asked for first.
+    Return the form of reply that *model* is asked for first, by LiteLLM's dialect of its vendor.
 
-    Whether a *model* takes a schema LiteLLM knows of listed models alone. A deployment, a fine-tuned model, a model of
-    last week are not listed, and they need it most. So the rule goes by LiteLLM's dialect of the vendor:
-
-    | the dialect has                            | first sent      |
-    |--------------------------------------------|-----------------|
-    | no `response_format` for the model         | nothing         |
-    | one, and the vendor has JSON mode alone    | JSON mode       |
-    | one, and OpenAI lists the model without it | JSON mode       |
-    | one                                        | the schema      |
+    LiteLLM knows of listed models alone whether they take a schema; a deployment or a model of last week needs it most.
+    JSON mode is sent where the vendor has no more, or where OpenAI lists the model without a schema; nothing, where
+    the dialect has no `response_format`.
     """
     name, provider = vendor_of(model)
     if "response_format" not in supported_parameters(model):

@@ -78,14 +78,8 @@ async def run_program(
     """
     Return what *command* writes to standard output, after it was given *given* at standard input.
 
-    Args:
-        folder: Where it works.
-        environ: Its variables, besides the few that any program sees.
-        seconds: The deadline, after which it is stopped.
-        most: Bytes that it may write.
-
-    Raises:
-        ProgramError: It may not be started, did not start, ran too long, wrote too much, or failed.
+    It works in *folder*, sees *environ* beside the usual few variables, and may take *seconds* and write *most* bytes;
+    `ProgramError` is raised if it may not or did not start, ran too long, wrote too much, or failed.
     """
     check_allowed()
     shown = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | dict(environ or {})

@@ -70,14 +70,7 @@ def discrimination(differences: Sequence[float], groups: Sequence[int]) -> Discr
     """
     Return how a criterion tells pairs apart, by the *differences* preferred - rejected; NaN where one is unjudged.
 
-    | status | stays | when |
-    |---|---|---|
-    | `untested` | yes | no pair was judged |
-    | `alike` | no | it answers both alike in every pair |
-    | `reversed` | no | it prefers the rejected answer more often than the preferred one |
-    | `tells apart` | yes | the sign test has p up to 0.25: 2 of 2, 4 of 5, 8 of 12 |
-    | `too few` | yes | it tells one pair apart, rightly: that could be chance, and nothing speaks against it |
-    | `chance` | no | it is right no more often than chance explains |
+    The statuses are those of docs/how-to/generate_a_rubric.md: 2 of 2, 4 of 5 and 8 of 12 pairs have p up to 0.25.
     """
     sums: dict[int, int] = {}
     for more, group in zip(differences, groups, strict=True):

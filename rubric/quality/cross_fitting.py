@@ -30,10 +30,7 @@ def cross_fit(right: Agreements, groups: Codes, weights: Floats | None = None) -
     """
     Return the best of several rubrics, and how far each candidate agrees with the one that is chosen without it.
 
-    Args:
-        right: A row a rubric, the old one first; a column a candidate.
-        groups: The number of the group of each candidate, from 0.
-        weights: How many candidates each of them represents.
+    *right* has a row a rubric, the old one first, and a column a candidate; *groups* and *weights* are by candidate.
     """
     counts = np.ones(right.shape[1]) if weights is None else weights
     fold = folds_of(groups, FOLDS)

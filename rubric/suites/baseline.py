@@ -78,15 +78,7 @@ class Drop:
 
 
 def drop_of(measure: str, pairs: Sequence[tuple[float, float]], cases: Sequence[str], risk: float) -> Drop | None:
-    """
-    Return how far values fell; None below two cases.
-
-    Args:
-        measure: What the values are.
-        pairs: The value before and the value now of each row, in 0..1; a verdict is 1 or 0.
-        cases: The case of each row.
-        risk: The accepted probability of a false alarm.
-    """
+    """Return how far the values of *pairs*, before and now, fell over *cases*, at this *risk*; None below two cases."""
     found = paired_mean([before - after for before, after in pairs], cases) if pairs else None
     if found is None:
         return None

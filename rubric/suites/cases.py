@@ -198,14 +198,7 @@ class Case(fields.Shown):
 
 
 def cells(case: Case, judges: Sequence[tuple[str, AnyJudge]] = (), prompts: Sequence[str] = ()) -> Iterator[Case]:
-    """
-    Yield *case* once for each cell, that is each judge with each prompt. An axis may be empty.
-
-    Args:
-        case: Its cells keep its rubric, and their ids name their coordinates.
-        judges: With their names, which the ids of their cells contain.
-        prompts: The inputs of the cells.
-    """
+    """Yield *case* once for each cell: each named judge with each input of *prompts*. An axis may be empty."""
     judge_axis: list[tuple[str, AnyJudge] | None] = [*judges] or [None]
     prompt_axis = [*enumerate(prompts, 1)] or [(0, "")]
     for judge, (number, prompt) in product(judge_axis, prompt_axis):

@@ -47,15 +47,10 @@ def candidate_of_chat(
     messages: Sequence[Any], *, output: str | None = None, answers: bool = True, **fields: Any
 ) -> Candidate:
     """
-    Return a chat as a candidate: a run in the order of *messages*, the last of which is the output.
+    Return a chat as a candidate with more *fields*: a run in the order of *messages*, whose last one is the output.
 
-    Args:
-        output: The last answer, which *messages* may hold or not; None takes their last message.
-        answers: Whether the last message must be an answer; else the words of anybody are the output.
-        fields: Of the candidate.
-
-    Raises:
-        DefinitionError: It *answers*, and the last message is not of the assistant, or has no text.
+    The *output* may be given beside them. Where it *answers*, a last message that is not a text of the assistant is a
+    `DefinitionError`; else the words of anybody are the output.
     """
     fields = {"remarks": unread_in(messages), **fields}
     why, events = why_unanswered(messages), chat_of(messages)

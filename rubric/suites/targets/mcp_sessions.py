@@ -92,13 +92,8 @@ async def connect(name: str, server: Server, *, start: float, tool: float) -> As
     """
     Enter a session with *server*, called *name*; its processes or connections end with the session.
 
-    Args:
-        start: Seconds until it must have listed its tools.
-        tool: Seconds for one call of a tool.
-
-    Raises:
-        DeferError: It could not be started or reached, or is not an MCP server.
-        GoneError: Its transport broke down later.
+    It must list its tools within *start* seconds, and answer a call within *tool* seconds. `DeferError` is raised if
+    it cannot be reached or is not an MCP server, `GoneError` if its transport breaks down later.
     """
     with tempfile.TemporaryFile() as stderr:
         leaving = AsyncExitStack()
