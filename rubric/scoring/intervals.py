@@ -176,7 +176,7 @@ class PairedMean:
         """Return the difference that 80 % of such comparisons find; it adds to the differences by chance."""
         square = (t_quantile(self.freedom, confidence) + _Z_80) ** 2
         own = square * self.step
-        return (own + math.sqrt(own * own + 4 * square * self.error**2)) / 2
+        return (own + math.sqrt(own * own + 4 * square * (self.error**2 - self.step**2))) / 2  # less what one pair adds
 
 
 def paired_mean(differences: Sequence[float], groups: Sequence[Hashable] | None = None) -> PairedMean | None:
@@ -201,7 +201,8 @@ def paired_mean(differences: Sequence[float], groups: Sequence[Hashable] | None 
         by_group = (m - 1) / m * math.fsum(one * one for one in moved)
         worth = n / max(1.0, by_group / own) if own > _NOTHING else float(m)
     middle = mean * worth / (worth + 2)
-    variance = ((square * worth + 1) / (worth + 2) - middle * middle) / (worth + 2)
+    # A pair more for each way to move: D. G. Bonett and R. M. Price, J. Educational and Behavioral Statistics 37, 2012.
+    variance = ((square * worth + 2) / (worth + 2) - middle * middle) / (worth + 2)
     step = largest / (worth + 2)
     return PairedMean(
         math.fsum(differences) / n, middle * largest, math.sqrt(variance) * largest, _freedom(sizes), m, step

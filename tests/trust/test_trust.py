@@ -249,7 +249,7 @@ def test_several_raters_label_some_of_the_candidates_of_groups() -> None:
     found = agreement(grouped, Labels(several))["good"]
     alone = agreement(grades(BOTH, {k: JUDGE[k] for k in range(60)}, {k: k // 5 for k in range(60)}), Labels(several))
     assert found.ceiling == alone["good"].ceiling
-    assert {one.name for one in found.ceiling} >= {"alpha", "AC1", "fleiss"}
+    assert {one.name for one in found.ceiling} >= {"alpha", "AC1"}
 
 
 def test_labels_come_from_wide_tables(tmp_path: Path) -> None:
@@ -314,8 +314,8 @@ def test_people_are_compared_with_each_other() -> None:
     assert ceiling["agreement"] is not None
     assert ceiling["agreement"] > 0.85
     assert re.search(r"; with each of them in \d+ %, people with each other in \d+ %", found.sentence)
-    (row,) = [row for row in found.detailed.tables()[0][2] if row[2] == "fleiss"]
-    assert row[3:6] == ("", "", str({one.name: one for one in found["good"].ceiling}["fleiss"]))
+    (row,) = [row for row in found.detailed.tables()[0][2] if row[2] == "AC1"]
+    assert row[5] == str({one.name: one for one in found["good"].ceiling}["AC1"])
     tied = agreement(GRADES, Labels({key: {"good": [True, key % 2 == 0]} for key in range(20)}))
     assert (tied["good"].n, tied["good"].ties) == (10, 10)
 
@@ -366,14 +366,6 @@ def test_an_agreement_is_by_weight() -> None:
     plain = agreement(given, Labels([evolve(row, weight=1.0) for row in rows]))["good"]["agreement"]
     assert plain.interval is not None
     assert plain.interval[1] < right.mean()
-
-
-def test_fleiss_kappa_is_of_three_raters_or_more() -> None:
-    """The judge with people, and two people with each other, have Cohen's kappa or alpha instead."""
-    for raters in (2, 3):
-        found = agreement(GRADES, Labels({key: {"good": [key % 3 > 0] * raters} for key in range(90)}))["good"]
-        assert "fleiss" not in {one.name for one in found.statistics}
-        assert ("fleiss" in {one.name for one in found.ceiling}) == (raters > 2)
 
 
 def test_remarks_are_made_where_figures_mislead() -> None:
