@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve
 
-from rubric import Ungraded, grade_many
+from rubric import Ungraded, evaluate, grade_many
 from rubric.errors import ModelError
 from rubric.internals import background_loop
 from rubric.internals.frozen_map import thaw
@@ -341,6 +341,12 @@ def test_a_cancellation_closes_the_connection(server: Server, behaviour: str) ->
 def test_calls_from_the_background_loop(server: Server) -> None:
     """A caller that is on the background loop already is served there."""
     assert background_loop.run(MODEL.answer(openai_ask(server.at("ok")))).finish == "stop"
+
+
+def test_the_address_of_a_server_in_place_of_a_model_is_put_where_it_belongs() -> None:
+    """The address is that of `via`, and the model is still to be named."""
+    found = evaluate("Good morning!", "Is polite", "http://127.0.0.1:9/v1")
+    assert "it is Judge('its model', via='http://127.0.0.1:9/v1')" in found.failures[0].message
 
 
 @pytest.mark.parametrize(
