@@ -191,14 +191,7 @@ SAME, DIFFERENT = 0, 1
 @options.PAYING
 @options.FORMAT
 def diff(
-    before: str,
-    after: str,
-    *,
-    candidates: Path | None,
-    columns: Sequence[str],
-    judge: Any,
-    form: str,
-    **given: Any,
+    before: str, after: str, *, candidates: Path | None, columns: Sequence[str], judge: Any, form: str, **given: Any
 ) -> None:
     """
     Compare two rubrics, for the judge and for the score.

@@ -244,12 +244,7 @@ class Inputs:
 @options.QUIET
 @options.COLOR
 def grade_many(
-    rubric: Path,
-    judge: JudgeLike | None,
-    threshold: float | None,
-    min_pass_rate: float | None,
-    form: str,
-    **given: Any,
+    rubric: Path, judge: JudgeLike | None, threshold: float | None, min_pass_rate: float | None, form: str, **given: Any
 ) -> None:
     """
     Grade every candidate of a file against a rubric.

@@ -30,14 +30,19 @@ def conversions(field: str, value: object) -> Iterator[object]:
         yield from _of_text(field, value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from (str(value), *([-value] if field == "points" and value < 0 else ()))
+        yield from [bool(value)] * (value in (0, 1))
+        if value % 1 == 0:
+            yield int(value)
     elif isinstance(value, Mapping):
         yield [*value.values()]
-    elif isinstance(value, list | tuple) and value:
+    elif isinstance(value, list | tuple | set | frozenset) and value:
         yield from _of_list(field, [*value])
 
 
 def _of_text(field: str, text: str) -> Iterator[object]:
     yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
+    if ends := re.fullmatch(r"(\d{1,3})\s*(?:-|to|\.\.)\s*(\d{1,3})", text):
+        yield from ((int(ends[1]), int(ends[2])), *_of_list(field, [int(ends[1]), int(ends[2])]))
     if not (found := re.fullmatch(_QUANTITY, text)):
         yield text.lower()
         yield [part.strip() for part in text.split(",")] if "," in text else [text]
@@ -49,8 +54,7 @@ def _of_text(field: str, text: str) -> Iterator[object]:
 
 
 def _of_list(field: str, items: list[object]) -> Iterator[object]:
-    if len(items) == 1:
-        yield items[0]
+    yield from ([*items], *items[: len(items) == 1])
     if kind := table()["kinds"].get(field):
         with suppress(TypeError, DefinitionError):
             yield getattr(import_module("rubric"), kind)(*items)

@@ -34,7 +34,11 @@ def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
             if united is None:
                 return ""
             given[name] = united
-    call.args = [given.pop(name) for name in places[: max(len(call.args), len(change.args))] if name in given]
+    call.args = (
+        call.args
+        if not places
+        else [given.pop(name) for name in places[: max(len(call.args), len(change.args))] if name in given]
+    )
     call.keywords = [ast.keyword(name, value) for name, value in given.items()]
     return awaited + ast.unparse(call)
 
@@ -50,6 +54,8 @@ def _call(code: str) -> ast.Call | None:
 
 def _united(old: ast.expr | None, new: ast.expr) -> ast.expr | None:
     """Return *new* with *old* in the place of `judge` or `candidate`; two calls for one value are one; else None."""
+    if isinstance(old, ast.Dict) and isinstance(new, ast.Dict):
+        return ast.Dict([*old.keys, *new.keys], [*old.values, *new.values])
     if not isinstance(old, ast.Call):
         return new if old is None or isinstance(old, ast.Name) else _Names(old).visit(new)
     if not isinstance(new, ast.Call):

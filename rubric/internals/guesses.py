@@ -10,7 +10,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module, resources
 from typing import Any, NoReturn
@@ -140,17 +140,30 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
         )
     if near := misspelt(name, own):
         return f"; did you mean .{near}?"
+    filler = table()["filler"]
     words = name.split("_")
-    for bare in ["_".join(words[n:]) for n in range(1, len(words))]:  # `get_score`, `score_reason`
-        if meant := f"did you mean .{bare}?" if bare in own else _expression(kind, bare):
-            return f"; {meant}"
+    first = next((n for n, word in enumerate(words) if word not in filler["attributes"]), len(words) - 1)
+    last = next((n for n in range(len(words), first, -1) if words[n - 1] not in filler["endings"]), len(words))
+    bare = "_".join(words[first:last])
+    meant = f"{variable_of(kind)}.{bare}" if bare in own else _expression(kind, bare).removeprefix("write ")
+    if meant and words[0] in filler["counts"]:
+        return (
+            f"; write len({meant})"
+            if hasattr(getattr(value, meant.partition(".")[2], None), "__len__")
+            else _listed(own)
+        )
+    if meant and bare != name:
+        return f"; did you mean .{bare}?" if bare in own else f"; {meant}"
     if below := _below(value, name):
         return f"; write {below}"
     guesses = {word for _, words in cures_in("attributes", *_lineage(kind)) for word in words}
     if near := misspelt(name, guesses):
         return f"; {_expression(kind, near)}"
-    names = own[:_MOST_NAMED]
-    return f"; it has {', '.join(names)}{'' if len(names) == len(own) else ', ...'}"
+    return _listed(own)
+
+
+def _listed(own: Sequence[str]) -> str:
+    return f"; it has {', '.join(own[:_MOST_NAMED])}{', ...' if len(own) > _MOST_NAMED else ''}"
 
 
 def _below(value: object, name: str) -> str:
@@ -218,13 +231,9 @@ def item_cure(value: object, name: str) -> str:
 
 def change_cure(kind: type, name: str, value: str, of: str) -> str:
     """Return the expression that makes a value of *kind*, with the id *of*, with another *name*: the code *value*."""
-    variable = variable_of(kind)
-    verbs = {"threshold": f"passing_at({value})", "criteria": "adding(Criterion('...'))"}
-    if kind.__name__ == "Rubric" and (verb := (verbs | {"guidelines": f"guided_by({value})"}).get(name)):
-        return f"rubric = rubric.{verb}"
-    if kind.__name__ == "Criterion":
-        return f"rubric = rubric.revising({of!r}, {name}={value}), or attrs.evolve(criterion, {name}={value})"
-    return f"{variable} = attrs.evolve({variable}, {name}={value})"
+    lines = table()["changes"]
+    line = lines.get(f"{kind.__name__}.{name}") or lines.get(kind.__name__, lines["every"])
+    return str(line).format(name=name, value=value, of=repr(of), variable=variable_of(kind))
 
 
 # -- names of the package ----------------------------------------------------------------------------------
@@ -303,11 +312,14 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
 
     A cure that is one of the *known* words is proposed; so is a line, which has blanks. '' if there is neither.
     """
+    bare = word.lstrip("-").replace("-", "_")
+    term = term_of(bare)
+    dashes = word[: len(word) - len(word.lstrip("-"))]
     for cure, words in cures_in(part, owner, "every"):
-        if word in words and (cure in known or " " in cure):
+        if (word in words or f"{dashes}{term}" in words) and (cure in known or " " in cure):
             return f"; {cure}" if " " in cure else f"; did you mean {cure!r}?"
     names = {name.lstrip("-").replace("-", "_"): name for name in known}
-    near = names.get(argument_for(owner, word.lstrip("-").replace("-", "_"), names), "") or misspelt(word, known)
+    near = names.get(argument_for(owner, bare, names), "") or misspelt(word, known) or names.get(term, "")
     return f"; did you mean {near!r}?" if near else ""
 
 

@@ -140,6 +140,7 @@ class _Call:
         """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
         field, is_of_form = error.field, error.message.startswith("expected")
         head = re.split(r"[.\[]", field)[0]
+        is_of_form &= "; write" not in error.message
         if is_of_form and head in self.given and (meant := self._meant(head)):
             return f"; write {head}={meant}"
         if is_of_form and self.owner in _WITH_FORMS and (form := table()["forms"].get(head)):
@@ -150,14 +151,20 @@ class _Call:
         for meant, words in cures_in("values", "every"):
             if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
                 return f"; did you mean {meant!r}?"
-        for pattern, line in table()["wrong"].items():
-            if found := re.fullmatch(pattern, f"{self.owner}.{field}={source_of('', given)}"):
-                return f"; {found.expand(line)}"
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
-        if number := number_cure(given, error.message, f"{head and field + '='}"):
-            return number
-        return _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
+        cure = self._wrong(field, given) or number_cure(given, error.message, f"{head and field + '='}")
+        return cure or _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
+
+    def _wrong(self, field: str, given: object) -> str:
+        """Return the end of the message on what was *given* for *field*, if the table has its kind; else ''."""
+        if (at := re.fullmatch(r"(\w+)\[(\d+)\]", field)) and isinstance(self.given.get(at[1]), list | tuple):
+            given = self.given[at[1]][int(at[2])]
+        source = source_of("", given)
+        for pattern, line in table()["wrong"].items():
+            if found := re.fullmatch(pattern, f"{self.owner}.{field}={kind_of(given) if source == '...' else source}"):
+                return f"; {found.expand(line)}"
+        return ""
 
     def _meant(self, field: str) -> str:
         """Return the one value that was meant for *field*, as one would type it; '' if there is not one."""
@@ -166,7 +173,7 @@ class _Call:
 
         def fits(value: object) -> bool:
             found = self._refusal({**self.given, field: value})
-            return not (isinstance(found, DefinitionError) and re.split(r"[.\[]", found.field)[0] == field)
+            return found is None or (isinstance(found, DefinitionError) and found.field in {*self.given} - {field})
 
         return meant_value(field, self.given[field], fits)
 
@@ -200,7 +207,7 @@ class _Call:
         self.missing = [name for name in self.missing if name not in self.given]
         line, is_whole, said = self._example(), True, list[str]()
         for name in names:
-            reason, _, code = cures.get(name, "").partition("; write ")
+            reason, code, *_ = [*re.split("[;,] write ", cures.get(name, ""), maxsplit=1), ""]
             merged = merge(line, code, self.alike, self.places) if code and "; " not in code else ""
             line = merged or line
             if word := words.get(name):
@@ -212,16 +219,13 @@ class _Call:
                 reason = reason if merged else cures[name]
             said.append(f"{name}: {reason}" if said else reason)
         if not is_whole:
-            return "; ".join(said).replace("?; ", "? ")
+            told = [f"{n}: {cures.get(n, each.removeprefix(f'{n}: '))}" for n, each in zip(names, said, strict=True)]
+            return "; ".join(told).removeprefix(f"{names[0]}: ").replace("?; ", "? ")
         problem = self._refusal(self.given, self.make) if words and self.make else None
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
         refused = str(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
-        return (
-            "; ".join([*said, refused or f"write {line}"])
-            .replace("?; write", "? Write")
-            .replace(".; write", ". Write")
-            .replace("?; ", "? ")
-        )
+        text = "; ".join([*said, refused or f"write {line}"])
+        return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
 
     def _note(self, name: str, forms: Sequence[str]) -> str:
         """Return what the table says of an argument with one of these *forms*; '' if it says nothing."""
@@ -263,6 +267,8 @@ class _Call:
         if self.owner == "Judge":
             line = f"write Judge('openai/gpt-5', params={{{name!r}: {source_of(name, self.named[name])}}})"
             return f"Judge() has no such option; if the vendor takes it, {self._as_typed(line)}"
+        if name != next(each for each in self.unknown if not self._word(each)):
+            return f"{self.called}() has no such option"
         what_for = table()["meanings"]
         allowed = [name for name in self.names if name not in self.positional_only]
         said = ", ".join(f"{name} ({what_for[name]})" if name in what_for else name for name in allowed)
@@ -308,7 +314,7 @@ class _Call:
         if self.bare is not None and self.places and len(rest) <= len(free) and self._works(known | more):
             known |= more
         names_it = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == self.owner
-        if self.is_variadic and self.args and not set(known) < set(self.named):
+        if self.is_variadic and (self.args or known) and not set(known) < set(self.named):
             shown = [*(source_of("", each) for each in self.args), *(f"{n}={_text_of(n, v)}" for n, v in known.items())]
             return f"{self.called}({', '.join(shown)})"
         if not isinstance(call, ast.Call) or not names_it or self.is_variadic:
@@ -375,7 +381,7 @@ def order_error(
     parameters, names = signature.parameters, [*signature.parameters]
     bound = signature.bind_partial(*args, **named).arguments
     given, head = bound.get(error.field), re.split(r"[.\[]", error.field)[0]
-    is_listed = isinstance(bound.get(head), list | tuple | Mapping) and type(args[0]).__name__ == "Rubric"
+    is_listed = isinstance(bound.get(head), list | tuple | Mapping | str) and type(args[0]).__name__ == "Rubric"
     fits = lambda value: _is_taken(function, {**bound, head: value})  # noqa: E731 - one expression
     if is_listed and (source := meant_value(head, bound[head], fits)):
         rest = [source_of(name, value, name) if name != head else source for name, value in [*bound.items()][1:]]
@@ -414,11 +420,9 @@ def _refuse_shape(call: _Call) -> None:
     """Refuse a call whose arguments are of kinds that the table knows: `Rubric('r', 'a', 'b')`, `Judge(['a', 'b'])`."""
     kinds = [*map(kind_of, call.args), *(f"{name}={kind_of(value)}" for name, value in call.named.items())]
     for pattern, said in table()["shapes"].get(call.owner, {}).items():
-        if re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
+        if call.args and re.fullmatch(rf"{pattern}( \w+=\S+)*", " ".join(kinds)):
             sources = [repr(e) if type(e).__name__ == "Criterion" else source_of("", e, "client") for e in call.args]
-            within = (
-                [source_of("", each) for each in call.args[0]] if isinstance(call.args[0], list | tuple) else sources
-            )
+            within = map(partial(source_of, ""), call.args[0] if "{within}" in said else ())
             parts = {"all": ", ".join(sources), "rest": ", ".join(sources[1:]), "within": ", ".join(within)}
             parts |= {"short": min(sources, key=len), "long": max(sources, key=len)}
             parts |= {"first": sources[0][:-1], "last": sources[-1][1:]}

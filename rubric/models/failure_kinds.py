@@ -98,12 +98,9 @@ _ECHOES = {"input", "failed_generation", "flagged_input"}  # texts of others, wh
 _MOST_LEVELS, _MOST_TOLD = 8, 200
 
 _UNCONNECTED = {  # httpx's own ConnectError may be a reset of what was sent, those below it are not
-    "aiohttp.ClientConnectorError",
-    "aiohttp.ConnectionTimeoutError",
-    "httpcore.ConnectError",
-    "httpcore.ConnectTimeout",
-    "httpcore.PoolTimeout",
-}
+    "aiohttp.ClientConnectorError", "aiohttp.ConnectionTimeoutError", "httpcore.ConnectError",
+    "httpcore.ConnectTimeout", "httpcore.PoolTimeout",
+}  # fmt: skip
 
 _PROXIES = {"aiohttp.ClientHttpProxyError", "httpcore.ProxyError"}
 _CERTIFICATES = {"SSLCertVerificationError", "CertificateError"}

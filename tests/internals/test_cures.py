@@ -165,7 +165,7 @@ NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in 
 EXAMPLES = TABLE["examples"]
 TYPED = {
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
-    "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
+    "token_limit": "50_000", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
 }  # fmt: skip
 """What people give for an option, as they type it."""
 
@@ -195,6 +195,7 @@ def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
 
 ELSEWHERE = [(owner, kind, line) for owner, lines in TABLE["elsewhere"].items() for kind, line in lines.items()]
 OPTIONS: dict[str, dict[str, Any]] = {
+    "Panel": {"aggregate": "median"},
     "Judge": {"temperature": 0, "max_tokens": 500}, "Budget": {"cost": 5}, "Limits": {"rpm": 60, "concurrency": 4},
     "Rubric": {"threshold": 0.5, "guidelines": "Be strict."}, "Criterion": {"weight": 2, "required": True},
     "Store": {"in_doubt": "hold"}, "Candidate": {"variables": {"id": 1}}, "Case": {"output": "Thanks."},

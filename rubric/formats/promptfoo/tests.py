@@ -19,15 +19,7 @@ from attrs import evolve, field, frozen
 from rubric.embed import Cursor, LackingError, shorten
 from rubric.formats.assertions.texts import assertion_of
 from rubric.formats.images import is_image
-from rubric.formats.includes import (
-    expand_at,
-    follow,
-    is_code,
-    is_outside,
-    is_reference,
-    read_document_at,
-    read_file_at,
-)
+from rubric.formats.includes import expand_at, follow, is_code, is_outside, is_reference, read_document_at, read_file_at
 from rubric.formats.json_values import each_text
 from rubric.formats.keys import keys_of
 from rubric.formats.promptfoo.functions import call_at, why_not
