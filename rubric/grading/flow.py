@@ -177,11 +177,9 @@ def leading(steps: Steps[Result]) -> Steps[Result]:
     """
     Run *steps*; where more than two asks share a long prefix that has not been sent yet, send one of them ahead.
 
-    Once its reply is there, the vendor can serve the prefix of the others from its cache. Sent all at once, each of
-    them would be billed for the whole prompt: no vendor shares a prefix among requests that arrive together. A judge
-    with `prime=False` saves the round instead.
-
-    The shortest goes ahead: if it is too long for its model, so are the others, and none of them is sent.
+    A vendor serves a prefix from its cache once there is a reply to it; sent all at once, each ask would be billed for
+    the whole prompt. A judge with `prime=False` saves the round instead. The shortest goes ahead: if it is too long for
+    its model, so are the others, and none of them is sent.
     """
     sent: set[Any] = set()
     alone: list[Ask] = []  # those that were sent by themselves: their prefixes matter once several are sent

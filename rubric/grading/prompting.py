@@ -337,12 +337,8 @@ def _system(guidelines: str, name: str = "system") -> Outgoing:
 
 
 def _letters(digest: _Hash, end: bytes) -> str:
-    """
-    Return 16 letters and digits, 80 bits, of *digest* with *end* after it.
-
-    A candidate that contained them would contain a part of its own hash. Each is five bits of one byte: the base 32 of
-    the standard library is Python code, and took a tenth of a whole grade.
-    """
+    """Return 16 letters and digits, 80 bits, of *digest* with *end* after it: no candidate can hold its own hash."""
+    # Each is five bits of one byte: the base 32 of the standard library is Python code, a tenth of a whole grade.
     whole = digest.copy()
     whole.update(end)
     return whole.digest()[:16].translate(_LETTERS).decode()
@@ -373,12 +369,9 @@ def compose_all(
     """
     Return an ask for each of *groups*; *complaint*, for a re-ask, is why the last reply could not be used.
 
-    Each has the nonce that a sealed verdict must carry.
-
-    The nonce depends on the candidate, the criteria, the judge and the re-ask. A candidate cannot forge a verdict: its
-    author would have to know a hash of the text before writing it. Yet the same ask has the same nonce, so its reply
-    can be kept. It does not protect from persuasion: a judge that believes the candidate copies the nonce like any
-    other. Nor is it a secret from the model and all that see the prompt. Votes share it, since they are sent the same.
+    Each has the nonce that a sealed verdict must carry: a hash of candidate, criteria, judge and re-ask. Whoever wrote
+    the candidate would have to know a hash of it beforehand; yet the same ask has the same nonce, so its reply can be
+    kept. It is no secret from the model and does not protect from persuasion. Votes share it: they are sent the same.
     """
     template, most = judge.prompt or rubric.prompt, MOST_TOKENS if judge.may_think else 0
     if template is not None:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # -- the price list ---------------------------------------------------------------------------------------
 
 _LIST = "model_prices_and_context_window_backup.json"
-_BATCHES = "batches"
 _LONGEST = 65_536  # bytes of the entry of one model; some two thousand are usual
 _CACHED_FROM = 1_024  # tokens: no shorter prompt is written to a cache
 
@@ -105,7 +104,7 @@ def with_cost(judge: Judge, usage: Usage, *, in_batch: bool = False) -> Usage:
     """
     if usage.cost is not None or usage.unmetered or not usage.calls:
         return usage
-    prices = _prices(model_name(judge), _BATCHES if in_batch else str(judge.params.get("service_tier") or ""))
+    prices = _prices(model_name(judge), "batches" if in_batch else str(judge.params.get("service_tier") or ""))
     if prices is None:
         return usage
     (sent, written, cached, back), size = prices, usage.prompt_tokens

@@ -3,7 +3,7 @@ The aggregations: how the contributions of a rubric's criteria become one score.
 
 Grading, bounds and early stops combine floats at once, by `score`. Influence and reachability go through all that the
 criteria could contribute, so they combine by steps: `start`, `join` with any number of `value`s, `finish`. A property
-test holds that both agree, for each row. A further aggregation is a name in `Aggregation`, a class and its row, and a
+test holds that both agree, for each row. A further aggregation is a name in `rubrics.Aggregation`, a class, its row, a
 name in `formats/rubric.schema.json`; if its state is neither a sum nor the least value, a type checker names the place
 in `quality.reachable` that has to know it. It must be monotone: a better contribution never makes a worse score.
 
@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import compress
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-Aggregation = Literal["weighted_average", "min", "points"]
+if TYPE_CHECKING:
+    from rubric.values.rubrics import Aggregation
 
 
 class Combination:

@@ -23,7 +23,6 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import keeping
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
-from rubric.values.schema_formats import FORMATS, fits
 
 LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
@@ -201,6 +200,8 @@ def _parts(field: str, schema: Any, levels: int = _DEEPEST_SCHEMA) -> Iterator[M
 
 def unknown_formats(schema: Mapping[str, Any]) -> list[str]:
     """Return the formats that *schema* names and that nothing checks."""
+    from rubric.values.schema_formats import FORMATS  # noqa: PLC0415 - for schemas, which few rubrics have
+
     named = (part.get("format") for part in _parts("schema", schema))
     return sorted({name for name in named if isinstance(name, str)} - FORMATS)
 
@@ -290,6 +291,8 @@ def _error(message: str) -> Any:
 
 
 def _format(_: Any, name: str, instance: Any, __: Mapping[str, Any]) -> Iterator[Any]:
+    from rubric.values.schema_formats import fits  # noqa: PLC0415 - as above
+
     if not fits(name, instance):
         yield _error(f"{shorten(repr(instance), 80)} is not of the format {name!r}")
 

@@ -18,7 +18,6 @@ from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import Unchanging, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
-from rubric.values.aggregations import Aggregation
 from rubric.values.answers import EVEN, Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
 from rubric.values.checks import AnyCheck, Check
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 Degenerate = Literal["fail", "judge", "error"]
 T = TypeVar("T")
+Aggregation = Literal["weighted_average", "min", "points"]  # `aggregations` has what each does
 _FEWEST_DERIVED = 64
 
 WHOLE = "overall"

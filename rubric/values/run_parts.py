@@ -99,6 +99,10 @@ def place_in_run(
     """Return the output, the input and the reference of a candidate, and its part of a run; None for a mere answer."""
     if isinstance(run, RunPart) and messages is None and calls is None and run.says(output, asked, reference):
         return str(output), asked, reference, run
+    if run is None and not calls and output and messages and len(messages) == 1:  # as the prompts of suites are
+        question = asked or getattr(messages[0], "content", "")
+        if question and messages[0] == Message("user", question):
+            return output, question, reference, None
     part = _part(output, asked, run, messages, calls)
     events, at = [*part.events], part.answered
     if output is None:

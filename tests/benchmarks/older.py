@@ -118,8 +118,12 @@ def suite() -> Figures:
 
 
 def pairs_of(judge: Any) -> Figures:
-    """A rubric of eight criteria for each candidate, as in a step of training; CPU seconds for 2,000, the least of five."""
-    from rubric import Candidate, Judge, Rubric, agrade_many
+    """
+    A rubric of eight criteria for each candidate, as in a step of training; CPU seconds for 2,000, the least of five.
+
+    A checkout that takes no list of rubrics grades each pair by `agrade`, all of them gathered.
+    """
+    from rubric import Candidate, DefinitionError, Judge, Rubric, agrade, agrade_many
 
     def seconds(count: int) -> float:
         facts = [[f"Names {FACTS[n % 5]} ({at}.{n})" for n in range(8)] for at in range(count)]
@@ -127,7 +131,12 @@ def pairs_of(judge: Any) -> Figures:
         given = [Candidate(text, input=f"Question {at}") for at, text in enumerate(texts(count, 300))]
 
         async def run() -> list[Any]:
-            return [result async for result in agrade_many(given, rubrics, Judge(judge), progress=False)]
+            asked = Judge(judge)
+            try:
+                stream = agrade_many(given, rubrics, asked, progress=False)
+            except DefinitionError:
+                return await asyncio.gather(*[agrade(*pair, asked) for pair in zip(given, rubrics, strict=True)])
+            return [result async for result in stream]
 
         gc.collect()
         begun = time.process_time()
@@ -297,8 +306,8 @@ BARS = {
     "free-form": "≥ 3",
     "tree": "≥ 3",
     "suite": "≥ 4",
-    "pairs": "this ≤ 1.0",
-    "pairs-in-thread": "this ≤ 2.0",
+    "pairs": "≥ 1.73",
+    "pairs-in-thread": "≥ 1",
     "load-rubric": "≥ 4",
     "load-promptfoo": "≥ 2",
     "dumps": "≥ 3",

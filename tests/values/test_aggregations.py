@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rubric import Criterion, Rubric, influence
 from rubric.quality.coalitions import part_at
 from rubric.scoring.outcomes import Rules
-from rubric.values.aggregations import COMBINATIONS, Aggregation, exact
+from rubric.values.aggregations import COMBINATIONS, exact
+from rubric.values.rubrics import Aggregation
 from tests.places import ROOT
 
 KINDS = get_args(Aggregation)

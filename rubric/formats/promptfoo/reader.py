@@ -209,15 +209,13 @@ def _of_test(test: Test, number: int, cells: list[Cell], turns: Counter[str], de
             if key not in rubrics:
                 rubrics[key] = _read_graded(one, slots, cell, f"{number}.{row}")
             rubric = rubrics[key]
-            case = None if rubric is None else _case(one, name, cell, rubric, slots)
+            if rubric is None:
+                continue
+            # A test with a provider of its own is in the columns of all others.
+            among = [c for c in cells if cell.number == c.number or (cell.number is None and cell.prompt is c.prompt)]
+            numbers = [c.number for c in among if c.number is not None]
+            case = _case(one, name, cell, rubric, slots, columns=tuple((test_, n) for test_ in rows for n in numbers))
             if case is not None:
-                # A test with a provider of its own is in the columns of all others.
-                numbers = [
-                    c.number
-                    for c in cells
-                    if cell.number == c.number or (cell.number is None and cell.prompt is c.prompt)
-                ]
-                case = evolve(case, columns=tuple((test_, n) for test_ in rows for n in numbers if n is not None))
                 shows = cell.prompt is not None and cell.prompt.is_continued
                 yield evolve(case, history=_history(case, one, cell, slots, turns)) if shows else case
 
@@ -346,7 +344,9 @@ def _unasked(test: Test, cell: Cell) -> str:
     return ""
 
 
-def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Case | None:
+def _case(
+    test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots, *, columns: tuple[tuple[int, int], ...]
+) -> Case | None:
     prompt, asked, unasked = cell.prompt, Asked(), _unasked(test, cell)
     if prompt is not None and not lacks_of(cell) and not unasked:
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
@@ -386,6 +386,7 @@ def _case(test: Test, name: str, cell: Cell, rubric: Graded, slots: Slots) -> Ca
         cell=cell.names,
         metadata=test.metadata,
         place=test.at.place,
+        columns=columns,
         runs=runs_of(test.options["repeat"].value if "repeat" in test.options else None),
         providers=providers,
         unasked=why or unasked or (prompt.unmade if prompt is not None else ""),
