@@ -225,13 +225,10 @@ def _with_candidates(grades: Grades, path: Path, columns: Sequence[str]) -> Grad
     out: list[Grade | Ungraded] = []
     for place, result in enumerate(grades):
         at = place if result.index is None else result.index
-        if at not in held:
-            if result.score is None:  # a row that holds none was not graded either
-                out.append(result)
-                continue
+        if at not in held and result.score is not None:  # a row that holds none was not graded either
             raise Refusal(f"{path} has no candidate {at}, which the results are of")
-        candidate = held[at]
-        if result.key and candidate.key != result.key:
+        candidate = held.get(at)
+        if candidate is not None and result.key and candidate.key != result.key:
             raise Refusal(f"{path}: candidate {at} has the key {candidate.key!r}, the result {result.key!r}")
         out.append(evolve(result, candidate=candidate))
     return Grades(out)

@@ -291,3 +291,13 @@ def test_a_plan_leaves_rows_without_a_candidate_out_and_names_the_first() -> Non
         plan([{"output": None}], POLITE, "offline")
     each = plan(["Thank you.", None, "Go."], [POLITE, POLITE, POLITE.expects("Is short")], "offline")
     assert each.most == 3
+
+
+def test_documents_of_langchain_are_a_context() -> None:
+    """As objects and as rows of JSON hold them, beside texts; a part without a text is refused."""
+    documents = [SimpleNamespace(page_content="one", metadata={}), {"page_content": "two", "metadata": {}}, "three"]
+    (found,) = grade_many([{"output": "Thank you.", "context": documents}], POLITE, "offline").collect()
+    assert found.candidate is not None
+    assert found.candidate.context == "one\n\ntwo\n\nthree"
+    (refused,) = grade_many([{"output": "Thank you.", "context": [{"title": "x"}]}], POLITE, "offline").collect()
+    assert "context: expected text" in str(refused.failures[0])
