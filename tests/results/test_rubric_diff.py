@@ -8,7 +8,6 @@ from hypothesis import given
 
 from rubric import Contains, Criterion, DefinitionError, Rubric, ask, diff
 from tests import strategies
-from tests.examples import examples
 
 TONE = Rubric("tone", threshold=0.7).expects("Is polite", id="polite").scores("Is warm", id="warm", weight=2)
 
@@ -67,7 +66,6 @@ def test_what_is_no_rubric_is_refused() -> None:
 
 
 @pytest.mark.long
-@examples(60)
 @given(strategies.rubrics())
 def test_a_rubric_does_not_differ_from_itself(rubric: Rubric) -> None:
     """An equal copy gives "no differences"."""
