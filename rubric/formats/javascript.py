@@ -110,7 +110,7 @@ def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
 
 @frozen
 class JavaScript:
-    """A `javascript` assertion for `Holds`: it passes from *threshold* on (None: above 0); *negate* turns it over."""
+    """A function for `Holds`: `javascript` that passes from *threshold* on (None: above 0); *negate* turns it over."""
 
     source: str = field(eq=False)
     program: Program = field()

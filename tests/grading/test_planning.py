@@ -83,7 +83,7 @@ def test_plans_add_up() -> None:
 
 
 def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
-    """Rows, frames and files are planned as they are graded; a text that looks like a path is refused."""
+    """Rows, frames and files are planned as they are graded; a text that looks like a path is refused, a row without one named."""
     file = tmp_path / "replies.jsonl"
     file.write_text('{"output": "Good morning!"}\n"Go away."\n', encoding="utf-8")
     rows = [{"output": "Good morning!"}, "Go away."]
@@ -91,8 +91,9 @@ def test_a_plan_takes_what_a_run_takes(tmp_path: Path) -> None:
     assert steps(plan("Good morning!", "Is polite", "offline")) == (1, 1, 2)
     with pytest.raises(DefinitionError, match="looks like the path of a file"):
         plan(str(file), "Is polite", "offline")
-    with pytest.raises(DefinitionError, match=r"candidates\[1\]: expected a text"):
+    assert "1 of 2 rows hold no candidate and are left out: candidates[1]: expected a text" in repr(
         plan(["Hi.", None], "Is polite", "offline")
+    )
 
 
 def test_a_plan_says_what_usual_replies_cost() -> None:
