@@ -206,7 +206,7 @@ def test_a_candidate_that_needs_no_call_makes_none() -> None:
         (None, "candidates[1]: expected a text, a Candidate, a mapping or a Path, got nothing (None)"),
         (float("nan"), "candidates[1]: expected a text, a Candidate, a mapping or a Path, got nothing (nan)"),
         (7, "candidates[1]: expected a text, a Candidate, a mapping or a Path, got int"),
-        ({"output": 7}, "candidates[1].output: expected text, got 7"),
+        ({"output": 7}, "candidates[1].output: expected text, got 7; write output='7'"),
         ({"output": None}, "candidates[1].output: expected text, got nothing (None)"),
         ({"text": "x"}, "candidates[1].output: is not there; name the text that is graded so (there are: text)"),
         (
