@@ -70,7 +70,7 @@ def grade_many(
     place. An error that *candidates* raise is raised here, after the results of all earlier items.
 
     Args:
-        candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or `Path`s, a
+        candidates: An iterable or async iterable of texts, candidates, mappings (`output`, `input`, ...) or paths, a
             column or a frame of pandas or polars, or the path of a folder or of a JSONL, CSV or Parquet file. An
             iterable that is not a list is read in a thread of its own.
         rubric: As for `grade`; or a list of rubrics, one for each candidate, in their order.

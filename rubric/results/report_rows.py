@@ -109,7 +109,7 @@ class Entry(NoTruth):
     @property
     def walk(self) -> str:
         """The walk down its tree, on one line."""
-        return _walk(self.path)
+        return walk_of(self.path)
 
     def proof(self, row: Row, limit: int = 600) -> str:
         """Return the quotes and the walk on one line, without a walk that is also that of the whole *row*."""
@@ -208,7 +208,7 @@ class Row(NoTruth, Plain):
     @property
     def walk(self) -> str:
         """The walk down the rubric's tree, on one line."""
-        return _walk(self.path)
+        return walk_of(self.path)
 
     def figure(self, between: str) -> str:
         """Return the score on its scale; for an ungraded case, its bounds with *between* in the middle; or nothing."""
@@ -247,7 +247,8 @@ def label(id: str, text: str, limit: int = 160) -> str:
     return name if not text or text == id or slug(text) == id else f"{name}: {line(text, limit)}"
 
 
-def _walk(path: Iterable[Step]) -> str:
+def walk_of(path: Iterable[Step]) -> str:
+    """Return the questions of a tree that were asked, each with its answer."""
     return " → ".join(f"{line(step.question, 120)} {'yes' if step.yes else 'no'}" for step in path)
 
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import evolve
 
 from rubric.internals.text import cell, shorten, table, visible
-from rubric.results.report_rows import count_votes, label, lack_of, needs_of, penalty_words, points_off, reason_of
+from rubric.results.report_rows import (
+    count_votes,
+    label,
+    lack_of,
+    needs_of,
+    penalty_words,
+    points_off,
+    reason_of,
+    walk_of,
+)
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import Judge, Jury, Panel
@@ -92,7 +101,7 @@ def advice(result: Grade) -> str:
             what = _ADVICE.get(criterion.polarity, "Not fully met").format(criterion.weight)
             votes = [vote for vote in finding.votes if isinstance(vote, Scored)]
             worst = (max if criterion.is_unwanted else min)(votes, key=lambda vote: vote.score, default=finding)
-            lines.append(f"- {what}: {criterion.text} ({_reason(worst) or 'no reason given'})")
+            lines.append(f"- {what}: {criterion.text} ({_why(worst) or 'no reason given'})")
     return visible("\n".join(lines))[0]
 
 
@@ -116,7 +125,7 @@ def _line(result: Grade, criterion: Criterion, finding: Finding) -> str:
     share = f" ({penalty_words(points, contribution)})" if points else f" ({contribution:.2f})" if partly else ""
     lack = lack_of(result.rubric, criterion, finding)
     gate = "".join(f", {words}" for words in ("gate failed" if gated else "", lack) if words)
-    said = _split(finding) or _reason(finding, criterion) or _verdict_words(finding, contribution, criterion)
+    said = _split(finding) or _why(finding, criterion) or _verdict_words(finding, contribution, criterion)
     return f"{mark} {shorten(criterion.text, 200)}{share}{gate}: {said}"
 
 
@@ -197,6 +206,12 @@ def _reason(finding: Finding, criterion: Criterion | None = None) -> str:
     text = finding.failure.message if isinstance(finding, Unjudged) else finding.reason
     text = text if criterion is None or isinstance(finding, Unjudged) else reason_of(criterion, finding)
     return shorten(text, 300)
+
+
+def _why(finding: Finding, criterion: Criterion | None = None) -> str:
+    """Return the reason, after the questions of a tree that were asked, with their answers."""
+    walk = walk_of(finding.path) if isinstance(finding, Scored) else ""
+    return shorten(": ".join(filter(None, (walk, _reason(finding, criterion)))), 300)
 
 
 def _quotes(finding: Finding) -> str:

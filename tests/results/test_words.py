@@ -20,6 +20,7 @@ from rubric import (
     Rubric,
     Ungraded,
     Unit,
+    ask,
     evaluate,
     grade,
     grade_many,
@@ -110,6 +111,16 @@ def test_judges_who_disagree_are_each_quoted() -> None:
     shown = str(evaluate("Hi", Rubric().scores("Is warm", id="warm"), numbers))
     assert "1 of 2 say 0.20: " in shown
     assert "1 of 2 say 0.90: " in shown
+
+
+def test_a_tree_says_which_way_was_taken() -> None:
+    """The explanation and the words for the author name each question with its answer, and why the last has its own."""
+    tree = ask("Names a day?").yes(ask("Is the day right?").yes(1.0).no(0.3)).no(0.0)
+    replies = ['{"reason": "Friday", "verdict": true}', '{"reason": "it is Monday", "verdict": false}']
+    result = grade("On Friday.", Rubric("day", tree=tree), Judge(ScriptedModel(replies), sealed=False))
+    walk = "Names a day? yes → Is the day right? no: it is Monday"
+    assert result.explain() == f"~ Names a day? (0.30): {walk}"
+    assert result.feedback() == f"- Not fully met: Names a day? ({walk})"
 
 
 def test_the_author_is_told_by_a_judge_who_found_fault() -> None:
