@@ -299,10 +299,6 @@ def _as_field(name: str, value: Any) -> Any:
     """Return *value* as the field has it; a column often holds one text for several, or several for one."""
     if name == "images" and isinstance(value, str):
         return [value]
-    if name == "context" and isinstance(value, list | tuple):
-        of = "page_content"  # of LangChain's documents
-        texts: list[Any] = [each.get(of) if isinstance(each, Mapping) else getattr(each, of, each) for each in value]
-        return "\n\n".join(texts) if all(isinstance(each, str) for each in texts) else value
     return value
 
 

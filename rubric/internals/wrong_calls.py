@@ -357,6 +357,8 @@ def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
     if any(isinstance(each, Mapping) for each in value):
         is_chat = field in {"output", "input", "context"}
         return "; a chat is one candidate: write grade({'messages': messages}, rubric, judge)" if is_chat else ""
+    if is_text and not all(isinstance(each, str) for each in value):
+        return ""
     return f"; write {field}={_text_of(field, value, is_text=is_text)}"
 
 

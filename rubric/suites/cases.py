@@ -99,7 +99,7 @@ class Case(fields.Shown):
         file_changes: Of a fixed response, as a unified diff.
         files: Of a fixed response: the texts of the files that the run made, by their paths.
         metrics: Of a fixed response: what the run took. A target's run is measured.
-        context: Material that the answer should be based on.
+        context: Material that the answer should be based on: a text, or the texts of several documents.
         variables: Named texts for prompts.
         images: Of the task: `data:image/...` or `https://...` addresses. A live target that is a model is sent them
             with the last message of the user; judges see them.
@@ -133,7 +133,7 @@ class Case(fields.Shown):
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=candidates.as_files)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=candidates.as_metrics)
-    context: str = field(default="", kw_only=True, validator=fields.string)
+    context: str = field(default="", kw_only=True, converter=candidates.as_context, validator=fields.string)
     variables: FrozenMap = field(factory=FrozenMap, kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=candidates.as_images)
     judge: AnyJudge | None = field(default=None, kw_only=True, converter=converters.optional(as_judge))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, cast
@@ -93,6 +93,15 @@ def as_events(value: Iterable[Event | Mapping[str, Any]]) -> tuple[Event, ...]:
     return _all_of(Event, "messages", value, "Messages, ToolCalls, States or SubRuns")
 
 
+def as_context(value: Any) -> Any:
+    """Return the texts of several documents, also of LangChain's, as one; any other *value* as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    of = "page_content"
+    texts: list[Any] = [each.get(of) if isinstance(each, Mapping) else getattr(each, of, each) for each in value]
+    return "\n\n".join(texts) if all(isinstance(each, str) for each in texts) else value
+
+
 def as_images(value: Iterable[str]) -> tuple[str, ...]:
     if value == ():
         return ()
@@ -154,7 +163,7 @@ class Candidate(Shown):
         file_changes: The changes of the run to files, as a unified diff.
         files: The texts of the files that the run made, by their paths, such as `files_in(folder)`. Judges see the
             paths; a rubric with `max_steps` lets them read.
-        context: Material on which the answer should rest.
+        context: Material on which the answer should rest: a text, or the texts of several documents.
         variables: Named texts for custom prompts.
         images: `data:image/...` or `https://...` addresses, attached for judges that see.
         metrics: What the run took: latency, cost, tokens. No judge sees it.
@@ -174,7 +183,7 @@ class Candidate(Shown):
     part: RunPart | None = field(default=None, kw_only=True, alias="run")
     file_changes: str = field(default="", kw_only=True, validator=fields.string)
     files: FrozenMap = field(default=_NONE, kw_only=True, converter=as_files)
-    context: str = field(default="", kw_only=True, validator=fields.string)
+    context: str = field(default="", kw_only=True, converter=as_context, validator=fields.string)
     variables: FrozenMap = field(default=FrozenMap(), kw_only=True, converter=fields.frozen, validator=fields.mapping)
     images: tuple[str, ...] = field(default=(), kw_only=True, converter=as_images)
     metrics: RunMetrics = field(default=RunMetrics(), kw_only=True, converter=as_metrics)
@@ -193,7 +202,7 @@ class Candidate(Shown):
         run: Run | RunPart | None = None,
         file_changes: str = "",
         files: Mapping[str, Any] = _NONE,
-        context: str = "",
+        context: str | Sequence[Any] = "",
         variables: Mapping[str, Any] = FrozenMap(),
         images: Iterable[str] = (),
         metrics: RunMetrics | Mapping[str, Any] = RunMetrics(),

@@ -14,7 +14,18 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rubric import Candidate, DefinitionError, Grade, Judge, Rubric, Ungraded, agrade_many, grade_many, plan
+from rubric import (
+    Candidate,
+    DefinitionError,
+    Grade,
+    Judge,
+    Rubric,
+    Ungraded,
+    agrade_many,
+    grade_many,
+    loads_suite,
+    plan,
+)  # fmt: skip
 from rubric.engine import Shard
 from rubric.engine.columns import Columns
 from rubric.testing.scripted_model import ScriptedModel
@@ -301,3 +312,14 @@ def test_documents_of_langchain_are_a_context() -> None:
     assert found.candidate.context == "one\n\ntwo\n\nthree"
     (refused,) = grade_many([{"output": "Thank you.", "context": [{"title": "x"}]}], POLITE, "offline").collect()
     assert "context: expected text" in str(refused.failures[0])
+
+
+def test_several_documents_are_a_context_wherever_there_is_one() -> None:
+    """In code, in rows and in the cases of a file; other items are refused without a cure that fails, too."""
+    documents = ["one", "two"]
+    assert Candidate("Thank you.", context=documents).context == "one\n\ntwo"
+    case = {"input": "When?", "output": "Friday.", "context": documents}
+    (read,) = loads_suite(json.dumps({"suite": "s", "rubric": "Is polite", "cases": [case]})).cases
+    assert read.context == "one\n\ntwo"
+    with pytest.raises(DefinitionError, match=r"^context: expected text, got \[1, 'b'\]$"):
+        Candidate("Thank you.", context=[1, "b"])
