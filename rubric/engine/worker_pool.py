@@ -262,6 +262,10 @@ class WorkerPool(Generic[R]):
 
     async def _run(self) -> None:
         worker, loop = asyncio.current_task(), asyncio.get_running_loop()
+        # In two turns of the loop the work before has sent all that it sends at once: a budget that is spent meanwhile
+        # leaves one piece of work half done, and not as many as there are workers.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         rested = loop.time()
         while self._is_needed(worker) and (self._pending or await self._read()):
             place, item = self._begun, self._pending.popleft()

@@ -104,7 +104,7 @@ def test_a_condition_holds_or_not(when: When | None, candidate: Candidate | str,
 
 def test_a_check_of_no_kind_is_a_bug() -> None:
     """A check that the library does not know is refused, not passed."""
-    with pytest.raises(TypeError, match="no check"):
+    with pytest.raises(TypeError, match="not a check"):
         meets(type("Odd", (Check,), {})(), Candidate("x"))
 
 
