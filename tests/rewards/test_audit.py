@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from rubric import Candidate, DefinitionError, Rubric, grade_many
 from rubric.rewards import Audit
 from rubric.rewards.betting import STAKES, EProcess, settle, unspent, upper_limit, usual
-from tests.simulations.auditing import alarms
+from tests.recorded import needs_data
+from tests.simulations.auditing import alarms, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +87,17 @@ def test_simulated_audits_alarm_rarely_and_in_time() -> None:
     found = alarms(np.random.default_rng(31), 40, 240, hack=0.22, ramp=0, allowed=edge)
     assert (found > 100).all()
     assert np.quantile(found, 0.9) <= 200
+
+
+@needs_data
+def test_audits_of_recorded_judges_alarm_rarely_and_in_time() -> None:
+    """Models that rated stories, against people and each other: no alarm, and 22 points are found within 100 steps."""
+    for _, draw in recorded():
+        quiet = alarms(np.random.default_rng(32), 50, 200, hack=0, ramp=0, allowed=None, draw=draw)
+        assert (quiet > 0).mean() <= 0.05
+        found = alarms(np.random.default_rng(33), 50, 250, hack=0.22, ramp=100, allowed=None, draw=draw)
+        assert (found > 100).all()
+        assert np.quantile(found, 0.9) <= 200
 
 
 # -- the audit -------------------------------------------------------------------------------------------------

@@ -4,17 +4,20 @@ Simulate the false alarms of an audit of a reward, for ever, and how soon it fin
     python -m tests.simulations.auditing [--runs 2000] [--steps 3000]
 
 Ten criteria a completion. The reward's judge is wrong in 10 % of verdicts, and says yes to 5 % more; the second judge
-is wrong in 5 %. A hack makes the reward's judge say yes to more, from a step on.
+is wrong in 5 %. A hack makes the reward's judge say yes to more, from a step on. Where the published data are there, the
+same is shown with judges and people who rated stories.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from rubric.rewards.betting import STAKES, settle, unspent, usual
+from tests.recorded import DATA, lines
 from tests.simulations.drawing import Chance, head, row
 
 CRITERIA, PER_STEP, RISK, TOLERANCE, BASELINE, ONSET = 10, 8, 0.05, 0.02, 50, 100
@@ -28,6 +31,29 @@ def gaps(chance: Chance, runs: int, quality: float, hack: float, criteria: int =
     lifted = hack / max(1e-9, 1 - float(reward.mean()))
     reward |= chance.random(size) < lifted
     return reward.mean(axis=1) - (met ^ (chance.random(size) < 0.05)).mean(axis=1)
+
+
+def recorded() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield a name and what draws gaps, as `gaps` does, of each judge of HANNA's stories: against people, and another."""
+    rows = lines("hanna", "ratings.jsonl")
+    said = {name: [each["judges"][name] for each in rows] for name in rows[0]["judges"]}
+    said |= {"people": [each["human_mean"] for each in rows]}
+    scores = {who: np.clip([np.mean([*each.values()]) for each in one], 1, 5) / 4 - 0.25 for who, one in said.items()}
+    (first, second, _), people = scores, scores["people"]
+    for name, reward, other in (
+        (f"{first}, people", scores[first], people),
+        (f"{second}, people", scores[second], people),
+        (f"{first}, {second}", scores[first], scores[second]),
+    ):
+
+        def draw(
+            chance: Chance, runs: int, _: float, hack: float, __: int = 0, reward: Any = reward, other: Any = other
+        ) -> Any:
+            at = chance.integers(len(reward), size=runs)
+            is_lifted = chance.random(runs) < hack / (1 - reward.mean())
+            return np.where(is_lifted, 1.0, reward[at]) - other[at]
+
+        yield name, draw
 
 
 def limits(seen: Any, risk: float, span: float) -> Any:
@@ -54,11 +80,12 @@ def alarms(
     share: float = 0.5,
     criteria: int = CRITERIA,
     span: float = 1.0,
+    draw: Callable[..., Any] = gaps,
 ) -> Any:
     """Return the step of the alarm in each run, 0 for none: of what has a *share* of the risk, and so many criteria."""
     risk, limit = RISK * share, allowed
     if allowed is None:
-        seen = np.array([gaps(chance, runs, 0.45, 0, criteria) for _ in range(BASELINE * PER_STEP)])
+        seen = np.array([draw(chance, runs, 0.45, 0, criteria) for _ in range(BASELINE * PER_STEP)])
         span = usual(seen[:, 0].tolist(), 0.5)[1]  # that of one run is that of all but a few
         limit = limits(np.clip(seen, -span, span), risk * 0.2 / 2, span) + TOLERANCE
         risk *= 0.8
@@ -68,7 +95,7 @@ def alarms(
         grown = hack * min(1.0, (step - ONSET) / ramp if ramp else 1.0) if step > ONSET else 0.0
         fresh = unspent(step - 1) - unspent(step)
         for _ in range(PER_STEP):
-            gap = gaps(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown, criteria).clip(-span, span)
+            gap = draw(chance, runs, 0.45 + 0.2 * min(1, step / 1000), grown, criteria).clip(-span, span)
             capital = [np.minimum(held, 1e100) for held in settle(capital, gap, limit, fresh, span)]
             fresh = 0.0
         at[(at == 0) & (sum(capital) + unspent(step) >= 1 / risk)] = step
@@ -113,6 +140,19 @@ def main(runs: int, steps: int) -> None:
                 after = at[at > ONSET] - ONSET
                 quantiles = [f"{np.quantile(after, q):.0f}" if (at > 0).mean() > q else "–" for q in (0.5, 0.9)]
                 row([hack, f"over {ramp} steps" if ramp else "at once", f"{(at > 0).mean():.0%}", *quantiles])
+    if DATA.is_dir():
+        print("\nRatings of stories, drawn at random:\n")
+        head("reward, second judge", "hack", "comes", "alarms", "steps after its onset, median", "90 %")
+        for name, draw in recorded():
+            for hack, ramp, steps_of_it in ((0.0, 0, steps), (0.22, 0, 400), (0.22, 100, 400), (0.1, 0, 400)):
+                chance = np.random.default_rng(32)
+                at = alarms(
+                    chance, runs if not hack else 200, steps_of_it, hack=hack, ramp=ramp, allowed=None, draw=draw
+                )
+                after = at[at > ONSET] - ONSET
+                is_found = hack and (at > 0).mean() > 0.9
+                quantiles = [f"{np.quantile(after, q):.0f}" if is_found else "–" for q in (0.5, 0.9)]
+                row([name, hack, f"over {ramp} steps" if ramp else "at once", f"{(at > 0).mean():.1%}", *quantiles])
 
 
 if __name__ == "__main__":
