@@ -52,7 +52,7 @@ class Breaker:
         last, candidates = self._failures.get(id(ask.judge), (sign, set()))
         if last != sign:
             candidates = set()
-        candidates.add(ask.messages[-1].parts[0])
+        candidates.add(ask.messages[-1].parts[0])  # the same in all asks about one candidate, whatever the criterion
         self._failures[id(ask.judge)] = sign, candidates
         if len(candidates) >= _CANDIDATES:
             self._open(ask, failure)

@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
@@ -191,9 +192,12 @@ async def _briefly(event: asyncio.Event) -> None:
 
 # -- a function of a Python file -----------------------------------------------------------------------------
 
-_WORKER = files("rubric.programs").joinpath("python_worker.txt").read_text("utf-8")
-
 _ANSI = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")
+
+
+@cache  # read for the first program, not by all who import this
+def _worker() -> str:
+    return files("rubric.programs").joinpath("python_worker.txt").read_text("utf-8")
 
 
 @frozen
@@ -223,7 +227,7 @@ class PythonFunction:
         """
         given = json.dumps({"file": self.file, "function": self.function, "arguments": arguments}, default=str)
         written = await run_program(
-            (self.python, "-c", _WORKER),
+            (self.python, "-c", _worker()),
             given.encode("utf-8", "surrogatepass"),
             folder=self.folder,
             environ=self.environ,
