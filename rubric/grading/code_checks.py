@@ -13,6 +13,7 @@ from rubric.internals.text import shorten
 from rubric.values import checks
 from rubric.values.candidates import Candidate
 from rubric.values.checks import Check
+from rubric.values.closed_unions import AnyCheck
 from rubric.values.criteria import Criterion
 from rubric.values.findings import Evidence, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.matching import matches_name, misfit
@@ -154,7 +155,7 @@ def _as_unjudged(criterion: Criterion, kind: FailureKind, why: str) -> Unjudged:
 
 def meets(check: Check, candidate: Candidate) -> tuple[bool, str]:  # noqa: C901, PLR0912 - a case for each check
     """Return whether *candidate* passes *check*, and why or why not."""
-    if not isinstance(check, checks.AnyCheck):
+    if not isinstance(check, AnyCheck):
         raise TypeError(f"{type(check).__name__} is not a check that this library knows")
     fold = str.casefold if getattr(check, "ignore_case", False) else str
     found = fold(candidate.output)

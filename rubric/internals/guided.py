@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial, wraps
+from functools import partial, update_wrapper, wraps
 from inspect import iscoroutinefunction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
@@ -105,7 +105,18 @@ def guided(function: Any = None, *, waits_for: Any = None) -> Any:
 def _hook(function: F) -> F:
     switches = frozenset(name for name, default in (function.__kwdefaults__ or {}).items() if isinstance(default, bool))
 
-    @wraps(function)
+    if iscoroutinefunction(function):
+
+        async def acall(*args: Any, **named: Any) -> Any:
+            try:
+                if not switches.isdisjoint(named):
+                    _check_switches(switches, named)
+                return await function(*args, **named)
+            except (TypeError, RubricError) as error:
+                raise _answer(function, args, named, error)  # noqa: B904 - it is the same error
+
+        return cast("F", update_wrapper(acall, function))
+
     def call(*args: Any, **named: Any) -> Any:
         __tracebackhide__ = True  # of pytest's reports, as in `assert_grade`
         try:
@@ -113,18 +124,9 @@ def _hook(function: F) -> F:
                 _check_switches(switches, named)
             return function(*args, **named)
         except (TypeError, RubricError) as error:
-            raise _answer(function, args, named, error)  # noqa: B904 - it is the same error
-
-    @wraps(function)
-    async def acall(*args: Any, **named: Any) -> Any:
-        try:
-            if not switches.isdisjoint(named):
-                _check_switches(switches, named)
-            return await function(*args, **named)
-        except (TypeError, RubricError) as error:
             raise _answer(function, args, named, error)  # noqa: B904 - as above
 
-    return cast("F", acall if iscoroutinefunction(function) else call)
+    return cast("F", update_wrapper(call, function))
 
 
 def _waiting(coroutine: Callable[..., Coroutine[Any, Any, Any]], documented: Callable[..., Any]) -> Any:
@@ -191,10 +193,10 @@ _IN_LOOPS = frozenset({"band", "derive", "fits", "gate_of", "is_kin", "is_sealed
 
 def guided_methods(kind: K) -> K:
     """Give each public method of *kind* the hook; those of its bases keep what they have."""
-    for name, each in [*vars(kind).items()]:
+    for name in [name for name in vars(kind) if name[0] != "_" and name not in _IN_LOOPS]:
+        each = vars(kind)[name]
         function = each.__func__ if isinstance(each, classmethod | staticmethod) else each
-        is_method = isinstance(function, FunctionType) and not hasattr(function, "__wrapped__")
-        if is_method and not name.startswith("_") and name not in _IN_LOOPS:
+        if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
             hooked = guided(function)
             setattr(kind, name, hooked if function is each else type(each)(hooked))
     return kind

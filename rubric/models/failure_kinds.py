@@ -39,7 +39,6 @@ import json
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from functools import cache
 from itertools import islice
@@ -48,6 +47,7 @@ from urllib.parse import urlsplit
 
 from attrs import evolve
 
+from rubric.internals.fields import nearest
 from rubric.internals.secrets import redact
 from rubric.internals.text import shorten
 from rubric.values.requests import Failure, FailureKind, Usage
@@ -131,7 +131,7 @@ _OWN_SERVER = "; on a server of yours, it is Judge({!r}, via={!r})"
 
 def no_vendor(model: str) -> str:
     """Return the message that no vendor is known by the name *model*."""
-    meant = [*get_close_matches(model, ["offline"], n=1), _WITH_COLON.sub(r"\1/\2", model)][0]
+    meant = [*nearest(model, ["offline"]), _WITH_COLON.sub(r"\1/\2", model)][0]
     return _A_NAME.format(model, f"; did you mean {meant!r}?" if meant != model else ".")
 
 

@@ -167,7 +167,7 @@ def _as_ranges(value: Bands) -> tuple[ScoreRange, ...]:
 
 def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
     """Return *value* as a mapping from numbers to texts or as ranges, where it is another plain form of levels."""
-    if isinstance(value, str) and (ends := _SCALE.fullmatch(value.strip())):
+    if isinstance(value, str) and (ends := re.fullmatch(_SCALE, value.strip())):
         value = ScoreRange(int(ends[1]), int(ends[2]))
     if isinstance(value, ScoreRange):
         return (value,)
@@ -177,7 +177,7 @@ def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
         return (ScoreRange(value[0], value[-1]),)
     if isinstance(value, Mapping):
         numbers = [plain_number(score) for score in value.values()]
-        is_swapped = value and all(isinstance(key, str) and not _KEY.fullmatch(key.strip()) for key in value)
+        is_swapped = value and all(isinstance(key, str) and not re.fullmatch(_KEY, key.strip()) for key in value)
         if is_swapped and all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
             if len({*numbers}) < len(numbers):
                 raise refuse("ranges", dict(value), "a number of its own for each text")
@@ -193,15 +193,16 @@ def _as_bands(value: Any) -> Any:  # noqa: C901 - a branch a form
     return value
 
 
-_SCALE = re.compile(r"(-?\d{1,16})\.\.(-?\d{1,16})", re.ASCII)
+# Compiled on first use: few rubrics are built of such texts.
+_SCALE = r"(?a)(-?\d{1,16})\.\.(-?\d{1,16})"
 """How a scale without texts is written in files."""
 
-_KEY = re.compile(r"(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?", re.ASCII)
+_KEY = r"(?a)(-?\d{1,16})(?:\s*(?:-|\.\.|–)\s*(-?\d{1,16}))?"
 
 
 def _read_key(key: object) -> tuple[int, int]:
     """Read `5` or `"5"`, an anchor, or `"5-7"`, a band: the first score and the last."""
-    if isinstance(key, str) and (match := _KEY.fullmatch(key.strip())):
+    if isinstance(key, str) and (match := re.fullmatch(_KEY, key.strip())):
         return int(match[1]), int(match[2] or match[1])
     value = plain_number(key)
     if isinstance(value, float) and value.is_integer():
@@ -413,7 +414,7 @@ def as_answer(value: object) -> object:
     if isinstance(value, ScoreRange | range):
         return Levels(value)
     if isinstance(value, Mapping) and value:
-        is_menu = all(isinstance(key, str) and not _KEY.fullmatch(key.strip()) for key in value)
+        is_menu = all(isinstance(key, str) and not re.fullmatch(_KEY, key.strip()) for key in value)
         is_menu = is_menu and not any(isinstance(score, int) and score > 1 for score in value.values())
         return Choices(value) if is_menu else Levels(value)
     if isinstance(value, list | tuple) and value:

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, cast, get_args
 
 from attrs import Attribute, field, frozen
 
@@ -18,10 +18,10 @@ from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Check as Check  # noqa: PLC0414 - it belongs here, and rules are checks too
 from rubric.values.matching import check_schema, matches, matches_name, misfit, pattern, unknown_formats
-from rubric.values.run_rules import Matcher, RunRule, RunRules, call
 
 if TYPE_CHECKING:
     from rubric.values.candidates import Candidate
+    from rubric.values.run_rules import Matcher, RunRule
 
 
 class Launcher:
@@ -198,6 +198,8 @@ class Calls(Check, Shown):
     @property
     def rule(self) -> RunRule:
         """The rule over runs that it is."""
+        from rubric.values.run_rules import call  # noqa: PLC0415 - few rubrics need rules
+
         return call(self.name, arguments=self.arguments).at_least(1)
 
     def __str__(self) -> str:
@@ -451,21 +453,20 @@ class Decided(Check, Shown):
         return self.reason or f"decided: {self.score:g}"
 
 
-AnyCheck = (
-    Contains | StartsWith | EndsWith | ContainsAny | ContainsAll | Equals | Matches | IsJSON | FitsSchema | Calls
-    | Trajectory | RunRule | RunRules | Within | Similar | Holds | Script | Unsupported | Decided
-)  # fmt: skip
-"""Every check there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
-
 _LONGEST_WORDING = 3
 """Words of a text that is looked for; with more it may as well be a statement to judge."""
+
+
+def is_matcher(value: object) -> TypeGuard[Matcher]:
+    """True if *value* means events, as `call(...)` does; told by its method, since few rubrics need rules."""
+    return callable(getattr(type(value), "fits", None))
 
 
 def as_check(value: object, field: str = "check") -> Check:
     """Return *value* as a check: a short text occurs, a function decides, `call(...)` is in the run."""
     if isinstance(value, Check):
         return value
-    if isinstance(value, Matcher):
+    if is_matcher(value):
         return value.at_least(1)
     if isinstance(value, str) and value.strip():
         if re.match(r"[\w-]+\s*:", value):

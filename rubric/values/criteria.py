@@ -17,14 +17,25 @@ from rubric.internals.frozen_map import FrozenMap, scalar
 from rubric.internals.guided import guided_class
 from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Bands, Choices, JudgeAnswer, Levels, Menu, ScoreRange, YesNo, as_answer
-from rubric.values.checks import Check, Decided, Holds, Script, Similar, Unsupported, Within, as_check, launcher_of
+from rubric.values.checks import (
+    Check,
+    Decided,
+    Holds,
+    Script,
+    Similar,
+    Unsupported,
+    Within,
+    as_check,
+    is_matcher,
+    launcher_of,
+)
 from rubric.values.matching import matches, matches_name, pattern
 
 if TYPE_CHECKING:
     import re as regex
 
     from rubric.values.candidates import Candidate
-    from rubric.values.rubrics import AnyAnswer
+    from rubric.values.closed_unions import AnyAnswer
     from rubric.values.run_rules import Matcher
     from rubric.values.trees import DecisionTree
 else:  # cattrs resolves the name; the union is complete only after this module, since a rubric is an answer too
@@ -149,11 +160,6 @@ _ON = (*get_args(get_args(On)[0]), *get_args(OfSegments))
 View = Callable[["Candidate"], "Candidate"]
 SUB_AGENT = "sub-agent "
 """Begins the `on` of a criterion that is asked of the run of a sub-agent."""
-
-
-def is_matcher(on: object) -> bool:
-    """True if *on* means events, as `call(...)` does; told by its method, since few rubrics need rules."""
-    return callable(getattr(on, "fits", None))
 
 
 def _is_turn(_: Any, attribute: Attribute[Any], value: object) -> None:

@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any
 
 from rubric.errors import DefinitionError
-from rubric.internals.fields import keeping
+from rubric.internals.fields import keeping, nearest
 from rubric.internals.frozen_map import FrozenMap
 from rubric.internals.text import shorten
 
@@ -172,7 +171,7 @@ def _check_keywords(field: str, schema: Any) -> None:
         if name == "nullable":
             raise DefinitionError(field, 'nullable is of OpenAPI and allows nothing here; write type: [string, "null"]')
         if name not in known and not name.startswith("x-"):
-            near = get_close_matches(name, sorted(known), 1, 0.8)
+            near = nearest(name, sorted(known), 0.8)
             cure = f"did you mean {near[0]!r}?" if near else "for a value itself, write {const: ...}"
             raise DefinitionError(field, f"{shorten(repr(name), 60)} is not a keyword of JSON Schema; {cure}")
     for inner in DRAFT202012.subresources_of(schema):

@@ -18,10 +18,10 @@ from rubric.internals.frozen_map import FrozenMap, freeze, thaw
 from rubric.internals.guided import Unchanging, guided_class
 from rubric.internals.notebooks import as_html
 from rubric.internals.text import cell, counted, shorten, table
-from rubric.values.answers import EVEN, Answer, JudgeAnswer, Scale, Unit, UnitScale, YesNo
+from rubric.values.answers import EVEN, Answer, Scale, Unit, UnitScale, YesNo
 from rubric.values.building import TREE, Building, check_gate
-from rubric.values.checks import AnyCheck, Check
-from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, is_matcher, only_answer
+from rubric.values.checks import Check, is_matcher
+from rubric.values.criteria import ANSWER_KEYS, Abstention, Criterion, abstention, only_answer
 from rubric.values.trees import DecisionTree
 
 if TYPE_CHECKING:
@@ -488,9 +488,6 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
         ]
         return f"{head}\n\n{table(('id', 'criterion', 'answer', counts), rows)}"
 
-
-AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck
-"""Every answer there is: a `match` over it ends with `assert_never`, so that type checkers name each one forgotten."""
 
 _FIELDS = tuple(one.name for one in attrs.fields(Rubric))
 

@@ -49,11 +49,11 @@ from rubric.internals.fields import Shown
 from rubric.results.result import conclude
 from rubric.values import Script, Similar, Unsupported, Within, judges
 from rubric.values.answers import Answer, JudgeAnswer
-from rubric.values.checks import AnyCheck, Check, Decided
+from rubric.values.checks import Check, Decided
+from rubric.values.closed_unions import AnyAnswer, AnyCheck
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
 from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
-from rubric.values.rubrics import AnyAnswer
 from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
 from tests import strategies

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from rubric import Criterion, DefinitionError, Message, ToolCall, call, said, state
+from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, call, said, state
 from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
 from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
@@ -338,3 +340,21 @@ def test_a_matcher_is_a_check_that_it_occurs() -> None:
     assert Criterion("Calls a", check=call("a")).answer == call("a").at_least(1)  # type: ignore[arg-type]
     assert Criterion(check=call("a").never()).text == "call('a').never()"
     assert isinstance(call("a"), Matcher)
+
+
+def test_a_rubric_without_rules_loads_no_classes_of_rules_and_runs() -> None:
+    """Building a rubric of texts and checks imports neither rules nor runs; a rule of one call is made when asked."""
+    code = (
+        "import sys; from rubric import Calls, Contains, Rubric; Rubric('r').expects('Is kind').checks(Contains('x'));"
+        " names = {'rubric.values.run_rules', 'rubric.values.runs'}; assert not names & {*sys.modules}, names;"
+        " assert Calls('a').rule.kind == 'at_least'; assert names <= {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_class_of_a_matcher_is_not_a_matcher() -> None:
+    """`on=call`, without its call, is refused: it names no events."""
+    with pytest.raises(DefinitionError, match="on"):
+        Criterion("Is kind", on=call)  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError):
+        Rubric("r").checks(call)  # type: ignore[arg-type]

@@ -56,6 +56,7 @@ from rubric.values import (
     requests,
     rubric_tests,
     rubrics,
+    run_rules,
     trees,
 )
 from rubric.values.criteria import slug
@@ -73,6 +74,7 @@ for module in (
     requests,
     rubric_tests,
     rubrics,
+    run_rules,
     trees,
 ):
     NAMES |= {name: value for name, value in vars(module).items() if isinstance(value, type)}

@@ -23,8 +23,8 @@ from rubric.internals.text import shorten
 from rubric.values.answers import Answer, Boolean, Letter, Likert, Scale, UnitScale, YesNo
 from rubric.values.building import check_gate
 from rubric.values.candidates import Candidate, as_images
-from rubric.values.checks import Check
-from rubric.values.criteria import Anchor, Criterion, When, is_matcher
+from rubric.values.checks import Check, is_matcher
+from rubric.values.criteria import Anchor, Criterion, When
 from rubric.values.rubric_tests import RubricTest, is_reference, show_range
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf
