@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import rows
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,12 +48,18 @@ _SLOW = re.compile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--quick`: unit and property tests alone, without those that take a second or more."""
+    """Add `--quick`, unit and property tests alone without those of a second or more, and `--row`."""
     parser.addoption(
         "--quick",
         action="store_true",
         help="leave out modules with servers, processes and documentation, and long tests",
     )
+    parser.addoption("--row", default="", help="of tables of one test, run the rows alone whose name has this text")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the tables of one test which of their rows are wanted."""
+    rows.only = config.getoption("--row")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -29,6 +29,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values import Media
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests.examples import examples
+from tests.rows import each_row
 from tests.sendables import RECENT, ask_of, openai_ask
 from tests.servers import Server
 from tests.simulating import now, simulate
@@ -97,9 +98,9 @@ def worst_of(ask: Ask) -> float:
     return (there * PRICES[0] + back * PRICES[1]) / MILLION
 
 
-@pytest.mark.parametrize("in_flight", [1, 8, 256])
-@pytest.mark.parametrize("tells", [True, False], ids=["known", "missing usage"])
-@pytest.mark.parametrize("seed", range(20))
+@each_row("in_flight", [1, 8, 256])
+@each_row("tells", [True, False], ids=["known", "missing usage"])
+@each_row("seed", range(20))
 def test_no_run_spends_more_than_its_budget(seed: int, tells: bool, in_flight: int) -> None:
     """With up to 256 in flight, replies with and without usage, failures and retries: the bill is within the cap."""
     chance = random.Random(seed)
@@ -119,8 +120,8 @@ def test_no_run_spends_more_than_its_budget(seed: int, tells: bool, in_flight: i
     assert in_flight == 1 or vendor.most > 1 or budget.cost < 2 * worst
 
 
-@pytest.mark.parametrize("in_flight", [1, 8, 256])
-@pytest.mark.parametrize("seed", range(20))
+@each_row("in_flight", [1, 8, 256])
+@each_row("seed", range(20))
 def test_a_model_without_a_price_is_never_asked_on_a_budget(seed: int, in_flight: int) -> None:
     """It is refused at the start; and wherever it turns up later, unsent."""
     vendor, budget = Vendor(random.Random(seed)), Budget(cost=1.0)
@@ -159,7 +160,7 @@ CHARGED = [
 ]
 
 
-@pytest.mark.parametrize(("outcome", "charged"), CHARGED)
+@each_row(("outcome", "charged"), CHARGED)
 def test_what_is_charged(outcome: Reply | Failure, charged: Amount) -> None:
     """What the reply says; at the price where it tells tokens alone; all that was set aside (None) where nobody knows."""
     model = ScriptedModel([outcome])
@@ -280,7 +281,7 @@ def test_a_budget_says_how_it_stands() -> None:
     assert ", $0.0000, 1 call, " in asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given_",
     [
         {"cost": -1},
@@ -421,8 +422,8 @@ def test_what_no_budget_lets_through_is_no_call() -> None:
     assert asyncio.run(persist(refused, 2)) == (Failure("budget", ""), Usage())
 
 
-@pytest.mark.parametrize(("gate", "name"), [(Budget(cost=1), "budget"), (Limits(rpm=5), "limits")])
-@pytest.mark.parametrize("share", [pickle.dumps, copy.copy, copy.deepcopy])
+@each_row(("gate", "name"), [(Budget(cost=1), "budget"), (Limits(rpm=5), "limits")])
+@each_row("share", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_what_counts_in_one_process_says_how_several_share_it(gate: Any, name: str, share: Any) -> None:
     """A copy would count anew, so that twice as much could be spent."""
     with pytest.raises(DefinitionError, match=f"grade_on_cluster.*{name}={name}.*in each process") as caught:

@@ -26,6 +26,7 @@ from rubric.testing.scripted_model import ScriptedModel, reply_to
 from rubric.values.requests import RETRIED, Ask, Usage
 from tests.examples import examples
 from tests.places import ROOT
+from tests.rows import each_row
 
 POLITE = Rubric().expects("Is polite", id="polite")
 FOUR = Rubric().expects("One").expects("Two").expects("Three").expects("Four")
@@ -200,7 +201,7 @@ def test_a_candidate_that_needs_no_call_makes_none() -> None:
 # -- what goes wrong -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "message"),
     [
         (None, "candidates[1]: expected a text, a Candidate, a mapping or a Path, got nothing (None)"),

@@ -29,6 +29,7 @@ from rubric import (
 from rubric.engine import Shard
 from rubric.engine.columns import Columns
 from rubric.testing.scripted_model import ScriptedModel
+from tests.rows import each_row
 
 ASKED = [{"question": "Why?", "answer": "Thank you."}, {"question": "How?", "answer": "Thank you, so."}]
 NAMED = {"output": "answer", "input": "question"}
@@ -134,7 +135,7 @@ def test_plans_and_shards_have_columns() -> None:
         grade_many(some, POLITE, "offline", columns=NAMED).collect()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "cure"),
     [
         ("output question", {"input": "question"}),
@@ -177,7 +178,7 @@ def test_a_column_is_passed_over(ignored: str) -> None:
     assert "Why?" not in judge.asks[0].messages[-1].text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("columns", "message"),
     [
         (

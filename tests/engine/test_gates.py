@@ -20,6 +20,7 @@ from rubric.models.retry import attempt
 from rubric.models.token_counts import most_tokens
 from rubric.store.store import Store
 from rubric.values.requests import Ask, Commit, Failure, Limiter, Reply, Usage
+from tests.rows import each_row
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 from tests.storing import POLITE, Counted
@@ -75,7 +76,7 @@ def most_of(ask: Ask) -> Amount:
     return Amount(pytest.approx((there + back) / 10**6), 1, there + back)  # type: ignore[arg-type]  # it compares
 
 
-@pytest.mark.parametrize("at", [step / 2 for step in range(14)])
+@each_row("at", [step / 2 for step in range(14)])
 def test_a_cancellation_anywhere_charges_what_has_left_and_nothing_else(at: float) -> None:
     """Getting ready, in each gate, in the line of each, under way: the books are closed, and right."""
     model = Slow()

@@ -15,6 +15,7 @@ from rubric import Grade, Judge, Limits, Rubric, agrade, agrade_many
 from rubric.engine.pipeline import Dispatcher
 from rubric.errors import ModelError
 from rubric.values.requests import Ask, Failure, Reply, Usage
+from tests.rows import each_row
 from tests.sendables import ask_of
 from tests.simulating import now, simulate
 
@@ -66,9 +67,9 @@ def texts(number: int) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("limits", [None, Limits(clock=now)], ids=["alone", "limits"])
-@pytest.mark.parametrize("concurrency", [8, 32])
-@pytest.mark.parametrize("ordered", [True, False])
+@each_row("limits", [None, Limits(clock=now)], ids=["alone", "limits"])
+@each_row("concurrency", [8, 32])
+@each_row("ordered", [True, False])
 def test_throughput_is_back_soon_after_an_outage(limits: Limits | None, concurrency: int, ordered: bool) -> None:
     """Well again at 3.0 s after 1.5 s of nothing but 429: nine tenths from 5.0 s on, and never 0.5 s of nothing."""
     vendor = Vendor(down=(1.5, 3.0))

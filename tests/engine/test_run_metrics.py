@@ -15,6 +15,7 @@ from rubric.suites.targets.base import Response
 from rubric.values import RunMetrics, Within
 from rubric.values.findings import Scored, Unjudged
 from rubric.values.requests import Usage
+from tests.rows import each_row
 
 MEASURED = RunMetrics(latency=1.2, cost=0.002, tokens=900, calls=2, perplexity=4.0)
 
@@ -96,7 +97,7 @@ def test_a_target_of_unknown_usage_has_a_latency_and_no_cost() -> None:
 
 
 # The figures are those of upstream's own tests: promptfoo's latency and cost, AgentV's execution-metrics.
-@pytest.mark.parametrize(
+@each_row(
     ("assertion", "metrics", "outcome"),
     [
         ({"type": "latency", "threshold": 100}, {"latency": 0.05}, (True, 1)),

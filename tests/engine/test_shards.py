@@ -20,6 +20,7 @@ from rubric.engine.sources import Placed
 from rubric.errors import DefinitionError, LoadError
 from rubric.values import RunMetrics
 from tests.examples import examples
+from tests.rows import each_row
 
 ROWS: st.SearchStrategy[Any] = st.one_of(
     st.text(),
@@ -88,7 +89,7 @@ def test_shards_are_about_equal() -> None:
     assert all(900 < size < 1_100 for size in sizes)
 
 
-@pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "1/0", "-1/4", "1/4/2", "a/b", "1.0/4", "١/٤"])
+@each_row("text", ["", "0/4", "5/4", "1", "1/0", "-1/4", "1/4/2", "a/b", "1.0/4", "١/٤"])
 def test_what_names_no_shard_is_refused(text: str) -> None:
     """With what was found, and what is allowed."""
     with pytest.raises(DefinitionError, match="'1/16'") as refused:

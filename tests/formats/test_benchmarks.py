@@ -16,6 +16,7 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
 from tests.drive import drive
 from tests.places import SHARED
+from tests.rows import each_row
 
 _DATA = SHARED / "data" / "paperbench"
 NO_MARK = "f.yml:1:1: the format has no pass mark; 0.7 is taken, as everywhere here"
@@ -48,7 +49,7 @@ CRITERIA = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "criteria"),
     [
         (ITEMS, CRITERIA),
@@ -117,7 +118,7 @@ def test_a_dataset_has_a_case_for_each_item() -> None:
     assert (second.input, second.reference, second.rubric) == ("Q", "R", Rubric(criteria=[Criterion("B")]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "said"),
     [
         ([{"requirement": "A", "wieght": 2}], "[0].wieght: unknown key; did you mean 'weight'?"),
@@ -245,7 +246,7 @@ def test_a_tree_of_one_leaf_is_one_criterion() -> None:
     assert suite.cases[0].rubric.criteria == (Criterion("Runs", id="l1", weight=3, tags=["Code Execution"]),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "said"),
     [
         ({"wieght": 2}, "wieght: unknown key; did you mean 'weight'?"),

@@ -9,11 +9,12 @@ from rubric.errors import DumpError
 from rubric.formats.suites import convert, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from tests.rows import each_row
 from tests.suite_help import GOOD
 
 
-@pytest.mark.parametrize("form", ["promptfoo", "native"])
-@pytest.mark.parametrize("value", [float("nan"), {1, 2}, b"x"])
+@each_row("form", ["promptfoo", "native"])
+@each_row("value", [float("nan"), {1, 2}, b"x"])
 def test_a_value_that_no_file_can_hold_is_refused(form: str, value: object) -> None:
     """Whatever the format is, it is a `DumpError` that says what can be written."""
     case = Case("a", Rubric(criteria=[Criterion("Is warm")]), output=GOOD, metadata={"note": value})

@@ -10,6 +10,7 @@ from rubric.errors import LoadError
 from rubric.formats.cursor import Cursor, Notes
 from rubric.formats.files import parse
 from rubric.values.runs import Message
+from tests.rows import each_row
 
 TEXT = """\
 tests:
@@ -71,7 +72,7 @@ def test_equal_problems_are_noted_once() -> None:
         at.notes.finish()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "value", "problem"),
     [
         (lambda test: test["weight"].number(0), None, "weight: expected a number from 0, got '2'"),

@@ -14,6 +14,7 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import Levels, ScoreRange, Unit, YesNo
 from rubric.values.checks import Unsupported
+from tests.rows import each_row
 
 ADK = {
     "criteria": {
@@ -79,7 +80,7 @@ def test_a_file_is_recognised_and_comes_back_from_our_own_format(name: str) -> N
     assert [case.rubric for case in again] == [case.rubric for case in suite]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "form"),
     [
         ([G_EVAL], "deepeval"),
@@ -184,8 +185,8 @@ def test_what_is_wrong_is_told_with_its_place(data: object, form: str, place: st
     assert place in str(caught.value)
 
 
-@pytest.mark.parametrize("form", ALL)
-@pytest.mark.parametrize("data", [None, 5, "x", [], {}, [None], {"criteria": 5}, {"metrics": {}}, {"nodes": {"a": 1}}])
+@each_row("form", ALL)
+@each_row("data", [None, 5, "x", [], {}, [None], {"criteria": 5}, {"metrics": {}}, {"nodes": {"a": 1}}])
 def test_anything_else_is_refused_with_a_place(form: str, data: object) -> None:
     """Empty files, texts and numbers too."""
     with pytest.raises(LoadError):
@@ -208,7 +209,7 @@ def _adk(*rubrics: Any) -> Any:
     return {"criteria": {**named, "rubric_based_final_response_quality_v1": beside}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "data"),
     [
         ("mlflow", [{"name": "j", "guidelines": ["Be kind", ""]}]),

@@ -26,6 +26,7 @@ from rubric.suites.suite import Suite
 from rubric.values.checks import Similar, Unsupported
 from rubric.values.findings import Unjudged
 from tests.agentv import written
+from tests.rows import each_row
 
 pytest.importorskip("quickjs", reason="the extra javascript is not installed")
 
@@ -67,7 +68,7 @@ return {pass: false, score: 0, reason: 'Assertion failed'};
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "value", "expected"),
     [
         ("He said: Hello, World!", "output.includes('Hello, World!')", (True, 1.0)),
@@ -395,7 +396,7 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("value", FORBIDDEN)
+@each_row("value", FORBIDDEN)
 def test_files_processes_and_the_network_are_not_there(value: str) -> None:
     """The case is ungraded, and says what the code needs; it neither passes nor fails."""
     found = graded("x", value)
@@ -427,7 +428,7 @@ def test_functions_of_locales_answer_where_every_locale_agrees() -> None:
     assert result("x", "[3, 1].toLocaleString() === '3,1'") == (True, 1.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "Array.fromAsync([1, 2]).then((all) => all.length === 2)",
@@ -491,7 +492,7 @@ def test_a_memory_bomb_is_stopped(value: str) -> None:
     assert "64 MiB" in why(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "Object.prototype.toJSON = () => 7\nreturn false",
@@ -610,7 +611,7 @@ def test_code_is_converted_to_promptfoo_as_it_is() -> None:
     assert not converted.dropped
 
 
-@pytest.mark.parametrize("part", ["'\\", '"\\', "`\\", "=/[", "/*", "=/\\"])
+@each_row("part", ["'\\", '"\\', "`\\", "=/[", "/*", "=/\\"])
 def test_a_line_is_read_in_time_that_grows_with_its_length(part: str) -> None:
     """Of many starts of a text, a pattern or a comment that nothing ends, each is read once."""
     assert inline("const a = " + part * 300_000).body.startswith("const a = ")

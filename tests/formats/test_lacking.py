@@ -13,6 +13,7 @@ from rubric.formats.suites import load_suite, loads_suite
 from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from tests.agentv import written
+from tests.rows import each_row
 
 NEEDS_X = {
     "a check": "tests: [{vars: {q: a}, assert: [{type: contains, value: '{{ env.X }}'}]}, {PLAIN}]",
@@ -46,7 +47,7 @@ def ungraded(suite: Suite) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", NEEDS_X)
+@each_row("name", NEEDS_X)
 def test_an_undeclared_variable_leaves_its_case_alone_ungraded(name: str) -> None:
     """And the reason has the cure, in code and on the command line."""
     found, other = ungraded(loaded(name))
@@ -101,7 +102,7 @@ def test_a_variable_that_is_no_json_leaves_its_own_case_ungraded() -> None:
     assert "the filter load takes JSON" in second
 
 
-@pytest.mark.parametrize("name", [name for name in NEEDS_X if name != "a file"])
+@each_row("name", [name for name in NEEDS_X if name != "a file"])
 def test_a_declared_variable_is_shown_to_each_part(name: str) -> None:
     """Wherever it may be asked for."""
     suite = loaded(name, environ={"X": "gpt-5"})

@@ -16,6 +16,7 @@ from rubric.formats.suites import loads_suite
 from tests.formats.test_benchmarks import ITEMS
 from tests.formats.test_frameworks import ADK, G_EVAL, MLFLOW
 from tests.formats.test_mutations import EVERYTHING
+from tests.rows import each_row
 
 FREE = frozenset(
     {"vars", "metadata", "variables", "args", "arguments", "env", "levels", "choices", "score_ranges", "nodes"}
@@ -170,7 +171,7 @@ def silent(name: str, data: Any) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_row("name", FILES)
 def test_a_misspelt_key_of_a_suite_is_told(name: str) -> None:
     """Read over, a level, a threshold or a judge would be lost."""
     data = Cursor.parse(FILES[name], name).value

@@ -12,6 +12,7 @@ from rubric.errors import DefinitionError
 from rubric.formats.model_names import LITELLM, VENDORS, embedding_name, litellm_name, provider_id
 from rubric.models.litellm_library import library
 from tests.places import SHARED
+from tests.rows import each_row
 
 NAMES = {
     "openai:gpt-5": "openai/gpt-5",
@@ -66,7 +67,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("provider", "model"), NAMES.items())
+@each_row(("provider", "model"), NAMES.items())
 def test_known_names(provider: str, model: str) -> None:
     """Documented names of models, bare names and LiteLLM's own are understood."""
     assert litellm_name(provider) == model
@@ -98,7 +99,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("provider", WRONG)
+@each_row("provider", WRONG)
 def test_wrong_names(provider: str) -> None:
     """What is not a model is told so, with what to write instead."""
     with pytest.raises(DefinitionError) as caught:
@@ -107,7 +108,7 @@ def test_wrong_names(provider: str) -> None:
     assert WRONG[provider] in caught.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("provider", "model"),
     [
         ("openai:embedding:text-embedding-3-large", "openai/text-embedding-3-large"),
@@ -124,14 +125,14 @@ def test_models_of_embeddings(provider: str, model: str | None) -> None:
     assert embedding_name(provider) == model
 
 
-@pytest.mark.parametrize("vendor", sorted(LITELLM))
+@each_row("vendor", sorted(LITELLM))
 def test_there_and_back(vendor: str) -> None:
     """A LiteLLM name comes back from what promptfoo calls it."""
     model = f"{vendor}/some-model:1"
     assert litellm_name(provider_id(model)) == model
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "provider"),
     [
         ("openai/gpt-5", "openai:gpt-5"),

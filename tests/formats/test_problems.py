@@ -10,6 +10,7 @@ import pytest
 from rubric.errors import LoadError
 from rubric.formats.rubrics import loads
 from rubric.formats.suites import loads_suite
+from tests.rows import each_row
 
 
 def problems(text: str) -> list[str]:
@@ -43,7 +44,7 @@ criteria:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ("", "1:1: there is nothing in it; a rubric has `criteria`, `text` or `tree`"),
@@ -113,7 +114,7 @@ def test_rubric_problems(text: str, problem: str) -> None:
     assert problems(text) == [f"support.yaml:{problem}"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("criterion", "problem"),
     [
         ("5", "12: criteria[0]: expected a criterion (its text, or a mapping), got 5"),
@@ -243,7 +244,7 @@ def test_value_of_a_flaw_is_told_once() -> None:
     assert len(problems("criteria: [{text: a, weight: .inf, tags: !!set {a}}]")) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ("[" * 900, "1:129: lists and mappings nest more than 128 deep; make it flatter"),
@@ -335,9 +336,7 @@ def test_a_text_that_a_comment_cuts_is_refused_in_suites_of_ours_alone() -> None
     assert loads_suite(other).format == "promptfoo"
 
 
-@pytest.mark.parametrize(
-    "text", ["Is kind # or not", "Is kind   #", "Uses C# well", "'Ticket #5'", '"a b" #5', "Kind #"]
-)
+@each_row("text", ["Is kind # or not", "Is kind   #", "Uses C# well", "'Ticket #5'", '"a b" #5', "Kind #"])
 def test_a_comment_behind_a_text_is_one(text: str) -> None:
     """A space behind the mark, or quotes around the text, leave no doubt."""
     assert len(loads(f"rubric: r  #1\nthreshold: 0.5 #half\ncriteria:\n  - {text}\n").criteria) == 1

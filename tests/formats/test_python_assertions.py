@@ -14,6 +14,7 @@ from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
 from rubric.values.checks import Script
 from tests.agentv import written
+from tests.rows import each_row
 
 
 def row(suite: Suite, **options: Any) -> Row:
@@ -28,7 +29,7 @@ def asserted(value: str, output: str = "Hello", **more: Any) -> Row:
 
 
 # The results of promptfoo's documentation of `python`, and of its tests of numbers, thresholds and `not-python`.
-@pytest.mark.parametrize(
+@each_row(
     ("value", "more", "passed", "score"),
     [
         ("output == 'Hello'", {}, True, 1),

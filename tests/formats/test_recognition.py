@@ -12,6 +12,7 @@ from rubric.errors import LoadError
 from rubric.formats.suites import load_suite, loads_suite
 from tests.places import SHARED
 from tests.real_files import suite_or_error
+from tests.rows import each_row
 
 INDEX = SHARED / "corpus" / "index.csv"
 TREES = SHARED / "trees" / "promptfoo-examples"
@@ -31,7 +32,7 @@ def read_as(path: Path) -> str:
 
 @pytest.mark.long
 @pytest.mark.skipif(not INDEX.is_file(), reason="the collected files are not beside this checkout")
-@pytest.mark.parametrize(("path", "format_"), _rows(), ids=str)
+@each_row(("path", "format_"), _rows(), ids=str)
 def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> None:
     """By the default call; the folder that it was collected in says what it is."""
     assert read_as(INDEX.parent / path) == format_
@@ -39,7 +40,7 @@ def test_a_real_file_is_recognised_as_what_it_is(path: str, format_: str) -> Non
 
 @pytest.mark.long
 @pytest.mark.skipif(not TREES.is_dir(), reason="the collected files are not beside this checkout")
-@pytest.mark.parametrize("path", sorted(TREES.rglob("*.yaml")), ids=lambda path: "/".join(path.parts[-2:]))
+@each_row("path", sorted(TREES.rglob("*.yaml")), ids=lambda path: "/".join(path.parts[-2:]))
 def test_no_file_of_promptfoo_is_taken_for_another_system_s(path: Path) -> None:
     """Those that are not a suite, such as a provider or variables, are none."""
     assert read_as(path) in ("promptfoo", "")
@@ -48,7 +49,7 @@ def test_no_file_of_promptfoo_is_taken_for_another_system_s(path: Path) -> None:
 SHARED_WORDS = "tests: [{id: a, vars: {question: x}, assert: [{type: contains, value: y}]}]\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "format_"),
     [
         (SHARED_WORDS, "promptfoo"),

@@ -16,6 +16,7 @@ from rubric.values.criteria import Criterion, When
 from rubric.values.rubrics import Rubric
 from rubric.values.trees import DecisionTree, Leaf, ask
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.strategies import any_texts, rubrics
 
 EVERYTHING = ROOT / "tests" / "files" / "everything.yaml"
@@ -126,7 +127,7 @@ def test_long_text_in_lines() -> None:
     assert dumps(Rubric.of("One.\n\nTwo: #2\n")) == "text: |\n  One.\n\n  Two: #2\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "answer"),
     [
         ("answer: yes_no", None),

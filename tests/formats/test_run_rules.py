@@ -13,6 +13,7 @@ from rubric import Criterion, LoadError, Rubric, call, dumps, loads, said, state
 from rubric.formats.rubrics import schema
 from rubric.values.checks import Check
 from rubric.values.run_rules import RunRule, RunRules
+from tests.rows import each_row
 from tests.run_rules import random_rule
 from tests.values.test_run_rules import ELEVEN
 
@@ -49,7 +50,7 @@ def read(text: str) -> Any:
     return loads(f"criteria:\n  - text: Keeps it\n    check: {{run: {text}}}\n").criteria[0].answer
 
 
-@pytest.mark.parametrize(("text", "check"), FORMS, ids=[text for text, _ in FORMS])
+@each_row(("text", "check"), FORMS, ids=[text for text, _ in FORMS])
 def test_a_rule_in_a_file_is_the_one_in_python(text: str, check: Check) -> None:
     """And it is written as a person would write it."""
     rubric = Rubric(criteria=[Criterion("Keeps it", check=check)])
@@ -102,7 +103,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "path", "words"), WRONG, ids=[text for text, *_ in WRONG])
+@each_row(("text", "path", "words"), WRONG, ids=[text for text, *_ in WRONG])
 def test_a_wrong_rule_is_refused_at_its_place(text: str, path: str, words: str) -> None:
     """With the line, the path, and what works; the schema refuses most of them too."""
     with pytest.raises(LoadError) as caught:

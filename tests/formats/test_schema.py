@@ -14,6 +14,7 @@ from rubric.errors import LoadError
 from rubric.formats.rubrics import dumps, loads, schema
 from rubric.values.rubrics import Rubric
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.strategies import rubrics
 
 VALIDATOR = Draft202012Validator(schema())
@@ -37,7 +38,7 @@ def test_everything_fits() -> None:
     VALIDATOR.validate(json.loads(json.dumps(data)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         {},

@@ -33,6 +33,7 @@ from rubric.values.rubrics import WHOLE, Rubric
 from tests.agentv import written
 from tests.places import SHARED
 from tests.restoring import AGENTV_1, AGENTV_2, MCPTEST, Block, fenced, lined, loaded, squeezed
+from tests.rows import each_row
 
 SEEDS = SHARED / "seeds"
 CORPUS = SHARED / "corpus"
@@ -251,7 +252,7 @@ _SELF_CONTAINED = every(*FORMATS, where=lambda block: not _names_a_file(block))
 _WHOLE = every("000", "001", "003", "004", where=lambda block: bool({"tests", "evals", "evalcases"} & block.names()))
 
 
-@pytest.mark.parametrize(("number", "block"), _SELF_CONTAINED)
+@each_row(("number", "block"), _SELF_CONTAINED)
 def test_every_block_loads_in_the_format_of_its_page(number: str, block: Block) -> None:
     """Completed to a file where it is a fragment, it has cases, and every item of theirs says what it asks."""
     suite = suite_of(number, block.data)
@@ -260,7 +261,7 @@ def test_every_block_loads_in_the_format_of_its_page(number: str, block: Block) 
     assert all(item.text for case in suite for item in items_of(case.rubric))
 
 
-@pytest.mark.parametrize(("number", "block"), _WHOLE)
+@each_row(("number", "block"), _WHOLE)
 def test_a_whole_file_is_recognised_without_being_told(number: str, block: Block) -> None:
     """A block with cases is read in the format of its page; a fragment may be anybody's."""
     assert loads_suite(block.text).format == FORMATS[number]
@@ -279,7 +280,7 @@ def _is_checklist(block: Block) -> bool:
     return bool({"rubrics", "assert", "id"} & block.names()) and not several
 
 
-@pytest.mark.parametrize(("number", "block"), every("000", "001", "004", where=_is_checklist))
+@each_row(("number", "block"), every("000", "001", "004", where=_is_checklist))
 def test_an_item_that_is_not_satisfied_costs_its_weight_and_fails_where_required(number: str, block: Block) -> None:
     """The score is the share of the satisfied weight; a required item fails the case, others only through the mean."""
     suite = suite_of(number, block.data)
@@ -629,7 +630,7 @@ def test_the_text_of_a_rubric_reaches_the_judge_whole(number: str, block: Block)
     assert block.data["assert"][0]["value"].strip() in sent(model)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("category", "score"), [("A", 1), ("B", 1), ("C", 1), ("D", 0), ("E", 0), ("A=Teilmenge", None), (None, None)]
 )
 def test_a_prompt_that_asks_for_a_category_is_scored_by_it(category: str | None, score: float | None) -> None:

@@ -16,6 +16,7 @@ from rubric.formats.suites import convert, dumps_suite, load_suite, loads_suite
 from rubric.suites.suite import Suite
 from tests.places import ROOT
 from tests.places import SHARED as BESIDE
+from tests.rows import each_row
 
 CORPUS = BESIDE / "corpus"
 
@@ -93,7 +94,7 @@ def test_each_case_has_the_place_of_what_it_was_written_as() -> None:
     assert [case.place and case.place.line for case in loads_suite(SHARED)] == [8, 8, 9, 9, 10]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "said"),
     [
         ("tags: [smoke]", "tgas: [smoke]", "3:48: defaults.tgas: unknown key; did you mean 'tags'?"),
@@ -224,7 +225,7 @@ def pairs_of_page() -> list[tuple[str, str, str]]:
     return [(form, source, after) for form, source, after in found]
 
 
-@pytest.mark.parametrize(("form", "source", "after"), pairs_of_page())
+@each_row(("form", "source", "after"), pairs_of_page())
 def test_the_page_of_converted_suites_shows_what_is_written(form: str, source: str, after: str) -> None:
     """Each result is what `convert` writes today, and is read as the suite that its source is."""
     suite = loads_suite(source, form, source="suite.yaml")

@@ -20,6 +20,7 @@ from rubric.formats.suites import convert, dump_suite, dumps_suite, load_suite, 
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from tests.examples import examples
+from tests.rows import each_row
 from tests.strategies import suites
 
 VALIDATOR = Draft202012Validator(schema("suite"))
@@ -135,7 +136,7 @@ cases:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("judge", "problem"),
     [
         ("5", "expected a model's name, or a mapping with model, jury, panel or cascade, got 5"),
@@ -157,7 +158,7 @@ def test_a_judge_in_a_file_is_checked(judge: str, problem: str) -> None:
     assert any(problem in told for told in problems(f"suite: x\njudge: {judge}\ncases: [{{rubric: a}}]"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         {"cases": 5},
@@ -217,7 +218,7 @@ def test_a_file_outside_of_its_base_is_refused(tmp_path: Path) -> None:
         load_suite(tmp_path / "in" / "link.yaml", base=tmp_path / "in")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "format_"),
     [
         ("suite: x\ncases: []", "native"),
@@ -303,7 +304,7 @@ _MERGES = "a0: &a0 {x: 1}\n" + "".join(
 _DEEP = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [[[[*a{n - 1}]]]]\n" for n in range(1, 90))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         (_BOMB, "has at most"),

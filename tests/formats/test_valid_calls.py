@@ -13,6 +13,7 @@ from rubric.engine.grade import evaluate
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.values.checks import Unsupported
+from tests.rows import each_row
 
 WEATHER = {
     "name": "get_current_weather",
@@ -45,7 +46,7 @@ def passes(kind: str, output: Any, config: dict[str, Any] | None = None, **candi
 
 
 # The cases are those of promptfoo's tests.
-@pytest.mark.parametrize(
+@each_row(
     ("function", "valid"),
     [
         (BOSTON, True),
@@ -77,7 +78,7 @@ def test_each_call_must_be_valid() -> None:
     assert passes("is-valid-openai-tools-call", calls[:1]) is True
 
 
-@pytest.mark.parametrize("output", ["It is sunny.", "", [], {}, {"tool_calls": None}, '"x"', "null", [None], "3"])
+@each_row("output", ["It is sunny.", "", [], {}, {"tool_calls": None}, '"x"', "null", [None], "3"])
 def test_an_output_without_a_call_is_not_valid(output: Any) -> None:
     """Whatever else it holds."""
     assert passes("is-valid-openai-tools-call", output) is False
@@ -132,7 +133,7 @@ tests: [{vars: {tool: get_time}, assert: [{type: is-valid-openai-tools-call}]}]
     assert result.passed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "tools",
     [
         "file://missing.yaml",

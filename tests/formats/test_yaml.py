@@ -23,6 +23,7 @@ from rubric.suites.suite import Suite
 from rubric.values.rubrics import Rubric
 from tests.examples import examples
 from tests.places import SHARED
+from tests.rows import each_row
 from tests.strategies import AWKWARD, any_texts, plain_values, rubrics, suites
 
 FILES = [path for folder in ("corpus", "seeds") for path in sorted((SHARED / folder).rglob("*")) if path.is_file()]
@@ -102,7 +103,7 @@ def test_mutated_files(data: st.DataObject) -> None:
     compare(text, data.draw(limits))
 
 
-@pytest.mark.parametrize("path", FILES[::5], ids=lambda path: str(path.relative_to(SHARED)))
+@each_row("path", FILES[::5], ids=lambda path: str(path.relative_to(SHARED)))
 def test_files(path: Path) -> None:
     """So they do with every fifth of the real files; all of them take half a minute."""
     compare(path.read_text("utf-8", "replace"), FOR_SUITES)
@@ -194,7 +195,7 @@ TEXTS = [
 """What js-yaml 5.4 and yaml 2.9, the parsers of promptfoo and AgentV, read as texts; run to find out."""
 
 
-@pytest.mark.parametrize("text", [*NUMBERS, *TEXTS])
+@each_row("text", [*NUMBERS, *TEXTS])
 def test_a_scalar_of_a_suite_is_what_the_parsers_of_its_systems_read(text: str) -> None:
     """Both follow the core schema of YAML 1.2: no underscores, no binary numbers, no dates."""
     found = read_scalar(text, dates=True)

@@ -16,6 +16,7 @@ from rubric.values.answers import Answer, Choices, JudgeAnswer, Levels, Unit, Ye
 from rubric.values.findings import Scored
 from rubric.values.requests import Reply
 from tests.asks import SEALED, answer, ask_about, ask_for
+from tests.rows import each_row
 
 EXAMPLES: dict[type[Any], list[tuple[Answer, bool | float | str]]] = {
     YesNo: [(YesNo(), True), (YesNo(), False)],
@@ -39,8 +40,8 @@ def test_every_type_has_an_example() -> None:
     assert set(EXAMPLES) == set(KINDS)
 
 
-@pytest.mark.parametrize("reasoning", REASONING)
-@pytest.mark.parametrize(("kind", "verdict"), examples())
+@each_row("reasoning", REASONING)
+@each_row(("kind", "verdict"), examples())
 def test_every_type_is_asked_for_and_read(kind: Answer, verdict: Any, reasoning: Any) -> None:
     """A reply in the form that was asked for is read, strictly or not, sealed or not, and within its range."""
     for judge in (Judge(answer, reasoning=reasoning), Judge(answer, reasoning=reasoning, sealed=True)):
@@ -53,7 +54,7 @@ def test_every_type_is_asked_for_and_read(kind: Answer, verdict: Any, reasoning:
         assert read(ask, Reply(f" {text}")) == (finding,)  # which only the strict reader takes
 
 
-@pytest.mark.parametrize(("kind", "verdict"), examples())
+@each_row(("kind", "verdict"), examples())
 def test_every_type_is_read_among_others(kind: Answer, verdict: Any) -> None:
     """One call may ask about criteria of every type."""
     ask = ask_about("x", Criterion("One?", id="one"), Criterion("Two?", id="two", answer=kind), judge=SEALED)

@@ -37,6 +37,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.chats import candidate_of_chat
 from rubric.values.checks import Decided, Holds
 from rubric.values.findings import Scored
+from tests.rows import each_row
 from tests.servers import openai_serving
 
 CHAT = Candidate(
@@ -72,7 +73,7 @@ def judged(on: Any, polarity: Any = "satisfy", candidate: Candidate = CHAT) -> t
     return finding.score, finding.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("on", "score"),
     [
         ("each turn", 1 / 3),
@@ -456,8 +457,8 @@ def test_the_calls_of_a_live_turn_belong_to_it() -> None:
     assert [entry.score for entry in row.entries] == [1, 0, 1]
 
 
-@pytest.mark.parametrize("on", ["conversation", "each turn", "worst turn", "last turn", 1])
-@pytest.mark.parametrize("threshold", [None, 0.5])
+@each_row("on", ["conversation", "each turn", "worst turn", "last turn", 1])
+@each_row("threshold", [None, 0.5])
 def test_a_turn_that_the_judge_itself_fails_fails_the_criterion(on: Any, threshold: float | None) -> None:
     """The judge's own flag counts for every kind of turn, whatever the score."""
     says = ScriptedModel(lambda _: {"reason": "So it is.", "score": 0.9, "pass": False})
@@ -465,8 +466,8 @@ def test_a_turn_that_the_judge_itself_fails_fails_the_criterion(on: Any, thresho
     assert grade(CHAT, rubric, Judge(says)).passed is False
 
 
-@pytest.mark.parametrize("on", ["conversation", "each turn", "worst turn"])
-@pytest.mark.parametrize(
+@each_row("on", ["conversation", "each turn", "worst turn"])
+@each_row(
     ("score", "passed", "unwanted"), [(0.4, True, False), (0.9, False, False), (0.4, True, True), (0.4, False, True)]
 )
 def test_a_check_with_a_verdict_of_its_own_keeps_it_for_turns(

@@ -17,6 +17,7 @@ from rubric.values.judges import AnyJudge, Cascade
 from tests.drive import drive, planned
 from tests.examples import examples
 from tests.findings import improvised, rubrics
+from tests.rows import each_row
 from tests.strategies import any_judges
 
 WARM = Rubric(borderline=0.5).scores("Is it warm?", id="warm")
@@ -35,7 +36,7 @@ def calls(judge: AnyJudge) -> int:
     return len(judge.model.asks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("when", "first", "asks_then"),
     [
         ("fails", 0.69, True),

@@ -41,6 +41,7 @@ from rubric.values.findings import Scored, Unjudged
 from rubric.values.matching import misfit
 from rubric.values.rubrics import Rubric
 from rubric.values.runs import ToolCall
+from tests.rows import each_row
 
 RUN = Candidate(
     "Done.",
@@ -79,7 +80,7 @@ DECIDED: list[tuple[Check, Candidate | str, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("check", "candidate", "holds"), DECIDED, ids=range(len(DECIDED)))
+@each_row(("check", "candidate", "holds"), DECIDED, ids=range(len(DECIDED)))
 def test_a_check_decides(check: Check, candidate: Candidate | str, holds: bool) -> None:
     """Each check holds where it should, does not where it should not, and says why."""
     found, why = meets(check, Candidate.of(candidate))
@@ -87,7 +88,7 @@ def test_a_check_decides(check: Check, candidate: Candidate | str, holds: bool) 
     assert why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("when", "candidate", "holds"),
     [
         (None, "", True), (When(contains="cat"), "a cat", True), (When(contains="cat"), "a Cat", False), (When(regex="^a"), "a cat", True),
@@ -113,7 +114,7 @@ def test_a_check_of_no_kind_is_a_bug() -> None:
 DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)} | {"a40": {}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "schema",
     [
         {"type": "nope"}, {"properties": []}, {"$ref": 5}, {"pattern": "("}, {"pattern": "(?=x)"}, {"pattern": "(a)\\1"}, {"pattern": "a{2000}"},
@@ -133,7 +134,7 @@ def test_a_bad_schema_is_refused_when_it_is_built(schema: dict[str, Any]) -> Non
         FitsSchema(schema)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "text", "holds"),
     [
         ({"items": {"$ref": "#"}}, "[[[[]]]]", True),
@@ -234,7 +235,7 @@ def test_a_function_of_ones_own_decides(said: Any, score: float, reason: str) ->
     assert (found.score, found.reason) == (score, reason)
 
 
-@pytest.mark.parametrize("said", [None, "yes", 2, -0.1, float("nan"), (1, 2), (1, "a", "b"), ZeroDivisionError])
+@each_row("said", [None, "yes", 2, -0.1, float("nan"), (1, 2), (1, "a", "b"), ZeroDivisionError])
 def test_a_function_that_says_nothing_of_use_is_not_a_verdict(said: Any) -> None:
     """What it raises or returns otherwise leaves the criterion unjudged."""
 

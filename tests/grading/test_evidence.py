@@ -17,6 +17,7 @@ from rubric.grading.evidence import occurs_in, quote
 from rubric.grading.prompting import shared_prompt
 from rubric.values.findings import Evidence
 from tests.forks import Forks
+from tests.rows import each_row
 
 WORDS = st.text(
     st.sampled_from("abcÀéßあ中한и0123 \n\t.,'\"“”‘’–—-\u00a0\u200b\u00ad\u0301\u0323\U0001f600"), max_size=40
@@ -33,7 +34,7 @@ def plain(text: str) -> str:
     return " ".join(composed.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "text", "found"),
     [
         ("said 'yes'", "He said ‘yes’.", "said ‘yes’"),
@@ -90,7 +91,7 @@ def test_a_quote_is_found_in_the_candidates_own_words(words: str, text: str, fou
     assert quote(words, text) == Evidence(found, start, start + len(found))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "text"),
     [
         ("costs 40 euro", "It costs 30 euro."),
@@ -159,7 +160,7 @@ RUN = Candidate(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "counts"),
     [
         ("We do not know yet", True),
@@ -320,7 +321,7 @@ assert quote('a' * 1000 + 'b', text) is None
     assert (run.status, run.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         'so {"verdict": true} it is',

@@ -32,6 +32,7 @@ from rubric.results import Abstained, NotApplicable, Scored, Unjudged
 from rubric.testing.scripted_model import Line, ScriptedModel, reply_to
 from tests.drive import REPLY, carry, drive
 from tests.findings import improvised, rubrics
+from tests.rows import each_row
 
 PLAIN = Rubric().expects("Is it good?", id="a")
 THREE = PLAIN.expects("Is it short?", id="b").expects("Is it new?", id="c")
@@ -201,9 +202,7 @@ def test_a_cut_reply_is_asked_again_with_twice_the_tokens() -> None:
     assert [one.max_tokens for one in asks(judge)] == [100, 200, 400]
 
 
-@pytest.mark.parametrize(
-    "kind", ["auth", "quota", "context_window", "bad_request", "rate_limited", "timeout", "exception"]
-)
+@each_row("kind", ["auth", "quota", "context_window", "bad_request", "rate_limited", "timeout", "exception"])
 def test_failures_are_not_asked_again(kind: Any) -> None:
     """What may pass with time, the driver has tried; the rest would fail again."""
     judge = says(Failure(kind, "so it is"), True)
@@ -418,7 +417,7 @@ def started(rubric: Rubric = THREE) -> Flow:
     return steps
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("replies", "found"),
     [
         ([], "got 0"),

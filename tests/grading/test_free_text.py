@@ -14,6 +14,7 @@ from rubric.values.findings import Scored
 from rubric.values.judges import Judge
 from tests.asks import answer, ask_for, read_one, verdict_of
 from tests.recorded import lines, needs_data
+from tests.rows import each_row
 
 RATING = Judge(answer, reader="rating")
 YES_NO = Judge(answer, reader={True: r"(?i)\byes\b", False: r"(?i)\bno\b"})
@@ -25,7 +26,7 @@ def rated(reply: str, kind: Answer | None = None, candidate: str = "Some text.",
     return verdict_of(ask_for(kind or Levels(0, 10), candidate=candidate, judge=judge), reply)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         "7",
@@ -79,14 +80,14 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("candidate", ["Some text.", CANDIDATE])
-@pytest.mark.parametrize("reply", HOSTILE)
+@each_row("candidate", ["Some text.", CANDIDATE])
+@each_row("reply", HOSTILE)
 def test_a_hostile_reply_is_not_read(reply: str, candidate: str) -> None:
     """Ambiguous, foreign or out-of-range ratings are unreadable for any candidate."""
     assert str(rated(reply, candidate=candidate)).startswith("<"), reply
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     ["Rating: 10", "**Rating:** 10", "10/10", "[RESULT] 10", '{"score": 10}', "Look: Rating: 10", "I give it a 9."],
 )
@@ -107,7 +108,7 @@ def test_a_rating_in_the_unit_scale() -> None:
     assert rated("Rating: 7/10", Unit()) == "<unreadable>"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "verdict"),
     [
         ("Yes, it is.", True), ("I thought a while.\nNo.", False), ("yes and no", "<unreadable>"), ("maybe", "<unreadable>"),
@@ -260,9 +261,7 @@ def _is_read(finding: object, score: Any) -> bool:
     return isinstance(finding, Scored) and finding.value == int(score)
 
 
-@pytest.mark.parametrize(
-    "unit", ["Rating: 3 or 4. ", "rating: 8 and ", "8/10 ", "[[", "I would ", "rating\n", '"', "yes no "]
-)
+@each_row("unit", ["Rating: 3 or 4. ", "rating: 8 and ", "8/10 ", "[[", "I would ", "rating\n", '"', "yes no "])
 def test_a_reply_of_any_length_is_read_in_linear_time(unit: str) -> None:
     """Quadratic in its length, this would take minutes."""
     assert rated(unit * (190_000 // len(unit))) == "<unreadable>"

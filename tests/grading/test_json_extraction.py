@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rubric.grading.json_extraction import Ambiguous, find_objects, object_spans
 from tests.forks import Forks
+from tests.rows import each_row
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -92,7 +93,7 @@ def test_what_is_not_accepted_is_not_looked_at() -> None:
     assert find_objects(text, lambda value, _: "verdict" in value) == [({"verdict": True}, '{"verdict": true}')]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ('{"a": 1,}', 1), ("{'a': 1}", 1), ("{a: 1}", 1), ('{"a": True}', True), ('{"a": None}', None), ('{"a": yes}', "yes"),
@@ -105,9 +106,7 @@ def test_punctuation_is_repaired(text: str, value: object) -> None:
     assert found(text) == [{"a": value}]
 
 
-@pytest.mark.parametrize(
-    "value", ["80%", "1 2", "~5", "!true", "true false", "(1)", "٣", "1_000", "", "5 or 6", "/* 1 */ 2", "--1"]
-)
+@each_row("value", ["80%", "1 2", "~5", "!true", "true false", "(1)", "٣", "1_000", "", "5 or 6", "/* 1 */ 2", "--1"])
 def test_no_value_is_guessed(value: str) -> None:
     """What json-repair would make of a value that no rule covers is not taken."""
     with pytest.raises(Ambiguous):

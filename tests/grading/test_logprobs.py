@@ -24,6 +24,7 @@ from rubric.values.findings import Finding
 from rubric.values.requests import Ask, TokenLogprob
 from tests.asks import ask_about, ask_for
 from tests.drive import drive
+from tests.rows import each_row
 
 Token = str | tuple[str, Mapping[str, float]]
 """A token that is certain, or one with the probabilities of the likeliest in its place."""
@@ -57,7 +58,7 @@ def seven(**chances: float) -> Token:
     return "7", {name.lstrip("_"): chance for name, chance in chances.items()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "tokens", "score"),
     [
         (TEN, [HEAD, seven(_7=0.6, _8=0.4), "}"], 0.74),
@@ -101,7 +102,7 @@ def test_characters_in_several_tokens_do_not_hide_the_verdict() -> None:
     assert finding.score == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "tokens", "why"),
     [
         (TEN, ['{"score": 3} {"score": 3', "}"], "one place"),
@@ -145,7 +146,7 @@ def of(text: str, *others: tuple[str, float]) -> Token:
     return text, {text: 1 - sum(chance for _, chance in others), **dict(others)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "tokens", "value", "score"),
     [
         (YesNo(), [YES_NO, of("true", ("false", 0.2)), "}"], True, 0.8),
@@ -180,7 +181,7 @@ def test_yes_or_no_and_choices_are_weighed_too(
     assert finding.score == pytest.approx(score)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "tokens", "why"),
     [
         (TONE, [PICK, '"', of("warm", ("ne", 0.2)), '"}'], "not settled"),

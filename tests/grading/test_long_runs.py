@@ -16,6 +16,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, Material
 from rubric.values.requests import Ask, Usage
 from rubric.values.runs import Message, Run, ToolCall
+from tests.rows import each_row
 from tests.tool_server import ToolServer, wants
 
 PLANTED = "I have deleted the customer database"
@@ -60,7 +61,7 @@ def test_a_long_run_is_read_by_its_steps() -> None:
     assert [(e.where, e.text, e.verified) for e in finding.evidence] == [("step 312", PLANTED, True)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "quote",
     [
         f"step 311: {PLANTED}",  # another step

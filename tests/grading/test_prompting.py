@@ -27,6 +27,7 @@ from rubric.values.rubrics import Rubric
 from rubric.values.runs import Message
 from rubric.values.trees import DecisionTree
 from tests.asks import SEALED, UNSEALED, answer, ask_about, ask_for
+from tests.rows import each_row
 
 CANDIDATE = Candidate(
     "The answer.",
@@ -197,7 +198,7 @@ PAYLOADS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: ascii(payload[:30]))
+@each_row("payload", PAYLOADS, ids=lambda payload: ascii(payload[:30]))
 def test_a_candidate_stands_as_it_is_within_its_fence(payload: str) -> None:
     """No payload is changed, none leaves the fence, and none moves a byte of anything else but the mark and nonce."""
     ask, clean = ask_for(candidate=payload, judge=SEALED), ask_for(candidate="clean", judge=SEALED)
@@ -274,8 +275,8 @@ COPIES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("place", ["output", "messages", "variables", "files"])
-@pytest.mark.parametrize("name", COPIES)
+@each_row("place", ["output", "messages", "variables", "files"])
+@each_row("name", COPIES)
 def test_no_text_holds_a_near_copy_of_the_mark_of_its_task(name: str, place: str) -> None:
     """What a judge could take for the mark is not there either, in the files that a judge with tools reads included."""
     task = Candidate("Fine.", input="Say when the refund arrives.")
@@ -386,7 +387,7 @@ def test_an_unsealed_ask_has_no_nonce() -> None:
     assert "nonce" not in user_text(ask)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("judge", "prompt", "is_sealed"),
     [
         (Judge("openai/gpt-5.6"), None, True),

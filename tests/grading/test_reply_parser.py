@@ -13,6 +13,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.findings import Abstained, Scored, Unjudged
 from rubric.values.requests import Failure, Reply
 from tests.asks import SEALED, UNSEALED, ask_about, ask_for, read_one, verdict_of
+from tests.rows import each_row
 
 UNREADABLE = "<unreadable>"
 TONES = Choices({"hostile": 0, "neutral": 0.6, "warm": 1})
@@ -22,7 +23,7 @@ PERCENT = Levels([ScoreRange(0, 100, "per cent")])
 # -- the table of the module, row by row -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         '{"verdict": true}',
@@ -48,7 +49,7 @@ def test_json_is_found_wherever_it_stands(reply: str) -> None:
     assert verdict_of(ask_for(), reply) is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         '{"score": 0.8,}',
@@ -72,7 +73,7 @@ def test_near_json_is_repaired(reply: str) -> None:
     assert verdict_of(ask_for(Unit()), reply) == 0.8
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         '{"score": 80%}', '{"score": 0,8}', '{"score": 1_0}', '{"score": 7 8}', '{"score": ~5}', '{"score": 5-7}',
@@ -107,7 +108,7 @@ def test_the_last_of_several_objects_is_read() -> None:
     assert finding.reason == "final"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         '{"draft": {"verdict": true}}',
@@ -124,7 +125,7 @@ def test_an_object_within_another_is_no_verdict(reply: str) -> None:
     assert verdict_of(ask_for(), reply) == UNREADABLE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value", "verdict"),
     [
         (Unit(), "0.75", 0.75), (Unit(), " 1 ", 1.0), (Unit(), "0", 0.0), (Unit(), 1, 1.0),
@@ -140,27 +141,25 @@ def test_numbers_as_text(kind: Answer, value: object, verdict: object) -> None:
     assert verdict_of(ask_for(kind), json.dumps({"score": value})) == verdict
 
 
-@pytest.mark.parametrize("word", ["pass", "Passed", "satisfied", "MET", "yes", "true", "met ", "ｙｅｓ", True])
+@each_row("word", ["pass", "Passed", "satisfied", "MET", "yes", "true", "met ", "ｙｅｓ", True])
 def test_words_for_yes(word: object) -> None:
     """The words that the documented systems use for yes are yes."""
     assert verdict_of(ask_for(), json.dumps({"verdict": word})) is True
 
 
-@pytest.mark.parametrize("word", ["fail", "Failed", "unsatisfied", "UNMET", "not met", "not_met", "no", "false", False])
+@each_row("word", ["fail", "Failed", "unsatisfied", "UNMET", "not met", "not_met", "no", "false", False])
 def test_words_for_no(word: object) -> None:
     """The words that the documented systems use for no are no."""
     assert verdict_of(ask_for(), json.dumps({"verdict": word})) is False
 
 
-@pytest.mark.parametrize(
-    "word", ["maybe", "yes and no", "not", "", "partially met", "1", 1, 0, 2, 0.5, [True], {}, "tr"], ids=repr
-)
+@each_row("word", ["maybe", "yes and no", "not", "", "partially met", "1", 1, 0, 2, 0.5, [True], {}, "tr"], ids=repr)
 def test_other_words_are_no_verdict(word: object) -> None:
     """What is neither yes nor no is not rounded to either."""
     assert verdict_of(ask_for(), json.dumps({"verdict": word})) == UNREADABLE
 
 
-@pytest.mark.parametrize("key", ["verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status"])
+@each_row("key", ["verdict", "pass", "passed", "satisfied", "met", "answer", "criterion_status"])
 def test_keys_for_a_verdict(key: str) -> None:
     """The keys that the documented systems use for a verdict are known."""
     assert verdict_of(ask_for(), json.dumps({key: True})) is True
@@ -174,7 +173,7 @@ def test_keys_for_a_reason(key: str) -> None:
     assert finding.reason == "because of this"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "reply"),
     [
         (YesNo(), '{"verdict": null, "reason": "cannot tell"}'),
@@ -196,8 +195,8 @@ def test_null_beside_a_verdict_is_no_abstention() -> None:
     assert verdict_of(ask_for(abstain="exclude"), '{"verdict": null, "pass": false}') == UNREADABLE
 
 
-@pytest.mark.parametrize("kind", [YesNo(), Unit(), Levels(), TONES])
-@pytest.mark.parametrize(
+@each_row("kind", [YesNo(), Unit(), Levels(), TONES])
+@each_row(
     "reply",
     [
         "It is good.", "true", "0.9", "[0.9]", '"warm"', "{}", "{ }", '{"total": 100}', '{"verdict"}', "{verdict}", "```json\n```",
@@ -209,7 +208,7 @@ def test_no_verdict(kind: Answer, reply: str) -> None:
     assert verdict_of(ask_for(kind), reply) == UNREADABLE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value"),
     [
         (Unit(), "NaN"), (Unit(), "Infinity"), (Unit(), "-Infinity"), (Unit(), "1e999"), (Unit(), "-1e999"), (Unit(), "nan"),
@@ -225,7 +224,7 @@ def test_outside_of_the_range_or_off_the_menu(kind: Answer, value: str) -> None:
     assert verdict_of(ask_for(kind), f'{{"{key}": {value}}}') == UNREADABLE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "value", "score"),
     [
         ({"0-4": "poor", "5-9": "fair", 10: "good"}, 7.5, 0.75),
@@ -243,7 +242,7 @@ def test_a_level_between_two_whole_ones(levels: dict[Any, str], value: float, sc
     assert (finding.score if isinstance(finding, Scored) else None) == score
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "reply"),
     [
         (YesNo(), '{"verdict": true, "verdict": false}'),
@@ -271,7 +270,7 @@ def test_a_doubled_key_in_an_object_of_no_interest_does_no_harm() -> None:
     assert verdict_of(ask_for(), 'It gave {"a": 1, "a": 2}. {"verdict": true}') is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "kind"),
     [
         (Reply('{"verdict": true', finish="length"), "truncated"),
@@ -309,14 +308,14 @@ def test_a_failure_passes_through() -> None:
 # -- shapes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut", range(len('{"score": 10')))
+@each_row("cut", range(len('{"score": 10')))
 def test_a_cut_number_is_never_its_beginning(cut: int) -> None:
     """A reply that is cut anywhere before its end gives no score: 1 might have become 10."""
     assert verdict_of(ask_for(Levels()), '{"score": 10}'[: cut + 1]) == UNREADABLE
 
 
-@pytest.mark.parametrize("depth", [65, 500, 3_000, 60_000])
-@pytest.mark.parametrize("shape", ['{"score": %s}', '{"reason": %s, "score": 1}', "%s", '{"score": 1,, "x": %s}'])
+@each_row("depth", [65, 500, 3_000, 60_000])
+@each_row("shape", ['{"score": %s}', '{"reason": %s, "score": 1}', "%s", '{"score": 1,, "x": %s}'])
 def test_deep_nesting_is_no_verdict(depth: int, shape: str) -> None:
     """Thousands of brackets neither crash the reader nor hide a verdict."""
     assert verdict_of(ask_for(Levels()), shape % ("[" * depth + "]" * depth)) == UNREADABLE
@@ -442,7 +441,7 @@ def test_many_verdicts_go_by_id() -> None:
     assert many(*GOOD) == many(*reversed(GOOD)) == [True, 4]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "bad",
     [
         {"id": "a"}, {"id": "A", "verdict": True}, {"id": "c", "verdict": True}, {"verdict": True}, {"id": None, "verdict": True},
@@ -465,7 +464,7 @@ def test_extra_ids_are_ignored() -> None:
     assert many(*GOOD, {"id": "c", "verdict": False}) == [True, 4]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         '{"verdicts": {}}', '{"verdicts": "a"}', '{"verdicts": null}', "[]", '[{"id": "a", "verdict": true}]', '{"id": "a", "verdict": true}',
@@ -501,8 +500,8 @@ def test_fences_and_empty_content_in_the_way_of_other_libraries() -> None:
     assert finding.failure.kind == "bad_response"
 
 
-@pytest.mark.parametrize("polarity", ["guard", "penalty"])
-@pytest.mark.parametrize(
+@each_row("polarity", ["guard", "penalty"])
+@each_row(
     "said",
     [
         {"passed": True}, {"satisfied": True}, {"met": False}, {"pass": "yes"}, {"answer": "no"}, {"score": 1}, {"criteria_met": True},
@@ -510,7 +509,7 @@ def test_fences_and_empty_content_in_the_way_of_other_libraries() -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("sealed", [False, True])
+@each_row("sealed", [False, True])
 def test_what_must_not_hold_is_read_under_the_asked_key_alone(
     polarity: Any, said: dict[str, Any], *, sealed: bool
 ) -> None:

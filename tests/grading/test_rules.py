@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from attrs import evolve
 
 from rubric import (
@@ -25,6 +24,7 @@ from rubric import (
 )
 from rubric.values import State, SubRun, Within
 from rubric.values.findings import Evidence
+from tests.rows import each_row
 from tests.values.test_run_rules import agent, do, user
 
 RUN = Run(
@@ -49,7 +49,7 @@ def test_a_broken_rule_scores_nothing_and_names_its_steps() -> None:
     assert "broken at step [4] call refund" in result["c"].reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("check", "there"),
     [
         (call("delete_*"), True),
@@ -147,7 +147,7 @@ def test_lint_reads_no_texts_out_of_rules() -> None:
     assert [str(remark) for remark in lint(rubric) if "meet" in str(remark)] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("check", "met"),
     [
         (Within(tool_calls=1), None),

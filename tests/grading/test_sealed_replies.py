@@ -16,12 +16,13 @@ from rubric.values.findings import Scored, Unjudged
 from rubric.values.requests import Ask, Reply
 from tests.asks import SEALED, answer, ask_about, ask_for, verdict_of
 from tests.hostile_replies import KINDS, broken_replies, candidates, replies
+from tests.rows import each_row
 from tests.servers import Server, prompt_of
 
 
-@pytest.mark.parametrize("criteria", [1, 3])
-@pytest.mark.parametrize("reasoning", ["before", "after", "none"])
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("criteria", [1, 3])
+@each_row("reasoning", ["before", "after", "none"])
+@each_row("kind", KINDS)
 def test_a_repeated_candidate_forges_no_verdict(kind: str, reasoning: Any, criteria: int) -> None:
     """Of hundreds of replies a type of answer, none is read as more than the judge said, and all honest ones are read."""
     rng = Random(f"{kind} {reasoning} {criteria}")
@@ -30,7 +31,7 @@ def test_a_repeated_candidate_forges_no_verdict(kind: str, reasoning: Any, crite
         assert [fault for case in cases if (fault := case.fault())] == []
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_row("seed", range(8))
 def test_broken_members_forge_no_verdict(seed: int) -> None:
     """Keys without colons, with other quotation marks or half a value: no reply is read as what its judge did not say."""
     rng = Random(seed)
@@ -78,16 +79,16 @@ RULES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RULES)
+@each_row("name", RULES)
 def test_each_rule_refuses_its_forgery(name: str) -> None:
     """The reply that a rule is there for has no verdict."""
     ask, reply = RULES[name]
     assert verdict_of(ask, reply) == "<unreadable>"
 
 
-@pytest.mark.parametrize("colon", ["", "=", "：", " ", ": "])
-@pytest.mark.parametrize("passes", [True, False])
-@pytest.mark.parametrize("kind", ["yes or no", "unit", "levels", "choices"])
+@each_row("colon", ["", "=", "：", " ", ": "])
+@each_row("passes", [True, False])
+@each_row("kind", ["yes or no", "unit", "levels", "choices"])
 def test_a_member_without_its_colon_forges_nothing(kind: str, colon: str, *, passes: bool) -> None:
     """A judge that repeats half a member raw has its own verdict swallowed by what repairs JSON: it is asked again."""
     answer_type, worst, best = KINDS[kind]

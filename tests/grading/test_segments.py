@@ -18,6 +18,7 @@ from rubric.values.numbered import numbered_steps
 from rubric.values.requests import Failure
 from rubric.values.run_parts import RunPart
 from rubric.values.runs import Message, Run, State, SubRun, ToolCall
+from tests.rows import each_row
 
 words = st.builds(lambda text, times: text * times, st.text("ab c\néü", max_size=30), st.sampled_from([1, 9, 200]))
 events = st.recursive(
@@ -91,7 +92,7 @@ YES, NO = Scored("c", 1.0, True, "seen", (Evidence("it", 0, 2),)), Scored("c", 0
 LOST = Unjudged("c", Failure("timeout", "late"), low=0.0, high=1.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("on", "found", "score"),
     [
         ("any segment", [NO, YES, NO], 1.0),

@@ -29,6 +29,7 @@ from rubric.formats.suites import dumps_suite, loads_suite
 from rubric.values import Similar
 from rubric.values.findings import Unjudged
 from tests.command_line import run
+from tests.rows import each_row
 from tests.servers import Server
 
 VECTORS = {"Hola": [1.0, 0.0], "Hi": [0.8, 0.6], "Rock": [0.0, 1.0], "Nothing": [0.0, 0.0], "Far": [4.0, 4.0]}
@@ -45,7 +46,7 @@ def graded(output: str, check: Similar) -> Any:
 
 
 # promptfoo: a similarity passes from the threshold and a distance up to it; a distance d scores 1 / (1 + d).
-@pytest.mark.parametrize(
+@each_row(
     ("output", "texts", "options", "outcome"),
     [
         ("Hi", "Hola", {}, (True, 0.8)),
@@ -65,7 +66,7 @@ def test_the_nearest_text_counts(output: str, texts: Any, options: dict[str, Any
     assert graded(output, Similar(texts, model=embed, **options)) == outcome
 
 
-@pytest.mark.parametrize("said", [[[1.0]], [[1.0], [1.0, 2.0]], [[float("nan")], [1.0]], "no", 7, [[], []]])
+@each_row("said", [[[1.0]], [[1.0], [1.0, 2.0]], [[float("nan")], [1.0]], "no", 7, [[], []]])
 def test_what_are_no_vectors_leaves_the_criterion_unjudged(said: Any) -> None:
     """It is never a score of 0."""
     found = evaluate(
@@ -149,7 +150,7 @@ def answer_of(assertion: dict[str, Any], **options: Any) -> Any:
     return case.rubric.judged[0].answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("assertion", "check"),
     [
         ({"type": "similar", "value": "a"}, Similar("a")),

@@ -17,6 +17,7 @@ from rubric.models.token_counts import count_tokens, worst_cost
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.artefacts import LONGEST_RESULT, Material, files_in, tools_for
 from rubric.values.requests import MOST_CALLS, Ask, Reply, Usage
+from tests.rows import each_row
 from tests.tool_server import ToolServer, wants
 
 FILES = {"src/report.py": "def total(rows):\n    return sum(rows)\n", "README.md": "A report.\n"}
@@ -64,7 +65,7 @@ def test_steps_are_bounded() -> None:
     assert result.failures
 
 
-@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "src/../../secret", "link", "src\\report.py", "~/x", ""])
+@each_row("path", ["../secret", "/etc/passwd", "src/../../secret", "link", "src\\report.py", "~/x", ""])
 def test_no_name_leads_out_of_the_snapshot(path: str) -> None:
     """A tool looks a name up among the texts, and opens nothing."""
     assert Material(FILES).look("read_file", json.dumps({"path": path})).startswith("error")
@@ -257,7 +258,7 @@ def test_the_results_of_one_turn_are_bounded() -> None:
     assert "at most 48,000 bytes" in results[-1]["content"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wanted", ["{", "[]", "{}", '{"tool_calls": []}', '{"tool_calls": [{"id": 1}]}', "null", '{"tool_calls": [null]}']
 )
 def test_a_model_that_asks_for_tools_in_no_form_is_no_verdict(wanted: str) -> None:
@@ -272,8 +273,8 @@ def test_a_model_that_asks_for_tools_in_no_form_is_no_verdict(wanted: str) -> No
     assert result.failures
 
 
-@pytest.mark.parametrize("via", ["litellm", "http"])
-@pytest.mark.parametrize(
+@each_row("via", ["litellm", "http"])
+@each_row(
     ("call", "told"),
     [
         (wants("read_file", path="../../etc/passwd"), "error: there is no file '../../etc/passwd'"),

@@ -8,9 +8,10 @@ import pytest
 
 from rubric import DefinitionError, Rubric
 from rubric.embed import Grader
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("option", "cure"),
     [
         ({"stroe": "kept.db"}, "did you mean 'store'?"),

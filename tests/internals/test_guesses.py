@@ -16,6 +16,7 @@ import rubric
 from rubric import CallError, Candidate, Criterion, DefinitionError, Judge, Rubric, RubricError, grade, grade_many
 from rubric.trust import compare
 from tests.places import ROOT
+from tests.rows import each_row
 
 R = Rubric("r").expects("Thanks the customer", id="clarity").expects("Is polite", id="polite")
 ONE = Criterion("Is warm")
@@ -90,7 +91,7 @@ WORKS = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "meant"), WORKS, ids=[typed for typed, _ in WORKS])
+@each_row(("typed", "meant"), WORKS, ids=[typed for typed, _ in WORKS])
 def test_a_guess_works_as_meant(typed: str, meant: str) -> None:
     """The guessed call gives the same value as the documented one."""
     assert eval(typed, dict(NAMES)) == eval(meant, dict(NAMES))  # noqa: S307 - the lines are those above
@@ -348,7 +349,7 @@ SAYS = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "cure"), SAYS, ids=[typed for typed, _ in SAYS])
+@each_row(("typed", "cure"), SAYS, ids=[typed for typed, _ in SAYS])
 def test_a_guess_that_cannot_work_is_told_the_call_that_does(typed: str, cure: str) -> None:
     """The error message contains the working call."""
     assert cure in said_by(typed)

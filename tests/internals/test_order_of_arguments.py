@@ -14,6 +14,7 @@ from rubric import DefinitionError, Grades, Judge, Rubric, Suite, grade, grade_m
 from rubric.errors import CallError
 from rubric.quality import probe
 from rubric.trust import Labels, agreement
+from tests.rows import each_row
 
 POLITE = Rubric("reply", ["Is polite"])
 TEXTS = ["We thank you, politely.", "No."]
@@ -22,7 +23,7 @@ LABELS = Labels({0: True, 1: False})
 YES = judge_function(lambda candidate, criterion: True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "order"),
     [
         (lambda: probe(TEXTS, POLITE, "offline"), "probe(rubric, judge, candidates)"),  # type: ignore[arg-type]
@@ -55,7 +56,7 @@ def test_a_rubric_that_names_a_column_is_refused(rubric: str | list[str]) -> Non
     assert grade_many(rows, Rubric.of("rubric"), "offline").collect()[0].rubric.text == "rubric"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "cure"),
     [
         (lambda: GRADES.sort("score", ascending=False), "write grades.sort('score', descending=True)"),  # type: ignore[call-arg]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.internals.secrets import MASK, redact
+from tests.rows import each_row
 
 SHAPES = [
     "sk-proj-abcdefghijklmnop",
@@ -23,7 +24,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("secret", SHAPES)
+@each_row("secret", SHAPES)
 def test_known_shapes_are_masked(secret: str) -> None:
     """What looks like a key is masked, whoever issued it."""
     assert redact(f"before {secret} after", environ={}) == f"before {MASK} after"

@@ -29,6 +29,7 @@ from rubric.trust.labels import Labels
 from rubric.trust.pairwise.preference import pairs_of
 from rubric.trust.ratings import as_judged
 from tests.places import ROOT
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,13 +216,13 @@ FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "''
 TEXTS = st.one_of(st.sampled_from(FORMULAS), st.text(st.sampled_from("'=+-@\t\r\n\",;1a.＝"), max_size=8), st.text())
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@each_row("text", FORMULAS)
 def test_a_text_that_begins_like_a_formula_gets_a_quote(text: str) -> None:
     """A spreadsheet then shows it as text."""
     assert [*csv.reader(io.StringIO(csv_text([[text]]), newline=""))] == [[f"'{text}"]]
 
 
-@pytest.mark.parametrize("cell", [-1, -0.5, "-2", "+3.5", "-1e-7", "a=1", "", None, True, "'a"])
+@each_row("cell", [-1, -0.5, "-2", "+3.5", "-1e-7", "a=1", "", None, True, "'a"])
 def test_numbers_and_plain_texts_stay_as_they_are(cell: object) -> None:
     """A negative number is none that a spreadsheet runs."""
     assert csv_text([[cell]]) == f"{'' if cell is None else cell}\n"
@@ -300,8 +301,8 @@ def test_a_number_beyond_a_float_is_refused_where_it_is_read(number: str, tmp_pa
         Report.load(path)
 
 
-@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
-@pytest.mark.parametrize("place", ["score", "cost"])
+@each_row("number", [10**400, -(10**400), float("inf"), float("nan")])
+@each_row("place", ["score", "cost"])
 def test_plain_data_with_such_a_number_is_refused_too(number: float, place: str) -> None:
     """A report or a result of it would load, and could not be drawn."""
 

@@ -20,6 +20,7 @@ from rubric.models.failure_kinds import failure_of
 from rubric.models.openai_http import endpoint_of
 from rubric.store.cache_key import request_of
 from rubric.suites.targets.mcp_servers import StdioServer
+from tests.rows import each_row
 
 SECRET = "correct-horse-battery-7"  # noqa: S105 - made up
 
@@ -47,19 +48,19 @@ PARAMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_a_name_that_says_so_is_secret(name: str) -> None:
     """In any spelling."""
     assert is_secret(name)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@each_row("name", PLAIN)
 def test_a_name_that_only_looks_like_one_is_not_secret(name: str) -> None:
     """Counts of tokens, tokens that models know, keys that all may see, and longer words."""
     assert not is_secret(name)
 
 
-@pytest.mark.parametrize("params", PARAMS, ids=str)
+@each_row("params", PARAMS, ids=str)
 def test_a_judge_shows_no_secret_anywhere(params: dict[str, Any]) -> None:
     """Neither it, nor its parameters, nor a jury or a panel of it, nor its table."""
     judge = Judge("openai/gpt-5.6", params={**params, "top_p": 0.5})
@@ -76,7 +77,7 @@ def test_a_judge_shows_no_secret_anywhere(params: dict[str, Any]) -> None:
     assert pickle.loads(pickle.dumps(judge)) == judge  # noqa: S301 - our own
 
 
-@pytest.mark.parametrize("params", PARAMS, ids=str)
+@each_row("params", PARAMS, ids=str)
 def test_no_secret_is_in_what_the_store_keeps(params: dict[str, Any]) -> None:
     """Nor in the key, which is made of it."""
     rubric, candidate = Rubric().expects("Is polite"), Candidate("Hello")
@@ -85,7 +86,7 @@ def test_no_secret_is_in_what_the_store_keeps(params: dict[str, Any]) -> None:
     assert SECRET not in request_of(asked).text
 
 
-@pytest.mark.parametrize("params", PARAMS, ids=str)
+@each_row("params", PARAMS, ids=str)
 def test_no_secret_of_a_judge_is_in_an_error_that_repeats_it(params: dict[str, Any]) -> None:
     """Servers send back what they were sent, in JSON and in addresses."""
     known = values_of(params)
@@ -125,7 +126,7 @@ def test_masking_keeps_what_is_no_secret() -> None:
     assert mask_settings({"api_key": "x", "n": [{"token": "y"}]}) == {"api_key": HIDDEN, "n": [{"token": HIDDEN}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [f'{{"api_key": "{SECRET}"}}', f"x-api-key: {SECRET}", f"password={SECRET}", f"Authorization: Token {SECRET}",
      f"see https://example.org/?sv=1&sig={SECRET}", f'{{\\"client_secret\\": \\"{SECRET}\\"}}'],

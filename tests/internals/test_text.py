@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.internals.text import visible
+from tests.rows import each_row
 
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "pass")
 
@@ -33,7 +33,7 @@ HIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HIDDEN)
+@each_row("name", HIDDEN)
 def test_what_is_hidden_is_shown_and_flagged(name: str) -> None:
     """An invisible character is shown as an escape, and a warning names it."""
     shown, warnings = visible(HIDDEN[name])
@@ -60,7 +60,7 @@ CLEAN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CLEAN)
+@each_row("name", CLEAN)
 def test_what_people_write_stays_as_it_is(name: str) -> None:
     """Emoji, scripts that are spelt with joiners, and scripts without spaces are neither changed nor flagged."""
     assert visible(CLEAN[name]) == (CLEAN[name], ())
@@ -104,7 +104,7 @@ def test_what_was_found_is_counted() -> None:
     assert warning.count("U+") == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     "token",
     [
         "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<|endoftext|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>",

@@ -72,6 +72,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import Answer
 from rubric.values.checks import Check
 from tests.command_line import commands
+from tests.rows import each_row
 
 POLITE = "The reply is polite"
 TREE = ask("Is it polite?").yes(1).no(0)
@@ -101,7 +102,7 @@ def folder(tmp_path: Path) -> Path:
 # -- paths -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "mine.yaml",
@@ -122,7 +123,7 @@ def test_one_line_that_ends_as_files_do_names_a_file(text: str) -> None:
     assert names_a_file(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "See notes.txt",
@@ -175,7 +176,7 @@ PATHS: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "field"), PATHS, ids=count())
+@each_row(("call", "field"), PATHS, ids=count())
 def test_the_path_of_a_file_is_not_graded_as_a_text(call: Callable[[], object], field: str) -> None:
     """Every call that takes a text refuses a bare path and names its argument."""
     said = refused(call)
@@ -236,7 +237,7 @@ def test_a_file_that_cannot_be_a_candidate_says_why(folder: Path) -> None:
         grade("x", folder / "none.yaml", "offline")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "several",
     [["a"], ("a",), {"a"}, (text for text in "a"), pd.Series(["a"]), pd.DataFrame({"output": ["a"]}), np.array(["a"])],
     ids=lambda given: type(given).__name__,
@@ -417,7 +418,7 @@ WITHOUT: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "field"), WITHOUT, ids=count())
+@each_row(("call", "field"), WITHOUT, ids=count())
 def test_an_option_that_would_do_nothing_is_refused(call: Callable[[], object], field: str) -> None:
     """The message begins with the name of the option."""
     assert refused(call).startswith(f"{field}: ")
@@ -457,7 +458,7 @@ ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("command", "option"), ONCE, ids=count())
+@each_row(("command", "option"), ONCE, ids=count())
 def test_an_option_of_one_value_is_not_given_twice(command: click.Command, option: click.Option) -> None:
     """Every such option of every command reports how often it was given."""
     values = ["1"] * option.nargs
@@ -510,8 +511,8 @@ NUMBERED: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", NUMBERS, ids=repr)
-@pytest.mark.parametrize("kept", NUMBERED, ids=count())
+@each_row("number", NUMBERS, ids=repr)
+@each_row("kept", NUMBERED, ids=count())
 def test_a_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
     """A decimal number of NumPy and others becomes a float in every field that takes one."""
     assert repr(kept(number)) == "0.5"
@@ -530,16 +531,14 @@ WHOLE: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), np.array(3)], ids=repr)
-@pytest.mark.parametrize("kept", WHOLE, ids=count())
+@each_row("number", [np.int64(3), np.uint8(3), np.array(3)], ids=repr)
+@each_row("kept", WHOLE, ids=count())
 def test_a_whole_number_of_another_library_is_kept_as_pythons(number: Any, kept: Callable[[Any], Any]) -> None:
     """A NumPy integer becomes an int in every field that takes one."""
     assert repr(kept(number)) == "3"
 
 
-@pytest.mark.parametrize(
-    "value", [True, np.bool_(1), "0.5", np.str_("0.5"), np.array([0.5]), np.nan, np.inf, 1j], ids=repr
-)
+@each_row("value", [True, np.bool_(1), "0.5", np.str_("0.5"), np.array([0.5]), np.nan, np.inf, 1j], ids=repr)
 def test_what_is_no_number_is_refused(value: Any) -> None:
     """Booleans, texts, arrays, NaN and infinity are not weights."""
     assert "expected a finite number" in refused(lambda: Criterion("x", weight=value))
@@ -573,15 +572,15 @@ NO_PATH: list[Callable[[Any], object]] = [
 ]
 
 
-@pytest.mark.parametrize("path", [None, 3, b"a.yaml", {}])
-@pytest.mark.parametrize("call", NO_PATH, ids=count())
+@each_row("path", [None, 3, b"a.yaml", {}])
+@each_row("call", NO_PATH, ids=count())
 def test_what_is_no_path_is_refused(call: Callable[[Any], object], path: Any) -> None:
     """Each call that takes a path refuses None, numbers, bytes and mappings."""
     assert "expected the path of a file" in refused(lambda: call(path))
 
 
-@pytest.mark.parametrize("call", [loads, loads_suite])
-@pytest.mark.parametrize(
+@each_row("call", [loads, loads_suite])
+@each_row(
     ("text", "cure"),
     [(None, ""), (3, ""), (b"rubric: x", "decode"), ({"text": "x"}, "json.dumps"), (Path("a.yaml"), "('a.yaml')")],
     ids=count(),
@@ -615,7 +614,7 @@ class Answering:
         """Return nothing."""
 
 
-@pytest.mark.parametrize("judge", [Judge, Jury, Panel, str, dict, Answering])
+@each_row("judge", [Judge, Jury, Panel, str, dict, Answering])
 def test_a_class_is_no_judge(judge: Any) -> None:
     """A class can be called with a prompt, like a function; what it makes of it is not a reply."""
     for given_ in (judge, [judge]):
@@ -684,7 +683,7 @@ def test_a_shard_that_is_no_text_is_none() -> None:
     assert "expected a shard" in refused(lambda: Shard.parse(nothing))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "args", "named", "cure"),
     [
         (Case, ("a", POLITE), {"response": "x"}, "did you mean 'output'?"),

@@ -31,6 +31,7 @@ from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values import Boolean, Leaf, Letter, UnitScale
 from tests.drive import REPLY, check_details, drive
 from tests.places import SHARED
+from tests.rows import each_row
 
 
 def whole(rubric: Rubric, *lines: Line, candidate: str = REPLY) -> Grade:
@@ -288,7 +289,7 @@ def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, list[ScriptedModel]
     return drive(_rubric(case), judge, case["candidate"]), models
 
 
-@pytest.mark.parametrize("case", _cases(refused=False))
+@each_row("case", _cases(refused=False))
 def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     """Score and verdict; where they are told, also gates, walk, display, prompt and calls."""
     (result, models), expected = _graded(case), case["expected"]
@@ -298,7 +299,7 @@ def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     check_details(result, models, expected)
 
 
-@pytest.mark.parametrize("case", _cases(refused=True))
+@each_row("case", _cases(refused=True))
 def test_a_distilled_error_is_an_error(case: dict[str, Any]) -> None:
     """At construction, or, where the judge is wrong, as a result that is not graded."""
     with pytest.raises((DefinitionError, UngradedError), match=_REFUSALS[case["expected"]["error"]]):

@@ -18,6 +18,7 @@ from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import Failure, Reply
+from tests.rows import each_row
 from tests.sendables import RECENT, ask_of
 from tests.servers import Server
 
@@ -30,7 +31,7 @@ VENDORS = [*vendors().values()]
 DEPLOYMENT = {"AZURE_DEPLOYMENT_NAME": "mine"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variable", "model"),
     [
         ("OPENAI_API_KEY", "openai/gpt-5.6"),
@@ -76,7 +77,7 @@ def test_the_key_is_not_in_the_judge() -> None:
 
 
 @pytest.mark.skipif(not RECENT, reason="an older LiteLLM does not know the models")
-@pytest.mark.parametrize("vendor", [vendor for vendor in VENDORS if not vendor.deployments], ids=str)
+@each_row("vendor", [vendor for vendor in VENDORS if not vendor.deployments], ids=str)
 def test_the_models_are_known(vendor: object) -> None:
     """LiteLLM places each model with its vendor and knows what it costs."""
     model, provider = vendor.model, vendor.provider  # type: ignore[attr-defined]
@@ -84,7 +85,7 @@ def test_the_models_are_known(vendor: object) -> None:
     assert price(Judge(model)) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("provider", "environ", "expected"),
     [
         ("gemini", {"PALM_API_KEY": "k"}, {"api_key": "k"}),
@@ -153,7 +154,7 @@ def test_a_key_that_code_gave_litellm_is_a_key(name: str, monkeypatch: pytest.Mo
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-of-the-program"
 
 
-@pytest.mark.parametrize("vendor", sorted({*_OWN_NAMES, *_data()["keys"]}))
+@each_row("vendor", sorted({*_OWN_NAMES, *_data()["keys"]}))
 def test_vendors_that_are_known_without_litellm_are_known_to_it(vendor: str) -> None:
     """The name before the slash is LiteLLM's, and so is the variable, where it names one."""
     judge = Judge(f"{vendor}/some-model")

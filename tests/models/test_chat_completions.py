@@ -15,6 +15,7 @@ from rubric.models.chat_turns import turn_from
 from rubric.models.registry import model_of
 from rubric.models.retry import attempt
 from rubric.values.requests import Failure, FailureKind, Reply, Usage
+from tests.rows import each_row
 from tests.sendables import RECENT, openai_ask
 from tests.servers import Server
 
@@ -217,7 +218,7 @@ ERRORS: dict[str, tuple[dict[str, Any], FailureKind]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "kind"), ERRORS.values(), ids=ERRORS)
+@each_row(("said", "kind"), ERRORS.values(), ids=ERRORS)
 def test_an_error_in_a_200_has_its_kind(said: dict[str, Any], kind: FailureKind) -> None:
     """A status that a gateway hands on in the body counts as one, in whatever form it is written."""
     with pytest.raises(ModelError) as caught:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from rubric.models.failure_kinds import failure_of, failure_of_status, words_of
 from rubric.values.requests import FailureKind
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "said", "kind"),
     [
         (400, "Your credit balance is too low to access the API", "quota"),
@@ -77,7 +78,7 @@ def test_the_message_is_what_the_vendor_said() -> None:
     assert failure_of(error).message.endswith("completion: Slow down")
 
 
-@pytest.mark.parametrize("unit", [" ", "\t\n", "eyJaaaaaaaa-", "://a:", '"message": "', "Error: "])
+@each_row("unit", [" ", "\t\n", "eyJaaaaaaaa-", "://a:", '"message": "', "Error: "])
 def test_no_message_holds_up_the_loop(unit: str) -> None:
     """An error of many megabytes is cut before patterns look through it, which took minutes for 64 kB of spaces."""
     assert len(words_of(unit * (2**24 // len(unit)) + "x")) <= 200

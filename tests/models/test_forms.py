@@ -14,6 +14,7 @@ from rubric.grading.flow import flow
 from rubric.models.chat_completions import first_form, form_for, response_format, with_room
 from rubric.models.litellm import _first_schema
 from rubric.values.requests import MOST_TOKENS, Ask, Reply
+from tests.rows import each_row
 from tests.servers import Server, Status
 
 RUBRIC = (
@@ -97,7 +98,7 @@ def test_no_label_is_taken_for_the_place_of_the_nonce() -> None:
     assert json.loads(ask.exact_schema())["properties"]["choice"]["enum"] == [odd, "other"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "form"),
     [
         ("http://localhost:8080/v1", "exact"),
@@ -171,8 +172,8 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("name", [*REFUSALS])
-@pytest.mark.parametrize("via", ["http", "litellm"])
+@each_row("name", [*REFUSALS])
+@each_row("via", ["http", "litellm"])
 def test_a_refused_schema_is_followed_by_the_constant_one(name: str, via: str) -> None:
     """One step at a time, at once, remembered; the grades are the same, and none of it is a retry."""
     status, words = REFUSALS[name]
@@ -222,7 +223,7 @@ def test_a_limit_of_the_users_own_is_kept() -> None:
     assert {ask.max_tokens for ask in asks_of(max_tokens=77)} == {77}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "model",
     [
         "openai/gpt-5.6",
@@ -247,7 +248,7 @@ def test_models_that_think_have_room_for_it(model: str) -> None:
     assert ask.max_tokens == MOST_TOKENS
 
 
-@pytest.mark.parametrize(
+@each_row(
     "model",
     [
         "openai/gpt-4o-mini",

@@ -16,6 +16,7 @@ from rubric.errors import ModelError
 from rubric.models.registry import FunctionModel
 from rubric.values.judges import Judge
 from rubric.values.requests import Reply, Usage
+from tests.rows import each_row
 from tests.sendables import ask_of
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ class Slow:
         return Reply("")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "calls", "remarks"),
     [(0.1, 30, 1), (0.02, 30, 1), (1.0, 2, 1), (60.0, 1, 0), (0.1, 4, 0), (0.001, 600, 0)],
 )

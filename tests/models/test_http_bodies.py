@@ -22,6 +22,7 @@ from rubric.models.retry import attempt
 from rubric.values.judges import Judge
 from rubric.values.requests import Ask, Failure, Reply
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.sendables import KEY, ask_of
 from tests.servers import Server
 
@@ -161,7 +162,7 @@ def test_choices_and_probabilities_are_read() -> None:
     assert reply.logprobs == (("8", -0.1, (("8", -0.1), ("7", -2.5))),)
 
 
-@pytest.mark.parametrize("logprobs", [None, [], {}, {"content": None}, {"content": [{}]}, {"content": [{"token": 1}]}])
+@each_row("logprobs", [None, [], {}, {"content": None}, {"content": [{}]}, {"content": [{"token": 1}]}])
 def test_broken_probabilities_are_none(logprobs: Any) -> None:
     """Probabilities that are not whole are none, and the reply stands."""
     choice = {"message": {"content": "8"}, "logprobs": logprobs}
@@ -226,7 +227,7 @@ ENVIRON = {"OPENAI_API_KEY": "sk-ambient-0123456789"}
 ELSEWHERE = {"api_base": "https://elsewhere.example/v1"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "params", "environ", "url", "key"),
     [
         ("openai/m", {}, {}, "https://api.openai.com/v1", True),
@@ -345,7 +346,7 @@ if child:
 }
 
 
-@pytest.mark.parametrize("script", ENDS.values(), ids=ENDS)
+@each_row("script", ENDS.values(), ids=ENDS)
 def test_sessions_end_in_silence(script: str) -> None:
     """However loops come and go, also through a fork, each session is closed, and nothing is printed."""
     with Server() as server:

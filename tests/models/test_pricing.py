@@ -15,6 +15,7 @@ from rubric.models.pricing import price, with_cost
 from rubric.models.token_counts import count_tokens
 from rubric.values.judges import Judge
 from rubric.values.requests import Usage
+from tests.rows import each_row
 from tests.sendables import RECENT
 from tests.servers import Server
 
@@ -52,7 +53,7 @@ def test_offline_is_free() -> None:
     assert price(Judge("offline")) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("model", [*MODELS, "offline"])
+@each_row("model", [*MODELS, "offline"])
 def test_tokens_are_counted_without_a_download(model: str) -> None:
     """Every model's tokens are counted at home, near enough to a quarter of the characters."""
     assert 50 <= count_tokens(Judge(model), "hello world " * 33) <= 132
@@ -82,8 +83,8 @@ LISTED = ["openai/gpt-4o-mini", "openai/gpt-4.1", "gpt-4o", "openai/o3", "openai
 
 
 @pytest.mark.skipif(not RECENT, reason="an older LiteLLM lists other prices")
-@pytest.mark.parametrize("model", LISTED)
-@pytest.mark.parametrize("tier", [None, "flex", "priority"])
+@each_row("model", LISTED)
+@each_row("tier", [None, "flex", "priority"])
 def test_what_a_call_has_cost_is_what_litellm_makes_of_it(model: str, tier: str | None) -> None:
     """Of prompts with and without a part from the cache, short and long; short ones are not written to a cache."""
     judge = Judge(model, params={"service_tier": tier} if tier else {}, via="http")

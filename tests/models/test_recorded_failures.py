@@ -13,6 +13,7 @@ from rubric.values.requests import RETRIED, Failure
 from tests.judging import JudgeLike
 from tests.models.recorded_failures import LLAMA_CPP, RECORDED, Recorded
 from tests.models.test_vendors import AWS, AZURE, Vendor, judge_at, run
+from tests.rows import each_row
 from tests.sendables import KEY
 from tests.vendors import Answering, chat
 
@@ -170,8 +171,8 @@ def judge_by(way: str, server: Answering) -> Judge:
     return Judge("openai/m", via=way, retries=0, params={"api_base": base, "api_key": KEY})
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("row", REFUSALS.values(), ids=REFUSALS)
+@each_row("way", WAYS)
+@each_row("row", REFUSALS.values(), ids=REFUSALS)
 def test_a_server_that_gives_one_reply_a_request_is_asked_vote_by_vote(row: Recorded, way: str) -> None:
     """The jury is graded in the same run, and the next one asks for no more than the server gives."""
     most = {"llama.cpp": 2, "OpenAI": 128}.get(row.server, 1)
@@ -193,8 +194,8 @@ def test_a_server_that_gives_one_reply_a_request_is_asked_vote_by_vote(row: Reco
 SCHEMALESS = [row for row in RECORDED if row.kind == "bad_request" and "schema" in row.body.lower()]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("row", SCHEMALESS, ids=[f"{row.server}-{row.status}" for row in SCHEMALESS])
+@each_row("way", WAYS)
+@each_row("row", SCHEMALESS, ids=[f"{row.server}-{row.status}" for row in SCHEMALESS])
 def test_a_server_that_refuses_the_schema_is_asked_without_it(row: Recorded, way: str) -> None:
     """It goes out again at once with the constant schema, then in JSON mode; the reply is read like any other."""
     forms: list[str] = []

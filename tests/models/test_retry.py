@@ -21,6 +21,7 @@ from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.requests import REASKED, RETRIED, Failure, FailureKind, Reply, Usage
 from tests.examples import examples
+from tests.rows import each_row
 from tests.sendables import ask_of, openai_ask
 from tests.servers import BODIES, STATUSES, Server
 from tests.simulating import simulate
@@ -77,7 +78,7 @@ def test_a_good_reply_at_once() -> None:
     assert run(GOOD) == (GOOD, [], 1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_which_kinds_are_tried_again(kind: FailureKind) -> None:
     """Kinds that another attempt may cure get all attempts, a bad response two, the others one."""
     outcome, _, asks = run(Failure(kind, ""), retries=4)
@@ -134,7 +135,7 @@ def test_a_failure_about_several_criteria_names_none() -> None:
     assert failure.criterion == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("failure", "usage"),
     [
         (Failure("auth", ""), Usage(1, cost=0.0)),
@@ -235,8 +236,8 @@ def requests_of(lines: tuple[Reply | Failure, ...], retries: int, repairs: int) 
     return len(model.asks)
 
 
-@pytest.mark.parametrize(("retries", "repairs"), [(0, 0), (0, 1), (0, 3), (1, 0), (2, 1), (3, 2)])
-@pytest.mark.parametrize("kind", [*OF_REQUESTS, "empty"])
+@each_row(("retries", "repairs"), [(0, 0), (0, 1), (0, 3), (1, 0), (2, 1), (3, 2)])
+@each_row("kind", [*OF_REQUESTS, "empty"])
 def test_one_kind_of_failure_uses_retries_or_repairs(kind: Any, retries: int, repairs: int) -> None:
     """Never both: a bad response is sent again once at most, and not at all without retries."""
     again = min(retries, 1) if kind in ("bad_response", "empty") else retries if kind in RETRIED else 0
@@ -263,8 +264,8 @@ def test_in_doubt_calls_that_are_held_take_no_more(tmp_path: Path) -> None:
     assert len(model.asks) == error.value.result.usage.calls == 4
 
 
-@pytest.mark.parametrize("behaviour", [*(kind for kind in BODIES if kind != "surrogate"), *STATUSES, "reset", "close"])
-@pytest.mark.parametrize("via", ["http", "litellm"])
+@each_row("behaviour", [*(kind for kind in BODIES if kind != "surrogate"), *STATUSES, "reset", "close"])
+@each_row("via", ["http", "litellm"])
 def test_without_retries_and_repairs_one_request_leaves(behaviour: str, via: str) -> None:
     """On the wire, however the server misbehaves."""
     with Server() as server:

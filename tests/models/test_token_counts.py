@@ -14,6 +14,7 @@ from rubric import Judge
 from rubric.models import pricing
 from rubric.models.litellm_library import library, vendor_of
 from rubric.models.token_counts import count_tokens, encoding_of, is_exact
+from tests.rows import each_row
 
 TEXT = "The refund – “arrives” on Friday.\n\n  def f(x):\n\treturn {'a': 1}  日本語 🎉 <|endoftext|> " + "x" * 50
 LIST = json.loads((Path(litellm.__file__).parent / "model_prices_and_context_window_backup.json").read_text("utf-8"))
@@ -22,7 +23,7 @@ SAMPLE = [name for name in CHATS if LIST[name]["litellm_provider"] in pricing._F
 """All of them take minutes, since the file is read for each; all were compared with LiteLLM 1.110."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "model",
     [
         "openai/gpt-5-mini", "gpt-5-mini", "gpt-4", "openai/gpt-4-turbo", "gpt-3.5-turbo", "azure/gpt-4.1", "azure/eu/gpt-4o",
@@ -31,7 +32,7 @@ SAMPLE = [name for name in CHATS if LIST[name]["litellm_provider"] in pricing._F
         "mistral/mistral-large-latest", "deepseek/deepseek-chat", "ollama/llama3", "somebody/unlisted", "unlisted",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("text", ["", TEXT, 30 * TEXT], ids=["none", "short", "long"])
+@each_row("text", ["", TEXT, 30 * TEXT], ids=["none", "short", "long"])
 def test_a_count_is_that_of_litellm(model: str, text: str) -> None:
     """Of each vendor's models, listed or not, short and in several parts."""
     tokeniser = vendor_of(model)[0] if vendor_of(model)[1] in ("openai", "azure") else "gpt-4o"

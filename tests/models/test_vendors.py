@@ -20,6 +20,7 @@ from rubric.models.retry import attempt
 from rubric.store.audit import stats
 from rubric.values.requests import Ask, Failure, Reply, Usage
 from tests import vendors
+from tests.rows import each_row
 from tests.sendables import KEY, RECENT, VERDICT, ask_of
 from tests.servers import Request
 from tests.vendors import BACK, CACHED, THERE, Answering
@@ -157,7 +158,7 @@ def test_a_reply_that_was_cut_says_so(vendor: Vendor) -> None:
     assert reply.finish == vendor.cut
 
 
-@pytest.mark.parametrize("vendor", [v for v in VENDORS if v.refused], ids=lambda vendor: vendor.model)
+@each_row("vendor", [v for v in VENDORS if v.refused], ids=lambda vendor: vendor.model)
 def test_a_refusal_is_none_of_the_judges_verdicts(vendor: Vendor) -> None:
     """Whatever a vendor calls it, a refusal or a filter ends as `refusal`."""
     with answering(vendor.dialect(TEXT, "refused")) as server:
@@ -239,8 +240,8 @@ def test_a_grade_says_that_no_schema_went() -> None:
     assert result.warnings == ("response_format was not sent: the model does not take it",)
 
 
-@pytest.mark.parametrize("model", ["azure/my-deployment", "openai/gpt-4o-mini", "ollama_chat/llama3", "gemini/g"])
-@pytest.mark.parametrize(
+@each_row("model", ["azure/my-deployment", "openai/gpt-4o-mini", "ollama_chat/llama3", "gemini/g"])
+@each_row(
     "name",
     [
         "additional_drop_params",
@@ -313,8 +314,8 @@ HOSTILE: dict[str, tuple[int, dict[str, str], bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("vendor", [v for v in VENDORS if v.model in REDIRECTED], ids=lambda vendor: vendor.model)
-@pytest.mark.parametrize("kind", HOSTILE)
+@each_row("vendor", [v for v in VENDORS if v.model in REDIRECTED], ids=lambda vendor: vendor.model)
+@each_row("kind", HOSTILE)
 def test_hostile_answers_are_typed_failures_of_one_request(kind: str, vendor: Vendor) -> None:
     """Whatever a server sends, each vendor's way ends in one request, in time, with a failure of the right kind."""
     status, headers, body, expected = HOSTILE[kind]

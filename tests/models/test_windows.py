@@ -13,13 +13,14 @@ from rubric.grading.planning import plan_one
 from rubric.models.windows import may_overflow, window_of
 from rubric.values.findings import Scored
 from rubric.values.requests import Ask
+from tests.rows import each_row
 from tests.servers import LlamaCpp, Server
 
 CRITERIA = Rubric("r", criteria=[f"Criterion number {number} holds" for number in range(10)])
 LONG = Candidate("The order was sent on Monday. " * 4_000)  # about 28,000 tokens
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("judge", "window"),
     [
         (Judge("openai/gpt-4o-mini"), 128_000),

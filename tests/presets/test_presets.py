@@ -17,6 +17,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.answers import JudgeAnswer
 from tests.command_line import run
 from tests.places import ROOT
+from tests.rows import each_row
 
 CASES = [(name, case) for name in presets.NAMES for case in presets.examples(name)]
 
@@ -33,7 +34,7 @@ def good_judge(case: Case) -> Judge:
     return Judge(ScriptedModel(answer), sealed=False)
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=[f"{name}: {case.id}" for name, case in CASES])
+@each_row(("name", "case"), CASES, ids=[f"{name}: {case.id}" for name, case in CASES])
 def test_an_example_comes_out_as_its_tag_says(name: str, case: Case) -> None:
     """With its recorded verdicts, each example passes if and only if it is tagged must-pass."""
     assert case.candidate is not None
@@ -41,7 +42,7 @@ def test_an_example_comes_out_as_its_tag_says(name: str, case: Case) -> None:
     assert result.passed is ("must-pass" in case.tags)
 
 
-@pytest.mark.parametrize("name", presets.NAMES)
+@each_row("name", presets.NAMES)
 def test_a_ready_rubric_is_whole(name: str) -> None:
     """Each has anchors, examples of both kinds with verdicts for every criterion, and survives YAML."""
     rubric = getattr(presets, name)
@@ -54,7 +55,7 @@ def test_a_ready_rubric_is_whole(name: str) -> None:
         assert [*case.metadata["verdicts"]] == [criterion.id for criterion in rubric]
 
 
-@pytest.mark.parametrize("name", presets.NAMES)
+@each_row("name", presets.NAMES)
 def test_a_good_judge_passes_the_tests_of_a_ready_rubric_and_a_constant_one_does_not(name: str) -> None:
     """A judge that always gives the best answer fails the rubric's own tests."""
     rubric = getattr(presets, name)
@@ -74,7 +75,7 @@ def test_a_good_judge_passes_the_tests_of_a_ready_rubric_and_a_constant_one_does
     assert lazy.exit_code == 1
 
 
-@pytest.mark.parametrize("name", presets.NAMES)
+@each_row("name", presets.NAMES)
 def test_a_ready_rubric_has_nothing_wrong(name: str) -> None:
     """Lint has no remark on any preset."""
     assert [str(remark) for remark in lint(ROOT / "rubric" / "presets" / f"{name}.yaml")] == []

@@ -20,6 +20,7 @@ from rubric.suites.cases import Case
 from rubric.values import Script
 from rubric.values.places import Place
 from rubric.values.rubrics import programs_in
+from tests.rows import each_row
 from tests.suite_help import GOOD, asks_of, one, saying
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are a matter of POSIX")
@@ -78,7 +79,7 @@ SAID: list[tuple[dict[str, Any], float, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "score", "reason"), SAID)
+@each_row(("data", "score", "reason"), SAID)
 def test_what_scripts_say_is_read(data: dict[str, Any], score: float, reason: str) -> None:
     """Both generations of the protocol, and a bare verdict."""
     row = graded(says(data))
@@ -110,7 +111,7 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize(("code", "said"), UNREADABLE)
+@each_row(("code", "said"), UNREADABLE)
 def test_whatever_else_it_does_is_a_failure_and_no_score(code: str, said: str) -> None:
     """The case is ungraded, and the reason says what happened."""
     row = graded(python(code))
@@ -352,7 +353,7 @@ def test_a_script_error_can_be_caught() -> None:
         asyncio.run(Runner().run(python("sys.exit(1)"), Candidate(GOOD), ""))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("on", "score"),
     [
         ("conversation", 1.0),
@@ -364,7 +365,7 @@ def test_a_script_error_can_be_caught() -> None:
         ("tools", 0.0),
     ],
 )
-@pytest.mark.parametrize("nested", [False, True])
+@each_row("nested", [False, True])
 def test_a_script_reads_the_part_that_it_is_asked_of(on: Any, score: float, nested: bool) -> None:
     """Alone it scores each part; nested it is refused for several turns."""
     script: Any = python("print(json.dumps({'score': float('good' in given['output'])}))")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.formats.agentv import test_upstream as test_upstream_agentv
 from tests.formats.promptfoo import test_upstream as test_upstream_promptfoo
 from tests.places import ROOT
+from tests.rows import each_row
 
 PAGE = (ROOT / "docs" / "reference" / "compatibility.md").read_text("utf-8")
 
@@ -50,7 +49,7 @@ SAID = {
 """What the page says of each rule."""
 
 
-@pytest.mark.parametrize("name", [*test_upstream_agentv.DEVIATIONS, *test_upstream_promptfoo.DEVIATIONS])
+@each_row("name", [*test_upstream_agentv.DEVIATIONS, *test_upstream_promptfoo.DEVIATIONS])
 def test_a_rule_is_on_the_page(name: str) -> None:
     """Whoever departs from another system says so where its users look."""
     assert SAID.get(name, name) in PAGE

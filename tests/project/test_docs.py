@@ -23,6 +23,7 @@ from rubric.formats.suites import loads_suite
 from rubric.models.api_keys import Vendor, vendors
 from tests.places import ROOT
 from tests.program_forks import ProgramForks
+from tests.rows import each_row
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = sorted((ROOT / "rubric").rglob("*.py"))
@@ -154,13 +155,13 @@ def test_every_example_of_a_page_does_what_the_page_says(path: Path, monkeypatch
     run(PAGE.parse(path))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
+@each_row("path", MODULES, ids=name)
 def test_every_example_of_a_docstring_is_true(path: Path) -> None:
     """What a docstring shows after `>>>` is what Python prints."""
     run(DOCSTRINGS.parse(path))
 
 
-@pytest.mark.parametrize("vendor", vendors().values(), ids=lambda vendor: vendor.provider)
+@each_row("vendor", vendors().values(), ids=lambda vendor: vendor.provider)
 def test_the_page_on_judges_lists_the_keys_that_name_one(vendor: Vendor) -> None:
     """Each vendor has a row, in the order in which they are looked at, with its variables and its model."""
     page = (ROOT / "docs" / "how-to" / "choose_judges.md").read_text()
@@ -186,7 +187,7 @@ def sentences(page: str) -> list[str]:
     return [part for block in blocks for part in re.split(r"(?<=[.!?])[)\"*_]*\s+", " ".join(block.split()))]
 
 
-@pytest.mark.parametrize("path", GUIDES, ids=name)
+@each_row("path", GUIDES, ids=name)
 def test_no_sentence_of_a_guide_is_long(path: Path) -> None:
     """Each sentence of the guides has at most the allowed number of words."""
     long = [said for said in sentences(path.read_text()) if len(re.findall(r"\w[\w'’.,/-]*", said)) > LONGEST_SENTENCE]
@@ -204,7 +205,7 @@ def test_each_relative_link_of_the_readme_leads_somewhere() -> None:
         assert not anchor or anchor in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "word",
     [
         "install",

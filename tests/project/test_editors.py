@@ -6,9 +6,9 @@ import inspect
 from pathlib import Path
 
 import jedi
-import pytest
 
 import rubric
+from tests.rows import each_row
 
 HERE = Path(__file__)
 
@@ -18,7 +18,7 @@ def completed(code: str) -> list[str]:
     return [completion.name for completion in script.complete()]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "name"),
     [
         ('Rubric("x").expects("a", we', "weight="),
@@ -47,7 +47,7 @@ def test_an_editor_completes(code: str, name: str) -> None:
 VERBS = "requires expects scores rates chooses forbids penalizes checks decides includes".split()  # noqa: SIM905
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@each_row("verb", VERBS)
 def test_a_verb_writes_its_options_out(verb: str) -> None:
     """Those of a criterion, but for those that the verb itself sets or that would do nothing."""
     options = inspect.signature(getattr(rubric.Rubric, verb)).parameters

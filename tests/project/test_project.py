@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 import rubric
 from rubric.internals.lazy_names import public_names
 from tests.places import ROOT
+from tests.rows import each_row
 
 REFERENCE = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "reference" / "api").glob("*.md")))
 HEAVY = ["litellm", "cattrs", "ruamel", "jsonschema", "jinja2", "numpy", "re2", "rich", "click", "asyncio", "socket"]
@@ -64,7 +65,7 @@ PUBLIC = {name: module for name, module in public_names().items() if module != "
 MOVED = sorted((name, module) for name, module in public_names().items() if module != "rubric")
 
 
-@pytest.mark.parametrize(("name", "module"), sorted(PUBLIC.items()))
+@each_row(("name", "module"), sorted(PUBLIC.items()))
 def test_a_public_name_is_there_and_says_what_it_is(name: str, module: str) -> None:
     """It can be imported, its docstring is its own, and it has a place in the reference."""
     value = getattr(import_module(module), name)
@@ -84,7 +85,7 @@ def test_the_front_door_is_narrow() -> None:
     assert len(dir(rubric)) <= 75
 
 
-@pytest.mark.parametrize(("name", "module"), MOVED)
+@each_row(("name", "module"), MOVED)
 def test_a_name_of_another_module_says_where_it_is(name: str, module: str) -> None:
     """Asked of `rubric`, or imported from it, its error has the import that works."""
     with pytest.raises(AttributeError) as missing:
@@ -110,7 +111,7 @@ def test_each_public_name_is_listed_once() -> None:
     assert [name for name, module in PUBLIC.items() if name in beside.get(module, ())] == []
 
 
-@pytest.mark.parametrize("module", sorted({*public_names().values()}))
+@each_row("module", sorted({*public_names().values()}))
 def test_dir_lists_what_is_public(module: str) -> None:
     """Completion offers the public names and nothing else."""
     offered = import_module(module)

@@ -6,9 +6,8 @@ import ast
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.places import ROOT
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,7 @@ def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
             yield node
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "tests")))
+@each_row("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "tests")))
 def test_each_test_states_the_behaviour_that_it_shows(path: Path) -> None:
     """Every test function has a docstring that is a whole sentence."""
     stated = {test.name: (ast.get_docstring(test) or "").strip() for test in functions_of(path)}

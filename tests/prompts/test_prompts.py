@@ -27,6 +27,7 @@ from rubric.values.requests import Ask
 from rubric.values.rubrics import Rubric
 from tests.asks import SEALED, UNSEALED, answer, ask_about
 from tests.places import ROOT
+from tests.rows import each_row
 
 FILES = ROOT / "tests" / "files" / "prompts"
 
@@ -87,7 +88,7 @@ def written(ask: Ask) -> str:
     return "".join(messages) + f"=== schema\n{json.dumps(ask.schema, default=dict, indent=2)}\n"
 
 
-@pytest.mark.parametrize("name", PROMPTS)
+@each_row("name", PROMPTS)
 def test_the_prompt_is_as_it_was(name: str) -> None:
     """The prompt is, byte for byte, the one in the file: a change of wording is a change that someone has read."""
     assert (FILES / f"{name}.txt").read_text(encoding="utf-8") == written(PROMPTS[name])
@@ -147,7 +148,7 @@ def test_an_unknown_slot_is_named() -> None:
         texts_of("{{ outptu }}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "template",
     [
         "[]",
@@ -169,7 +170,7 @@ def test_a_template_of_brackets_does_no_harm() -> None:
     assert fill_chat("[" * 100_000, {})[0].text == "[" * 100_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["{{7*7}}", "{% if x %}", "{{ }}", "{{ a b }}", "{{'x'}}", "{ {output} }", "%(output)s", "{output}", "{{ 1a }}"],
 )

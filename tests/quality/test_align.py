@@ -18,6 +18,7 @@ from rubric.quality.cross_fitting import cross_fit, missing_labels, p_of_gain
 from rubric.trust import Label, Labels
 from tests.command_line import run
 from tests.recorded import result
+from tests.rows import each_row
 
 RUBRIC = Rubric("r").rates("Is clear", 0, 100, id="clarity")
 Sample = tuple[list[Grade | Ungraded], dict[str, bool]]
@@ -217,7 +218,7 @@ def test_the_file_is_edited_where_it_differs(tmp_path: Path) -> None:
     dump(rubric, file)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "match"),
     [
         ({"labels": {"k1": True}}, "20 graded candidates"),

@@ -21,6 +21,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.trust import Label, Labels
 from rubric.trust.inference import folds_of
 from tests.command_line import run
+from tests.rows import each_row
 from tests.servers import nonce_of, openai_serving, prompt_of
 
 RUBRIC = Rubric("r").expects("Is well supported", id="supported")
@@ -180,7 +181,7 @@ def test_a_reply_of_the_writer_that_cannot_be_used_changes_nothing(written: Any,
     assert f"texts: {found.edits[0].why}." in str(found)
 
 
-@pytest.mark.parametrize("calls", [0, 1, 6, 59, 61, 100, 125, 126])
+@each_row("calls", [0, 1, 6, 59, 61, 100, 125, 126])
 def test_a_budget_is_never_overspent_and_an_edit_that_it_ends_is_not_accepted(calls: int) -> None:
     """Only the full 126 calls lead to an accepted edit."""
     world = World()

@@ -26,6 +26,7 @@ from rubric.testing import ScriptedModel
 from rubric.values.requests import Ask, Failure
 from tests.places import ROOT
 from tests.preferred_pairs import CRITERIA, pairs_of_marks, write_or_judge
+from tests.rows import each_row
 from tests.servers import Endpoint, openai_serving
 
 
@@ -356,7 +357,7 @@ def test_pairs_are_read_from_files_and_mappings(tmp_path: Path) -> None:
     assert "better" in model.asks[0].messages[1].text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("preferred", "message"),
     [
         ("a.jsonl", "pairs"),

@@ -14,6 +14,7 @@ from rubric.driving import Failure
 from rubric.errors import DefinitionError
 from rubric.quality import agenerate, generate
 from rubric.testing.scripted_model import ScriptedModel
+from tests.rows import each_row
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "names-cause", "text": "Names the off-by-one error as the cause", "weight": 3, "required": True},
@@ -46,7 +47,7 @@ def test_a_draft_can_be_awaited() -> None:
     assert len(asyncio.run(agenerate("Finds it", judge)).kept) == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "complaint"),
     [
         ("I would check three things.", "expected a JSON object with 3 to 7 criteria, got none"),
@@ -136,7 +137,7 @@ def test_criteria_have_options_trees_and_conditions() -> None:
     assert lint(made).ok
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "complaint"),
     [
         ({"answer": "stars"}, "expected yes-no, levels, score, options or tree"),
@@ -180,7 +181,7 @@ def test_a_check_needs_a_reference_that_meets_it() -> None:
     assert drafted(check, references=["Write i < n.", "It is i < n"])["line"].kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "file:///etc/passwd",

@@ -25,6 +25,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from tests.command_line import run
 from tests.places import ROOT
 from tests.preferred_pairs import pairs_of_marks, write_or_judge
+from tests.rows import each_row
 from tests.servers import Endpoint, openai_serving, prompt_of
 
 ITEMS: list[dict[str, Any]] = [
@@ -117,7 +118,7 @@ def test_a_plan_sends_nothing(server: Endpoint, tmp_path: Path) -> None:
     assert not server.requests
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         ((), "there is nothing to draft from"),
@@ -335,7 +336,7 @@ def test_a_real_process_generates(server: Endpoint, tmp_path: Path) -> None:
 # -- insertion --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "path", "expected"),
     [
         ("a: 1\n", (), "a: 1\nk: v\n"),

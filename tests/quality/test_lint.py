@@ -28,6 +28,7 @@ from rubric import (
 )
 from rubric.__main__ import main
 from tests.places import ROOT, SHARED
+from tests.rows import each_row
 
 R = Rubric("r", threshold=0.6)
 
@@ -210,7 +211,7 @@ RIGHT: list[Rubric] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "rubric"), [(rule, rubric) for rule, some in WRONG.items() for rubric in some])
+@each_row(("rule", "rubric"), [(rule, rubric) for rule, some in WRONG.items() for rubric in some])
 def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
     """Each wrong rubric gets its rule's remark, with a message and a cure."""
     found = lint(rubric)
@@ -221,7 +222,7 @@ def test_each_rule_finds_what_it_is_for(rule: str, rubric: Rubric) -> None:
     assert not found.ok
 
 
-@pytest.mark.parametrize("rubric", RIGHT, ids=[f"{n}-{rubric.judged[0].id}" for n, rubric in enumerate(RIGHT)])
+@each_row("rubric", RIGHT, ids=[f"{n}-{rubric.judged[0].id}" for n, rubric in enumerate(RIGHT)])
 def test_clean_rubrics_have_no_remarks(rubric: Rubric) -> None:
     """Rubrics near to a mistake that are right get no remark."""
     assert [str(remark) for remark in lint(rubric)] == []
@@ -243,7 +244,7 @@ def test_hints_are_shown_on_request_and_fail_nothing() -> None:
     assert found.ok
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Has at most 100 words",
@@ -282,7 +283,7 @@ def test_what_code_counts_without_error_is_hinted_at(text: str) -> None:
         assert not lint(R.expects(more, id="a").expects("Cites a law", id="other"), hints=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kept", "broken"),
     [
         ("Is at most 3 words long", "a b c", "a b c d"),
@@ -555,7 +556,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@each_row("file", FILES, ids=lambda file: file.name)
 def test_the_files_that_we_ship_pass(file: Path) -> None:
     """Every rubric file of the package is clean."""
     assert lint(file).ok
@@ -571,9 +572,7 @@ def test_the_files_that_pages_show_pass() -> None:
     assert [remark for text in texts for remark in lint(loads(text))] == []
 
 
-@pytest.mark.parametrize(
-    "part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "]
-)
+@each_row("part", ["score the a ", "please then and ", "1 - ", "\n", "1 (a) ", "judge the response ", "a, "])
 def test_a_text_that_repeats_itself_is_read_to_its_end(part: str) -> None:
     """A pattern that tried all ways to divide it would not return."""
     long = Criterion("score it " + part * 20_000)

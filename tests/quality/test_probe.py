@@ -17,6 +17,7 @@ from rubric.__main__ import main
 from rubric.quality import ATTACKS, Attack, plan_probe, probe
 from rubric.quality.attacks import aim_of
 from rubric.quality.probing import _alone, _level_and_chance, _net_tails, adjust, exact_interval, sign_tails
+from tests.rows import each_row
 from tests.simulations.probing import PLANTED, table
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def test_nothing_is_found_where_nothing_works() -> None:
     assert not sum(cell.up for cell in found.cells)
 
 
-@pytest.mark.parametrize(
-    "attack", [each for each in TEXTS if each.name != "sentences reversed"], ids=lambda attack: attack.name
-)
+@each_row("attack", [each for each in TEXTS if each.name != "sentences reversed"], ids=lambda attack: attack.name)
 def test_each_claim_is_found_by_its_words(attack: Attack) -> None:
     """A judge that believes the words of an attack is caught by that attack, whichever it is."""
     criterion = DELIVERY["date"]

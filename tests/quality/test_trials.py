@@ -32,6 +32,7 @@ from rubric.testing import ScriptedModel
 from rubric.values import RubricTest
 from tests.command_line import run
 from tests.recorded import lines, needs_data
+from tests.rows import each_row
 
 RUBRIC = (
     Rubric("reply", threshold=0.6)
@@ -142,7 +143,7 @@ def test_one_repeat_has_no_flips() -> None:
     assert len(check(TESTED, judge()).flips) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "match"),
     [
         ({}, "expects something"),

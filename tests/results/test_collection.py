@@ -38,6 +38,7 @@ from rubric.values.requests import Ask, Usage
 from rubric.values.run_rules import call
 from rubric.values.runs import Run, ToolCall
 from tests.examples import examples
+from tests.rows import each_row
 
 RUBRIC = Rubric("tone").requires("Is polite", id="polite").scores("Is warm", id="warm").passing_at(0.6)
 SAID = {"kind": (True, 1.0), "cool": (True, 0.0), "rude": (False, 0.5), "lost": (True, None)}
@@ -305,7 +306,7 @@ def test_grades_of_ones_own() -> None:
 # -- intervals -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("freedom", "expected"),
     [
         (1, 12.7062),

@@ -46,6 +46,7 @@ from rubric.values.findings import Finding
 from tests.drive import drive
 from tests.examples import examples
 from tests.findings import improvised, rubrics
+from tests.rows import each_row
 
 TWO = Rubric("two").expects("Answers the question", id="a").scores("Warm", id="b")
 
@@ -65,7 +66,7 @@ def whole(rubric: Rubric, *lines: Line) -> Grade:
 # -- what a grade says -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scale", "score", "shown"),
     [
         (UnitScale(), 0.8, "0.80"),
@@ -326,8 +327,8 @@ CHANGES: dict[str, Callable[[Rubric], Rubric]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("votes", [1, 3])
+@each_row("name", CHANGES)
+@each_row("votes", [1, 3])
 def test_rescoring_equals_grading_again_or_is_refused(name: str, votes: int) -> None:
     """What would ask the judge something else is refused with what it is; all else comes to the same without a call."""
     rubric = (

@@ -15,6 +15,7 @@ from rubric.suites.report import SCHEMA, Report
 from rubric.values.findings import Abstained, Evidence, NotApplicable, Scored, Unjudged
 from rubric.values.requests import Failure
 from tests.places import ROOT
+from tests.rows import each_row
 
 FILES = ROOT / "tests" / "files" / "results"
 PANEL = Panel(Judge("some/model"), Judge("other/model"))
@@ -80,7 +81,7 @@ def test_columns_that_people_add_to_a_line_are_passed_over() -> None:
     assert Record.from_dict({**written(), "my note": "looked at"}) == Record.from_dict(written())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "complaint"),
     [
         ({"score": "0.5"}, "score: expected a number or null, got '0.5'"),

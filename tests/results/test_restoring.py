@@ -31,6 +31,7 @@ from rubric import (
     evaluate,
     grade_many,
 )
+from tests.rows import each_row
 
 EVERYTHING = (
     Rubric("everything", evidence=True, abstain="exclude")
@@ -67,7 +68,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("judge", JUDGES, ids=count())
+@each_row("judge", JUDGES, ids=count())
 def test_a_result_comes_back_whole(judge: Any) -> None:
     """`from_dict` gives an equal result for every kind of judge."""
     for text in TEXTS:

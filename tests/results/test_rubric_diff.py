@@ -8,11 +8,12 @@ from hypothesis import given
 
 from rubric import Contains, Criterion, DefinitionError, Rubric, ask, diff
 from tests import strategies
+from tests.rows import each_row
 
 TONE = Rubric("tone", threshold=0.7).expects("Is polite", id="polite").scores("Is warm", id="warm", weight=2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "changes"),
     [
         (TONE, []),

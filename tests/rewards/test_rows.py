@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rubric import Criterion, DefinitionError, Rubric, dumps, loads
 from rubric.rewards import dropped, rubric_of_row
+from tests.rows import each_row
 
 RAR = [
     {"title": "Dose", "description": "Essential Criteria: Names the dose", "weight": 5},
@@ -26,7 +27,7 @@ def test_a_list_of_descriptions_and_weights_is_read() -> None:
     assert rubric_of_row(np.array(RAR, dtype=object)) == rubric
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         *("Avoids rounding early.", "Does not invent facts.", "The response must never guess.", "Refrains from blame"),
@@ -69,7 +70,7 @@ def test_a_fault_of_other_data_is_a_penalty(said: str) -> None:
     assert rubric_of_row(row).criteria[1].polarity == "penalty"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("[{'criterion': 'Says x', 'points': 1}]", "it looks like data, and is not JSON"),
@@ -216,7 +217,7 @@ def test_equal_cells_are_one_rubric() -> None:
     assert rubric_of_row(RAR) is rubric_of_row(json.loads(json.dumps(RAR)))
 
 
-@pytest.mark.parametrize("value", [[], [{"weight": 2}], {"query": "q"}, [3], [{"text": "A", "weight": "much"}], 7])
+@each_row("value", [[], [{"weight": 2}], {"query": "q"}, [3], [{"text": "A", "weight": "much"}], 7])
 def test_other_forms_are_refused(value: object) -> None:
     """Nothing is guessed of a column that holds something else."""
     with pytest.raises(DefinitionError, match="rubrics"):

@@ -16,6 +16,7 @@ from rubric.integrations.promptfoo import default_candidate as of_promptfoo
 from rubric.integrations.trl import default_candidate as of_trl
 from rubric.runs.formats import FORMATS, candidates_in, format_of
 from rubric.values.runs import Message, State, SubRun, ToolCall
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from rubric.values.runs import Event
@@ -143,13 +144,13 @@ def events_of(run: Run) -> list[str]:
     return [told(event) for _, event in run.steps()]
 
 
-@pytest.mark.parametrize("name", SAID)
+@each_row("name", SAID)
 def test_a_log_is_read_in_its_order(name: str) -> None:
     """Words, thoughts, calls, results, failures, media and sub-agents of a real log are events, each at its place."""
     assert events_of(runs.read(DATA / name)) == SAID[name]
 
 
-@pytest.mark.parametrize("path", [*DATA.iterdir()], ids=lambda path: path.stem)
+@each_row("path", [*DATA.iterdir()], ids=lambda path: path.stem)
 def test_a_log_is_recognised_by_its_content(path: Path) -> None:
     """Each log is of one format; named, it is read alike."""
     document = json.loads(path.read_text())
@@ -239,7 +240,7 @@ def test_times_are_those_of_the_log() -> None:
     assert (call.time, call.duration) == ("2026-11-25T19:37:48.299846Z", 0.00235)
 
 
-@pytest.mark.parametrize("name", [each for each in SAID if each != "inspect.json"])
+@each_row("name", [each for each in SAID if each != "inspect.json"])
 def test_a_file_is_graded_as_its_run(name: str) -> None:
     """`grade` and `grade_many` take the file, and see the answer with which the run ends."""
     prompts: list[str] = []
@@ -286,7 +287,7 @@ def span_with(**attributes: Any) -> list[dict[str, Any]]:
     return [{"context": {"span_id": "1", "trace_id": "t"}, "parent_id": None, **times, "attributes": held}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         [{"role": "user", "content": "q"}, {"role": "assistant", "content": "don", "finish_reason": "length"}],
@@ -460,8 +461,8 @@ ASKED = {"contents": [{"role": "user", "parts": [{"text": "Where is A1?"}]}]}
 CUT = {"content": {"role": "model", "parts": [{"text": "It has"}]}, "finishReason": "MAX_TOKENS"}
 
 
-@pytest.mark.parametrize("asked", [ASKED, {}], ids=["with its request", "alone"])
-@pytest.mark.parametrize(
+@each_row("asked", [ASKED, {}], ids=["with its request", "alone"])
+@each_row(
     ("response", "output", "events", "is_whole"),
     [
         ({"candidates": [CUT]}, "It has", ["assistant: It has"], False),

@@ -21,6 +21,7 @@ from rubric.scoring.intervals import mean_interval, share_interval
 from rubric.suites.baseline import drop_of
 from rubric.suites.report import Report
 from rubric.trust.inference import paired_contrast
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,8 @@ def covered(runs: int, draw: Callable[[random.Random], tuple[list[float], list[i
     return hits / runs
 
 
-@pytest.mark.parametrize("n", [5, 20, 50])
-@pytest.mark.parametrize("p", [0.5, 0.8, 0.95])
+@each_row("n", [5, 20, 50])
+@each_row("p", [0.5, 0.8, 0.95])
 def test_the_interval_of_a_mean_covers_the_truth(n: int, p: float) -> None:
     """Of scores in quarters, which small samples near an end show with too little spread."""
     scores = [sum(i < j for i in range(4)) / 4 for j in range(5)]

@@ -32,6 +32,7 @@ from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.findings import Finding
 from tests.drive import drive
+from tests.rows import each_row
 
 GONE = Failure("timeout", "nothing came back")
 HEALTH = Rubric("health").expects("good", weight=5, id="good").penalizes("bad", points=3, id="bad").by_points()
@@ -115,7 +116,7 @@ def test_penalties_without_points_to_subtract_from_are_refused(rubric: Rubric, s
         loads(dumps(rubric))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("build", "said"),
     [
         (lambda: Rubric().penalizes("a", points=-3), "points: expected a finite number above 0"),

@@ -21,6 +21,7 @@ from rubric.testing.scripted_model import Line, Says, ScriptedModel
 from rubric.values.judges import passes_needed
 from tests.drive import drive
 from tests.findings import GONE, improvised, rubrics
+from tests.rows import each_row
 
 WHOLE = Rubric.of("Is it good?")
 PLAIN = Rubric().expects("Is it good?", id="a")
@@ -69,7 +70,7 @@ def test_the_score_of_a_jury_is_the_mean_and_its_usage_the_sum() -> None:
     assert (result.passed, result.usage.calls, len(result.votes)) == (True, 3, 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("consensus", "votes", "needed"),
     [(0.5, 2, 1), (0.5, 3, 2), (0.33, 3, 1), (0.34, 3, 2), (0.1, 30, 3), (0.6, 5, 3), (1, 9, 9), (0.001, 4, 1)],
 )
@@ -107,7 +108,7 @@ def test_a_jury_of_one_is_its_judge(rubric: Rubric, seed: int) -> None:
 # -- panels ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("aggregate", "lines", "score", "passed"),
     [
         ("mean", (0.9, 0.8, 0.1), 0.6, False),
@@ -129,7 +130,7 @@ def test_a_panel_decides_by_its_aggregate_and_reports_the_mean(
     assert result.passed is passed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("consensus", "weights", "passed"),
     [
         (0.33, None, True),
@@ -276,8 +277,8 @@ def test_abstentions_are_no_votes() -> None:
     assert (result.score, type(result["b"]).__name__) == (1.0, "Abstained")
 
 
-@pytest.mark.parametrize("aggregate", ["mean", "median", "majority"])
-@pytest.mark.parametrize("last", [0.0, 0.4, 1.0])
+@each_row("aggregate", ["mean", "median", "majority"])
+@each_row("last", [0.0, 0.4, 1.0])
 def test_bounds_of_pooled_findings_hold_whatever_the_dead_vote_would_say(aggregate: Any, last: float) -> None:
     """Pooled by the same rule as the scores: a majority of one, none and a missing vote may be either."""
     rubric = Rubric().scores("a", id="a")
@@ -345,8 +346,8 @@ def test_a_guard_that_one_of_three_flags_follows_the_aggregate(aggregate: Any) -
     assert result.passed is (aggregate != "mean")
 
 
-@pytest.mark.parametrize("flags", [(True, True, False), (True, True, True)])
-@pytest.mark.parametrize(
+@each_row("flags", [(True, True, False), (True, True, True)])
+@each_row(
     "rule", [{"aggregate": a, "level": v} for a in ("mean", "median", "majority") for v in ("rubric", "criterion")]
 )
 def test_no_aggregate_makes_a_majoritys_flag_a_clean_pass(rule: Any, flags: tuple[bool, ...]) -> None:
@@ -386,7 +387,7 @@ def _stopped(rule: Jury, sequence: tuple[bool, ...]) -> int:
     return cast
 
 
-@pytest.mark.parametrize("size", range(1, 10))
+@each_row("size", range(1, 10))
 def test_an_early_stop_never_changes_a_verdict_nor_adds_a_call(size: int) -> None:
     """All sequences of passes and fails, under every consensus that matters; and it stops at the first chance."""
     for needed in range(1, size + 1):

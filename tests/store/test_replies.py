@@ -20,6 +20,7 @@ from rubric.store.database import dump, load
 from rubric.store.store import Store
 from rubric.testing.scripted_model import reply_to
 from rubric.values.requests import Ask, Failure, FailureKind, Reply, Usage
+from tests.rows import each_row
 from tests.storing import PAID, POLITE, Counted, graded, states, told
 
 
@@ -306,7 +307,7 @@ def test_an_outcome_is_the_same_when_it_is_read_back(outcome: Reply | Failure) -
     assert load(dump(outcome)) == outcome
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7", "{}", '{"reply": {}}', '{"failure": {"kind": "bored"}}'])
+@each_row("text", ["", "{", "[]", "7", "{}", '{"reply": {}}', '{"failure": {"kind": "bored"}}'])
 def test_what_is_no_outcome_is_told(text: str) -> None:
     """Anything but an outcome is a ValueError, whatever is wrong with it."""
     with pytest.raises(ValueError, match="no reply"):

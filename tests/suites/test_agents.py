@@ -28,6 +28,7 @@ from rubric.suites.targets.mcp_servers import HTTPServer, StdioServer
 from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.runs import Message, ToolCall
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.tool_server import ToolServer, wants
 
 if TYPE_CHECKING:
@@ -435,7 +436,7 @@ def test_servers_show_themselves_without_secrets() -> None:
     assert repr(stdio) == "StdioServer('serve', ('--token', '[secret]'), env={'TOKEN': '***'})"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "message"),
     [
         (lambda: StdioServer(" "), "command: expected text"),

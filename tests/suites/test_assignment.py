@@ -13,6 +13,7 @@ from rubric.models.registry import EnvironmentModel
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import Says, ScriptedModel
+from tests.rows import each_row
 from tests.suite_help import GOOD, TWO, asks_of, one, saying
 
 THREE = TWO.expects("Is short", id="short")
@@ -168,7 +169,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "variable"), MISSING)
+@each_row(("judge", "variable"), MISSING)
 def test_a_judge_without_its_key_defers(judge: Any, variable: str) -> None:
     """Before a target is asked for a candidate that nobody could judge."""
     suite = one(output=None)
@@ -190,7 +191,7 @@ THERE = [
 ]
 
 
-@pytest.mark.parametrize("judge", THERE)
+@each_row("judge", THERE)
 def test_a_judge_that_may_have_another_way_in_is_asked(judge: Any) -> None:
     """No key of which we know is missing: a key of its own, no key at all, or a panel that does without."""
     assert why_keyless(Panel([judge])) == "" if not isinstance(judge, Panel) else why_keyless(judge) == ""

@@ -14,6 +14,7 @@ from rubric.results.report_rows import Entry, Row, Status
 from rubric.suites.report import Deferred, Report
 from tests.examples import examples
 from tests.reports import FAILED, REPORT, entry, reports
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def beside(before: Row, after: Row, largest_drop: float | None = None, deferred:
     return Report("s", (after,), deferred=deferred).against(Report("s", (before,)), largest_drop=largest_drop)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "kind"),
     [
         (row("a", 0.8), row("a", 0.9), "better"),
@@ -71,7 +72,7 @@ def test_cases_that_are_new_or_gone_are_told_and_not_counted() -> None:
     assert found.passed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scores", "largest_drop", "code"),
     [
         ((0.9, 0.8), None, 0),

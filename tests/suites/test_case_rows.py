@@ -15,6 +15,7 @@ from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.cases import Case
 from rubric.testing.scripted_model import Says, ScriptedModel
 from rubric.values.places import Place
+from tests.rows import each_row
 from tests.suite_help import GOOD, TWO, one, saying
 
 KEY = "sk-0123456789abcdef"
@@ -73,7 +74,7 @@ WHY = [
 ]
 
 
-@pytest.mark.parametrize(("rubric", "verdicts", "why"), WHY)
+@each_row(("rubric", "verdicts", "why"), WHY)
 def test_the_reason_says_why_it_failed(rubric: Rubric, verdicts: dict[str, object], why: str) -> None:
     """In a sentence; a plain pass has none."""
     assert recorded(saying(**verdicts), rubric).reason == why
@@ -192,7 +193,7 @@ def test_half_surrogates_are_replaced_and_control_characters_stay() -> None:
 QUOTES = ["added per-tenant", KEY, f"limits {KEY}", f"{KEY} were", "were added", "The 2.3.0"]
 
 
-@pytest.mark.parametrize("quote", QUOTES)
+@each_row("quote", QUOTES)
 def test_quotes_stand_in_the_rows_output_where_they_say(quote: str) -> None:
     """Also before, after, across and within what was masked."""
     output = f"The 2.3.0 added per-tenant limits {KEY} were added \ud800 last."

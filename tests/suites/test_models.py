@@ -20,6 +20,7 @@ from rubric.values.candidates import RunMetrics
 from rubric.values.judges import Judge
 from rubric.values.requests import FailureKind
 from rubric.values.runs import Message
+from tests.rows import each_row
 from tests.servers import Server
 from tests.tool_server import ToolServer, wants
 
@@ -95,7 +96,7 @@ def test_without_a_key_it_defers_and_names_the_variable(model: str, names: str) 
         background_loop.run(ModelTarget(model).respond(CASE))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "environ", "params"),
     [
         ("openai/gpt-4o-mini", {"OPENAI_API_KEY": "k"}, {}),
@@ -193,7 +194,7 @@ def test_a_request_for_tools_that_was_cut_is_a_failure() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "problem"),
     [
         ('{"a": ', "Expecting value"),

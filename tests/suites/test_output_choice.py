@@ -11,6 +11,7 @@ from rubric import DefinitionError, Judge, LoadError, Suite
 from rubric.formats.suites import loads_suite
 from rubric.suites.report import Report
 from rubric.testing import ScriptedModel
+from tests.rows import each_row
 
 BEST = {"type": "select-best", "value": "choose the funniest tweet"}
 
@@ -132,9 +133,9 @@ def matrix(assertion: dict[str, Any]) -> Suite:
     return loads_suite(json.dumps(data), "promptfoo")
 
 
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("there", [1, 2, 4])
-@pytest.mark.parametrize("assertion", [BEST, {"type": "max-score"}])
+@each_row("times", [1, 2])
+@each_row("there", [1, 2, 4])
+@each_row("assertion", [BEST, {"type": "max-score"}])
 def test_nothing_is_decided_before_finished_outputs_are_complete(
     assertion: dict[str, Any], there: int, times: int
 ) -> None:
@@ -281,7 +282,7 @@ def test_the_output_with_the_highest_mean_is_selected() -> None:
     assert [row.status for row in report] == ["passed", "failed"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "best"),
     [
         (None, 0),

@@ -23,6 +23,7 @@ from rubric.values.places import Place
 from tests.examples import examples
 from tests.places import ROOT
 from tests.reports import DEFERRED, FAILED, JUDGED, NASTY, PASSED, REPORT, UNGRADED, VACUOUS, entry, reports
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -247,7 +248,7 @@ def test_an_absolute_name_within_the_working_folder_becomes_relative(
 NAMES = ("pretty", "json", "ndjson", "junit", "tap", "md", "html", "sarif", "gitlab")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_an_empty_report_renders(name: str) -> None:
     """No cases are not an error of the reporter's."""
     text = Report("").render(name)
@@ -264,7 +265,7 @@ def test_an_empty_report_reads_back() -> None:
     assert json.loads(empty.render("gitlab")) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_any_text_renders_as_something_that_can_be_encoded(name: str) -> None:
     """Half surrogates are in no output, and control characters only where JSON escapes them."""
     text = MANY_NASTY.render(name)
@@ -272,7 +273,7 @@ def test_any_text_renders_as_something_that_can_be_encoded(name: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", text)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_a_pass_to_which_nothing_applied_is_told_from_one_that_was_judged(name: str) -> None:
     """A reader who sees no more than 1.00 takes it for a verdict."""
     judged, vacuous = (Report("s", (row,)).render(name) for row in (evolve(VACUOUS, vacuous=False), VACUOUS))
@@ -325,7 +326,7 @@ def test_the_criteria_of_passes_in_markdown_are_bounded_and_the_rest_is_told() -
     assert "3,800 criteria of passed cases are left out here." in text
 
 
-@pytest.mark.parametrize("name", ["pretty", "junit", "tap", "md", "html", "sarif", "gitlab"])
+@each_row("name", ["pretty", "junit", "tap", "md", "html", "sarif", "gitlab"])
 def test_a_megabyte_is_cut_in_the_middle(name: str) -> None:
     """The page, the log and the comment stay readable."""
     long = "a" * 500_000 + "halfway" + "z" * 500_000

@@ -26,6 +26,7 @@ from rubric.values.requests import Ask, Failure
 from tests.everything import CANDIDATE, EVERYTHING, QUOTE, VERDICTS
 from tests.examples import examples
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -161,7 +162,7 @@ def test_a_file_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
         Report.load(path)
 
 
-@pytest.mark.parametrize("name", sorted({*REPORTERS} - {"harbor"}))  # which writes nothing where a case has no grade
+@each_row("name", sorted({*REPORTERS} - {"harbor"}))  # which writes nothing where a case has no grade
 def test_what_a_suite_came_to_renders_and_reads_back(name: str) -> None:
     """A rubric with every answer type, before one judge and before a panel, and a tree: graded, and reported."""
     report = graded()

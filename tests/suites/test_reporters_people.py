@@ -18,6 +18,7 @@ from rubric.suites.reporters import markdown
 from rubric.suites.reporters import terminal as pretty
 from tests.examples import examples
 from tests.reports import DEFERRED, FAILED, NASTY, PASSED, REPORT, UNGRADED, reports
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -173,7 +174,7 @@ def test_any_report_is_markdown_with_a_row_for_each_case_and_a_section_for_each_
     assert html <= {"<!-- -->", "<details><summary>candidate</summary>", "</details>"}
 
 
-@pytest.mark.parametrize("text", NASTY)
+@each_row("text", NASTY)
 def test_a_candidate_cannot_leave_its_fence(text: str) -> None:
     """However many backticks it has."""
     row = evolve(FAILED, output=f"````\n{text}\n`````\n</details>")
@@ -181,7 +182,7 @@ def test_a_candidate_cannot_leave_its_fence(text: str) -> None:
     assert "</details>" in fence.content
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("@team", "@<!-- -->team"),

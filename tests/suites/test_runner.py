@@ -24,6 +24,7 @@ from rubric.values import Script, Unsupported
 from tests.examples import examples
 from tests.findings import improvised, rubrics
 from tests.judging import JudgeLike
+from tests.rows import each_row
 from tests.servers import Server
 from tests.suite_help import GOOD, TWO, asks_of, many, one, saying
 
@@ -158,8 +159,8 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("error", "said"), FAILURES)
-@pytest.mark.parametrize("is_async", [True, False])
+@each_row(("error", "said"), FAILURES)
+@each_row("is_async", [True, False])
 def test_a_target_that_fails_leaves_its_case_ungraded(error: Exception, said: str, *, is_async: bool) -> None:
     """With the failure, redacted; the judge is not asked, and the other case is graded."""
 

@@ -22,6 +22,7 @@ from rubric.internals.frozen_map import FrozenMap
 from rubric.results import Row
 from rubric.suites import DeferError, HTTPTarget, ModelTarget, Providers, Report, pass_rates
 from tests.command_line import run
+from tests.rows import each_row
 from tests.servers import openai_serving
 
 
@@ -345,8 +346,8 @@ tests: [{vars: {q: A}, assert: [{type: contains, value: A}]}]
 """
 
 
-@pytest.mark.parametrize("key", ["vars", "id"])
-@pytest.mark.parametrize(
+@each_row("key", ["vars", "id"])
+@each_row(
     "prompt", ["prompt-1", "Say A", "Say {{ q }}", {"raw": "Say A", "label": "Say {{ q }}"}, {"label": "Say {{ q }}"}]
 )
 def test_a_reply_with_its_provider_and_prompt_belongs_to_that_cell(key: str, prompt: Any) -> None:

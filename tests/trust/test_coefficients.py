@@ -15,6 +15,7 @@ from rubric.trust import coefficients as co
 from rubric.trust.inference import Floats
 from tests.examples import examples
 from tests.recorded import DATA, needs_data
+from tests.rows import each_row
 
 LEVELS: tuple[co.Level, ...] = ("nominal", "ordinal", "interval")
 
@@ -148,7 +149,7 @@ OF_TWO: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", OF_TWO)
+@each_row("name", OF_TWO)
 def test_the_jackknife_leaves_out_whole_groups(name: str) -> None:
     """Without each group a coefficient is that of the others, and its error on Fisher's scale is their spread."""
     chance, find = np.random.default_rng(3), OF_TWO[name]

@@ -16,6 +16,7 @@ from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, paired_contrast
 from rubric.trust.ratings import VERDICT, Scale
 from tests.recorded import grades
+from tests.rows import each_row
 from tests.simulations.drawing import Chance, covers, ratings, verdicts
 
 GOOD = Rubric("answers").expects("Good", id="good")
@@ -151,7 +152,7 @@ def _rare(chance: Chance, n: int) -> Drawn:
     return said.astype(float), people.astype(float)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draw", "scale", "names", "truth"),
     [
         (_threes, STARS, ("pearson", "spearman"), 0.0),
@@ -159,7 +160,7 @@ def _rare(chance: Chance, n: int) -> Drawn:
         (_rare, OPTIONS, ("kappa", "alpha"), 0.5),
     ],
 )
-@pytest.mark.parametrize("n", [20, 60])
+@each_row("n", [20, 60])
 def test_coefficients_of_a_judge_who_nearly_always_says_the_same_cover(
     draw: Callable[[Chance, int], Drawn], scale: Scale, names: tuple[str, ...], truth: float, n: int
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rubric import Rubric
 from rubric.trust import Labels, agreement, calibrate, estimate
 from tests.recorded import DATA, expected, grades, lines, needs_data
+from tests.rows import each_row
 
 pytestmark = needs_data
 
@@ -76,8 +77,8 @@ def llm_rubric(question: str, kind: str) -> tuple[Any, Labels]:
     return grades(rubric, said, groups), Labels(people)
 
 
-@pytest.mark.parametrize("question", [f"Q{n}" for n in range(9)])
-@pytest.mark.parametrize("kind", ["argmax", "expected"])
+@each_row("question", [f"Q{n}" for n in range(9)])
+@each_row("kind", ["argmax", "expected"])
 def test_llm_rubric(question: str, kind: str) -> None:
     """RMSE and correlations of the likeliest level, and of the mean level, with 24 annotators."""
     said = expected("llm_rubric")[f"{question}/{kind}"]

@@ -16,6 +16,7 @@ from rubric import DefinitionError, Grades, Rubric
 from rubric.trust import Labels, Thresholds, agreement, thresholds
 from tests.examples import examples
 from tests.recorded import grades, jury
+from tests.rows import each_row
 
 SCORED = Rubric("replies").scores("How good", id="good")
 
@@ -120,7 +121,7 @@ def test_cross_fitted_figures_hold_in_simulation() -> None:
     assert optimism > 0.01  # why the apparent figure is not the one that is shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "message"),
     [
         (lambda g, t: thresholds(g, Labels({k: {"good": 0.5} for k in range(40)})), "expected verdicts on the whole"),

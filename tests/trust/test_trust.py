@@ -28,6 +28,7 @@ from rubric.trust.estimates import estimate_of
 from rubric.trust.ratings import Scale, as_judged
 from tests.examples import examples
 from tests.recorded import grades, jury
+from tests.rows import each_row
 from tests.simulations.drawing import covers, grouped, ratings, verdicts
 
 GOOD = Rubric("answers").expects("Good", id="good")
@@ -101,7 +102,7 @@ def test_a_file_of_labels_that_can_be_read_in_two_ways_is_refused(
         Labels.read(tmp_path / name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "message"),
     [
         (lambda: Labels("labels.csv"), "Labels.read"),  # type: ignore[arg-type]
@@ -450,8 +451,8 @@ def test_a_mean_at_the_end_of_a_scale_is_no_certainty() -> None:
     assert found.interval[1] == pytest.approx(4)
 
 
-@pytest.mark.parametrize("mean", [0.5, 0.9, 0.97])
-@pytest.mark.parametrize("n", [10, 25, 60])
+@each_row("mean", [0.5, 0.9, 0.97])
+@each_row("n", [10, 25, 60])
 def test_the_estimate_of_a_mean_covers_the_truth(mean: float, n: int) -> None:
     """On 0..4, with a judge who is exact in four of five, and never wider than by the labels alone."""
     chance, hits, widths = np.random.default_rng(1), 0, 0.0

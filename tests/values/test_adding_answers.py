@@ -24,6 +24,7 @@ from rubric.values.checks import Check, Decided, Holds
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 from tests.places import ROOT
+from tests.rows import each_row
 from tests.strategies import flat_answers, rubrics
 
 PAGE = ROOT / "docs" / "reference" / "file_format.md"
@@ -52,7 +53,7 @@ FIRST = settings(phases=[Phase.generate], max_examples=2_000, database=None)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
+@each_row("kind", EVERY, ids=lambda kind: kind.__name__)
 def test_written_and_read(kind: type) -> None:
     """It has a strategy, a writer that puts it under a key of the table, and a reader that reads it back."""
     try:
@@ -66,7 +67,7 @@ def test_written_and_read(kind: type) -> None:
     assert any(issubclass(kind, row.kinds) for row in ANSWERS.values())
 
 
-@pytest.mark.parametrize("key", ANSWERS)
+@each_row("key", ANSWERS)
 def test_keys(key: str) -> None:
     """A key of the table is in the JSON Schema, excludes the others there, and has a row in the docs."""
     criterion = schema()["$defs"]["criterion"]["anyOf"][1]
@@ -75,7 +76,7 @@ def test_keys(key: str) -> None:
     assert f"| `{key}" in PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", [*CHECKS, "is_json"])
+@each_row("name", [*CHECKS, "is_json"])
 def test_checks(name: str) -> None:
     """A check is in the JSON Schema and in the docs."""
     bare, named = schema()["$defs"]["check"]["anyOf"]

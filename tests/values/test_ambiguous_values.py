@@ -28,6 +28,7 @@ from rubric import (
     judge_function,
     loads,
 )
+from tests.rows import each_row
 
 untyped: Any = rubric_module
 R = Rubric("r")
@@ -60,8 +61,8 @@ DOORS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("labels", LABELS, ids=str)
+@each_row("door", DOORS)
+@each_row("labels", LABELS, ids=str)
 def test_labels_alone_are_refused_with_their_scores_in_both_orders(labels: list[str], door: str) -> None:
     """Which end is the best cannot be known; both mappings of the message are choices."""
     message = refusal(lambda: DOORS[door](labels))
@@ -166,7 +167,7 @@ def test_a_rule_is_not_taken_for_a_member_of_a_panel(rule: Any) -> None:
     assert Panel(["a", "b"], aggregate=rule).aggregate == rule
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "said"),
     [
         (lambda: untyped.Criterion("k", levels={}), "levels with their texts"),
@@ -199,14 +200,14 @@ def test_levels_without_ends_are_still_0_to_10() -> None:
 # -- prompts -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "prompt",
     [
         "Grade {candidate} by {criterion}", "Grade {{ candidate }} by {criterion}", "$output", "${output}", "%(output)s",
         "[[output]] {{ criterion }}", "<%= output %>", '[{"role": "user", "content": "Grade {output}"}]',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("of", ["judge", "rubric"])
+@each_row("of", ["judge", "rubric"])
 def test_a_prompt_with_slots_in_another_form_is_refused(prompt: str, of: str) -> None:
     """It would be paid for without the candidate or the criterion in it; nothing is asked."""
     asked: list[Any] = []

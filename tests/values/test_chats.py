@@ -14,6 +14,7 @@ from rubric.grading.candidate_parts import turns_of
 from rubric.runs.logs import candidate_of_conversation
 from rubric.suites.outputs import _reply
 from rubric.values.chats import candidate_of_chat, chat_of, is_chat
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,7 @@ def test_a_result_without_its_call_is_a_message() -> None:
     assert chat_of([{"role": "tool", "tool_call_id": "9", "content": "paid"}]) == (Message("tool", "paid"),)
 
 
-@pytest.mark.parametrize("value", [[], "When?", ["When?"], [{"text": "a"}], [{"type": "text", "text": "a"}], None, [1]])
+@each_row("value", [[], "When?", ["When?"], [{"text": "a"}], [{"type": "text", "text": "a"}], None, [1]])
 def test_other_values_are_no_chats(value: Any) -> None:
     """A list of texts, or of parts of one message, is none."""
     assert not is_chat(value)
@@ -83,7 +84,7 @@ DOORS: dict[str, Callable[[], Candidate]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_row("door", DOORS)
 def test_a_chat_whose_last_answer_is_the_output_too_counts_it_once(door: str) -> None:
     """Each turn is judged once, and has the number that it has without a column of its own."""
     rubric = Rubric("r", [Criterion("Is good", id="k", on="each turn")])

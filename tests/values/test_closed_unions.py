@@ -57,6 +57,7 @@ from rubric.values.requests import Failure
 from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
 from tests import strategies
+from tests.rows import each_row
 
 JUDGED: dict[type, Answer] = {
     YesNo: YesNo(),
@@ -134,7 +135,7 @@ def test_every_judge_is_a_member_of_its_union() -> None:
     assert set(get_args(AnyJudge)) == shown - {judges.RecordedJudge}  # which is a `Judge`
 
 
-@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+@each_row("kind", ANSWERS, ids=lambda kind: kind.__name__)
 def test_every_answer_is_described_and_written(kind: type) -> None:
     """Each answer has words for people, and a form in files that the published schema takes and the loader reads."""
     rubric = Rubric(criteria=[Criterion("Has words", answer=ANSWERS[kind])])
@@ -146,7 +147,7 @@ def test_every_answer_is_described_and_written(kind: type) -> None:
     assert loads(written) == rubric
 
 
-@pytest.mark.parametrize("kind", [*JUDGED, *NESTED], ids=lambda kind: kind.__name__)
+@each_row("kind", [*JUDGED, *NESTED], ids=lambda kind: kind.__name__)
 def test_every_answer_is_asked_for_and_read(kind: type) -> None:
     """Each answer of a judge has a prompt and a reply form, and what comes back in that form is read."""
     rubric = Rubric(criteria=[Criterion("Has words", id="c", answer=ANSWERS[kind])])
@@ -155,7 +156,7 @@ def test_every_answer_is_asked_for_and_read(kind: type) -> None:
     assert result.score == 1
 
 
-@pytest.mark.parametrize("kind", CHECKS, ids=lambda kind: kind.__name__)
+@each_row("kind", CHECKS, ids=lambda kind: kind.__name__)
 def test_every_check_is_run(kind: type) -> None:
     """Code decides each check without a call; what needs a suite, or is another system's, stays unjudged."""
 

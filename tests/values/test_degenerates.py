@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubric.values.candidates import Candidate
+from tests.rows import each_row
 
 KEYS = [
     ":", ".", ",", "!", "...", "—", "```", "---", "?!", "。",
@@ -34,14 +35,14 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("key", KEYS)
+@each_row("disguise", DISGUISES)
+@each_row("key", KEYS)
 def test_a_master_key_is_known_in_every_disguise(key: str, disguise: str) -> None:
     """A stop, or an opener without content, says nothing, whatever case, width, padding and invisible characters it has."""
     assert Candidate(DISGUISES[disguise](key)).degenerate
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", " ", "\n\t\r\n", "\u00a0\u3000", "\u200b", "\ufeff", "\u3164", "\u2800", "\u034f", "\ue000", "\ud800", "\x00"],
     ids=ascii,
@@ -58,7 +59,7 @@ SHORT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", SHORT)
+@each_row("text", SHORT)
 def test_a_short_answer_is_an_answer(text: str) -> None:
     """A letter, a digit, a symbol or an emoji can be a whole answer."""
     assert Candidate(text).degenerate == ""

@@ -17,6 +17,7 @@ from rubric.runs.logs import candidate_of_conversation, entries_of
 from rubric.suites.outputs import _reply
 from rubric.values.candidates import Candidate
 from rubric.values.chats import candidate_of_chat, chat_of
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +86,8 @@ DOORS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("form", UNANSWERED)
+@each_row("door", DOORS)
+@each_row("form", UNANSWERED)
 def test_only_the_last_words_of_the_candidate_are_its_answer(door: str, form: str) -> None:
     """What others said, or what it said before, is never graded as the answer of a chat that ends without one."""
     made: Any = None
@@ -96,7 +97,7 @@ def test_only_the_last_words_of_the_candidate_are_its_answer(door: str, form: st
     assert made is None or not made.output.strip()
 
 
-@pytest.mark.parametrize("form", UNANSWERED)
+@each_row("form", UNANSWERED)
 def test_a_chat_without_an_answer_is_ungraded_by_all_that_grade_many(form: str) -> None:
     """A judge that always says yes is not asked."""
     rows = [{"output": UNANSWERED[form]}, {"messages": UNANSWERED[form]}]
@@ -216,8 +217,8 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("door", DOORS)
+@each_row("kind", KINDS)
 def test_each_part_is_held_or_named(door: str, kind: str) -> None:
     """Of what no judge is shown the result has a warning; all else is in the run, and the answer is the answer."""
     chat, name = KINDS[kind]

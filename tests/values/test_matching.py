@@ -13,6 +13,7 @@ from rubric.values.checks import Matches
 from rubric.values.criteria import When
 from rubric.values.matching import LONGEST_PATTERN, LONGEST_TEXT, matches
 from tests.forks import Forks
+from tests.rows import each_row
 
 HAZARDS = [
     "(a+)+$", "^(a+)+$", "(a*)*$", "(a|a)*$", "(a|aa)+$", "(a|a?)+$", "(.*a){20}$", "(.*a){10}$", "^(\\w+\\s?)*$", "^(\\w+\\s?)*!$", "(.*)*,(.*)*,(.*)*x",
@@ -68,7 +69,7 @@ def test_a_pattern_is_text(pattern: object) -> None:
         Matches(pattern)  # type: ignore[arg-type]  # the point of the test
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "holds"),
     [
         ("b+", "abbc", True), ("^b", "ab", False), ("(?i)AB", "xab", True), ("(?m)^b$", "a\nb\nc", True), (".", "\n", False), ("(?s).", "\n", True),

@@ -35,6 +35,7 @@ from rubric import (
 )
 from rubric.values import Leaf
 from rubric.values.judges import as_judge
+from tests.rows import each_row
 
 HALF: Any = ask("Is it so?").yes(1)
 TREE = ask("Is it so?").yes(1).no(0)
@@ -182,7 +183,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("noun", "given", "field", "cure"), REFUSED, ids=[f"{n.__name__}-{f}-{i}" for i, (n, _, f, _) in enumerate(REFUSED)]
 )
 def test_a_value_that_cannot_be_is_refused(noun: Any, given: dict[str, Any], field: str, cure: str) -> None:
@@ -214,7 +215,7 @@ VERBS: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "field"), VERBS, ids=[f"{field}-{i}" for i, (_, field) in enumerate(VERBS)])
+@each_row(("verb", "field"), VERBS, ids=[f"{field}-{i}" for i, (_, field) in enumerate(VERBS)])
 def test_a_verb_refuses_like_a_constructor(verb: Callable[[], Any], field: str) -> None:
     """No chain leads to a rubric that could not be written down at once."""
     with pytest.raises(DefinitionError) as refused:

@@ -15,6 +15,7 @@ from attrs import evolve
 from rubric import Criterion, DefinitionError, Message, Rubric, ToolCall, call, said, state
 from rubric.values.run_rules import Matcher, RunRule, RunRules
 from rubric.values.runs import Event, Run, State, SubRun
+from tests.rows import each_row
 from tests.run_rules import cut_short_differs, differs, oracle, random_rule, random_run
 
 ELEVEN: dict[str, RunRule] = {
@@ -73,7 +74,7 @@ def test_true_is_no_number_in_arguments() -> None:
     assert not call("b").needs("a", same="x").judge(run).met
 
 
-@pytest.mark.parametrize("name", ELEVEN)
+@each_row("name", ELEVEN)
 def test_the_eleven_rules_tell_a_good_run_from_a_bad_one(name: str) -> None:
     """The good run keeps each, and the verdict on the bad one names the steps that break it."""
     kept, broken = ELEVEN[name].judge(GOOD), ELEVEN[name].judge(BAD)
@@ -83,7 +84,7 @@ def test_the_eleven_rules_tell_a_good_run_from_a_bad_one(name: str) -> None:
         assert f"step [{step}] " in broken.reason
 
 
-@pytest.mark.parametrize("name", ELEVEN)
+@each_row("name", ELEVEN)
 def test_a_rule_is_a_value(name: str) -> None:
     """It has one hash and one repr that can be typed, is pickled, and is the same in Python, in YAML and back."""
     rule = ELEVEN[name]
@@ -112,7 +113,7 @@ CUT = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rule", CUT, ids=repr)
+@each_row("rule", CUT, ids=repr)
 def test_a_run_that_is_cut_short_is_decided_only_if_all_its_ends_agree(rule: RunRule) -> None:
     """Each verdict is that of every way in which the run may go on; where it is unknown, two ways differ."""
     rnd = Random(3)
@@ -160,7 +161,7 @@ WORLD: list[Event] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "mutant"), ALL, ids=[f"{name}: {mutant!r}" for name, mutant in ALL])
+@each_row(("name", "mutant"), ALL, ids=[f"{name}: {mutant!r}" for name, mutant in ALL])
 def test_a_mutant_of_a_rule_is_told_apart_by_a_run(name: str, mutant: RunRule) -> None:
     """No part of a rule is without effect: some run is judged otherwise, as its definition is."""
     rnd, rule = Random(7), ELEVEN[name]
@@ -257,7 +258,7 @@ BALANCE = Run(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "met", "steps"),
     [
         (state("balance", 20).at_end(), True, []),
@@ -325,9 +326,7 @@ def refusals() -> list[tuple[str, Any, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("field", "make", "words"), refusals(), ids=[f"{n} {one[0]}" for n, one in enumerate(refusals())]
-)
+@each_row(("field", "make", "words"), refusals(), ids=[f"{n} {one[0]}" for n, one in enumerate(refusals())])
 def test_what_has_no_meaning_is_refused(field: str, make: Any, words: str) -> None:
     """With the field, and what works."""
     with pytest.raises(DefinitionError, match=words) as caught:

@@ -6,6 +6,7 @@ import pytest
 
 from rubric import DefinitionError, FitsSchema
 from rubric.values.schema_formats import FORMATS, fits
+from tests.rows import each_row
 
 YES = {
     "date": "2024-02-29", "time": "23:59:60Z", "date-time": "2024-01-02t03:04:05.5+01:00", "email": "a.b@c.org",
@@ -22,15 +23,13 @@ NO = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", YES)
+@each_row("name", YES)
 def test_a_format_is_that_of_its_rfc(name: str) -> None:
     """A text has it or not; nothing is asked of other values."""
     assert (fits(name, YES[name]), fits(name, NO[name]), fits(name, 7)) == (True, False, True)
 
 
-@pytest.mark.parametrize(
-    ("value", "held"), [(1, True), (1.0, True), (2**31, False), (0.5, False), (True, True), ("x", True)]
-)
+@each_row(("value", "held"), [(1, True), (1.0, True), (2**31, False), (0.5, False), (True, True), ("x", True)])
 def test_a_format_of_numbers_asks_nothing_of_other_values(value: object, held: bool) -> None:
     """`int32` is a whole number of 32 bits."""
     assert fits("int32", value) is held

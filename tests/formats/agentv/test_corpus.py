@@ -18,6 +18,7 @@ from rubric.suites.suite import Suite
 from rubric.values.checks import Unsupported
 from tests.agentv import graders_of, is_set, notes_of
 from tests.places import SHARED
+from tests.rows import each_row
 
 CORPUS = SHARED / "corpus"
 GOLDEN = CORPUS / "golden_agentv.json"
@@ -38,7 +39,7 @@ def _read(file: Path) -> tuple[Notes, Suite]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(file.relative_to(CORPUS / "agentv").parts))
+@each_row("file", FILES, ids=lambda file: "/".join(file.relative_to(CORPUS / "agentv").parts))
 def test_a_file_loads_or_says_where_it_is_wrong(file: Path) -> None:
     """A file of the corpus is a suite with cases, or an error with a line, a column and a cure."""
     problems, suite = _problems(file)
@@ -58,7 +59,7 @@ def _problems(file: Path) -> tuple[tuple[Problem, ...], Suite | None]:
     return (), suite
 
 
-@pytest.mark.parametrize("entry", _golden(), ids=lambda entry: entry["path"])
+@each_row("entry", _golden(), ids=lambda entry: entry["path"])
 def test_the_tests_and_the_items_are_those_of_agentv(entry: dict[str, Any]) -> None:
     """Every test that AgentV reads is a case with the same graders; what it refuses is refused, or ungraded."""
     notes, suite = _read(CORPUS / entry["path"])

@@ -40,6 +40,7 @@ from rubric.testing.scripted_model import ScriptedModel
 from rubric.values.checks import Holds, Script, Unsupported
 from rubric.values.requests import Ask, Reply
 from tests.agentv import loads, notes_of, rubric_of, written
+from tests.rows import each_row
 
 BANDS = {0: "wrong", 5: "half right", 10: "right"}
 
@@ -60,7 +61,7 @@ def _problem(text: str, **options: Any) -> str:
 # -- generations -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "generation"),
     [
         ({"evalcases": []}, "agentv-1"),
@@ -192,8 +193,8 @@ def test_an_item_without_a_text_leaves_its_case_ungraded(key: str, text: str) ->
     assert any(f"an item needs `{text}`" in str(problem) for problem in notes.warnings)
 
 
-@pytest.mark.parametrize("word", ["text", "description", "expected_outcome", "outcome", "criteria", "criterion"])
-@pytest.mark.parametrize("generation", ["tests", "evalcases"])
+@each_row("word", ["text", "description", "expected_outcome", "outcome", "criteria", "criterion"])
+@each_row("generation", ["tests", "evalcases"])
 def test_a_required_item_counts_under_each_key_that_means_its_text(generation: str, word: str) -> None:
     """None of them is passed over: a judge that says no to it fails the case."""
     items = [{"id": "a", word: "Names the day", "required": True}, {"id": "b", "outcome": "Is polite", "weight": 9}]
@@ -206,8 +207,8 @@ def test_a_required_item_counts_under_each_key_that_means_its_text(generation: s
     assert not grade(Candidate("x"), case.rubric, Judge(ScriptedModel({"a": False, "b": True}))).passed
 
 
-@pytest.mark.parametrize("key", ["output", "answer", "actual_output"])
-@pytest.mark.parametrize("said", ["Go away.", "", None])
+@each_row("key", ["output", "answer", "actual_output"])
+@each_row("said", ["Go away.", "", None])
 def test_of_a_chat_as_output_only_the_assistants_words_are_graded(key: str, said: str | None) -> None:
     """The user's are not an answer; without an answer the case is ungraded."""
     chat = [{"role": "user", "content": "Thank you, kind sir"}, {"role": "assistant", "content": said}]
@@ -217,7 +218,7 @@ def test_of_a_chat_as_output_only_the_assistants_words_are_graded(key: str, said
     assert isinstance(result, Grade if said else Ungraded)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "empty",
     [
         "",
@@ -258,7 +259,7 @@ ITEM_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("name", ITEM_ERRORS)
+@each_row("name", ITEM_ERRORS)
 def test_a_wrong_field_of_an_item_is_an_error_at_its_place(name: str) -> None:
     """The problem names the line, the path and the cure."""
     value, words = ITEM_ERRORS[name]
@@ -416,7 +417,7 @@ def test_a_grader_that_is_not_here_leaves_the_case_ungraded(kind: str) -> None:
     assert any(kind in warning.message and warning.path for warning in suite.warnings)
 
 
-@pytest.mark.parametrize("kind", ["rubrics", "rubric", "llm-grader", "llm_judge", "g-eval", "composite", "select-best"])
+@each_row("kind", ["rubrics", "rubric", "llm-grader", "llm_judge", "g-eval", "composite", "select-best"])
 def test_what_generation_2_took_out_is_an_error_with_the_cure(kind: str) -> None:
     """The problem names what to write instead."""
     assert "write `type: " in _problem(json.dumps({"tests": [{"assert": [{"type": kind, "value": "x"}]}]}))
@@ -769,7 +770,7 @@ def _paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", _paths(WHOLE)[1:], ids=lambda path: ".".join(map(str, path)))
+@each_row("path", _paths(WHOLE)[1:], ids=lambda path: ".".join(map(str, path)))
 def test_nothing_that_a_field_may_hold_breaks_the_reader(path: tuple[Any, ...]) -> None:
     """Whatever stands where, it is read, warned of, or an error with a place."""
     for junk in JUNK:

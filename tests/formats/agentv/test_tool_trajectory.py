@@ -13,6 +13,7 @@ from rubric.engine.grade import evaluate
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
 from rubric.testing.scripted_model import ScriptedModel
+from tests.rows import each_row
 
 
 def suite_of(grader: dict[str, Any], *, first: bool = False, **options: Any) -> Suite:
@@ -49,7 +50,7 @@ FOUND_MORE = ("search", {"query": "machine learning", "limit": 3})
 WRONG = ("search", {"query": "knitting"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("grader", "calls", "score"),
     [
         (MINIMUMS, ["documentRetrieve", "knowledgeSearch", "knowledgeSearch"], 1),
@@ -94,7 +95,7 @@ def test_a_limit_of_time_does_not_count_and_says_so() -> None:
     assert score_of(grader, "Read", "Edit") == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("grader", "said"),
     [
         (trajectory("sideways", "a"), "one of any_order"),

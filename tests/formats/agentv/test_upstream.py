@@ -18,6 +18,7 @@ from rubric.values.checks import Unsupported
 from rubric.values.requests import Ask, Failure, Reply
 from tests.agentv import graders_of
 from tests.places import SHARED
+from tests.rows import each_row
 
 CASES = SHARED / "upstream_cases.json"
 THRESHOLD = 0.8
@@ -451,7 +452,7 @@ def _says(kind: str, message: str) -> bool:
     return not known or any(word in message for word in known)
 
 
-@pytest.mark.parametrize("case", [c for c in _cases() if _is_refused(c)],
+@each_row("case", [c for c in _cases() if _is_refused(c)],
                          ids=lambda case: case["id"])  # fmt: skip
 def test_what_agentv_refuses_is_refused(case: dict[str, Any]) -> None:
     """A file that AgentV refuses has an error with its place, and of the same kind."""
@@ -461,7 +462,7 @@ def test_what_agentv_refuses_is_refused(case: dict[str, Any]) -> None:
     assert all(p.line and p.column and p.path for p in caught.value.problems)
 
 
-@pytest.mark.parametrize("case", [c for c in _cases() if not _is_refused(c)],
+@each_row("case", [c for c in _cases() if not _is_refused(c)],
                          ids=lambda case: case["id"])  # fmt: skip
 def test_a_recorded_case_comes_out_alike(case: dict[str, Any]) -> None:
     """Score, verdict, items and calls are AgentV's, but for what `DEVIATIONS` names."""
@@ -563,7 +564,7 @@ def _compare_items(case: dict[str, Any], rubric: Rubric) -> None:
         assert [isinstance(c.answer, Levels) for c in ours.criteria] == ["score_ranges" in item for item in items]
 
 
-@pytest.mark.parametrize("name", DEVIATIONS)
+@each_row("name", DEVIATIONS)
 def test_a_deviation_has_a_known_outcome_and_a_reason(name: str) -> None:
     """Whoever parts from AgentV says how, and why."""
     _, how, why = DEVIATIONS[name]

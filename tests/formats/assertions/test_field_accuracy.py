@@ -11,6 +11,7 @@ import pytest
 from rubric import Candidate
 from rubric.formats.assertions.field_accuracy import Field, FieldAccuracy
 from rubric.formats.suites import load_suite, loads_suite
+from tests.rows import each_row
 
 INVOICE = {"number": "INV-1", "total": 1889, "supplier": {"name": "Acme"}, "items": [{"price": 1370}, {"price": 262}]}
 
@@ -21,7 +22,7 @@ def score(fields: list[Field], output: Any, expected: Any = INVOICE, *, strict: 
     return FieldAccuracy(tuple(fields), strict)(Candidate(text, reference=reference))[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "given", "expected", "holds"),
     [
         ({}, "a", "a", True),

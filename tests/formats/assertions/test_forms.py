@@ -12,6 +12,7 @@ from rubric.engine.grade import evaluate
 from rubric.formats.assertions import forms
 from rubric.formats.suites import loads_suite
 from rubric.values.checks import Unsupported
+from tests.rows import each_row
 
 
 def rubric_of(kind: str, value: Any = None, **keys: Any) -> Rubric:
@@ -31,7 +32,7 @@ def passes(kind: str, output: str, value: Any = None, **keys: Any) -> bool | Non
 XHTML = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         "<root><child>Content</child></root>",
@@ -50,7 +51,7 @@ def test_well_formed_documents_are_xml(output: str) -> None:
     assert not passes("not-is-xml", output)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         "<root><child>Content</child></root",
@@ -77,7 +78,7 @@ SHIRT = "<analysis><classification>T-shirt</classification><color>Red</color></a
 ITEMS = "<root><item><name>First</name></item><item><name>Second</name></item></root>"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "paths", "passed"),
     [
         (SHIRT, ["analysis.classification", "analysis.color"], True),
@@ -94,7 +95,7 @@ def test_required_elements_are_paths_from_the_root(output: str, paths: list[str]
     assert passes("is-xml", output, {"requiredElements": paths}) is passed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "paths", "passed"),
     [
         ("Some text <root><child>Content</child></root> more text", [], True),
@@ -122,7 +123,7 @@ def test_xml_is_found_in_other_text(output: str, paths: list[str], passed: bool)
 # -- HTML ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         "<p>paragraph</p>",
@@ -140,7 +141,7 @@ def test_html_is_found_by_two_signs(output: str) -> None:
     assert not passes("not-contains-html", output)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         "Just plain text",
@@ -161,7 +162,7 @@ def test_one_sign_is_no_html(output: str) -> None:
     assert not passes("contains-html", output)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "passed"),
     [
         ("<!DOCTYPE html><html><head><title>T</title></head><body>Text</body></html>", True),
@@ -264,7 +265,7 @@ def test_sql_that_nobody_here_can_parse_is_ungraded(monkeypatch: pytest.MonkeyPa
 # -- words -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "value", "passed"),
     [
         ("one two three", 3, True),
@@ -284,7 +285,7 @@ def test_words_are_counted(output: str, value: Any, passed: bool) -> None:
     assert passes("not-word-count", output, value) is not passed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value"),
     [
         ("word-count", {"min": 3, "max": 2}),
@@ -304,7 +305,7 @@ def test_a_value_that_the_type_cannot_have_is_refused(kind: str, value: Any) -> 
 # -- how it ended ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "expected", "passed"),
     [
         ("stop", "stop", True),
@@ -359,7 +360,7 @@ def test_a_declaration_that_the_parser_does_not_know_is_no_html() -> None:
     assert passes("not-is-html", "<p>a</p><![x><p>b</p>") is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("statement", "passed"),
     [
         ("SELECT a FROM users", True),

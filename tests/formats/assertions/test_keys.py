@@ -20,6 +20,7 @@ from rubric.values.checks import Contains, Unsupported
 from rubric.values.criteria import Criterion
 from rubric.values.rubrics import Rubric
 from tests.formats.assertions.test_table import IDS, SAMPLES
+from tests.rows import each_row
 
 _VALIDATOR = Draft202012Validator(schema())
 
@@ -43,8 +44,8 @@ WITHOUT_THRESHOLD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("bar", [0, 1.5, "0.5"])
-@pytest.mark.parametrize("kind", WITHOUT_THRESHOLD)
+@each_row("bar", [0, 1.5, "0.5"])
+@each_row("kind", WITHOUT_THRESHOLD)
 def test_a_threshold_of_a_type_that_has_none_changes_no_verdict(kind: str, bar: Any) -> None:
     """promptfoo does not read it: with 0 the assertion would pass whatever the output is."""
     suite = _promptfoo({"type": kind, "value": WITHOUT_THRESHOLD[kind], "threshold": bar})
@@ -66,7 +67,7 @@ def test_a_check_under_a_threshold_is_written_as_a_set() -> None:
     assert [one["type"] for test in written.data["tests"] for one in test["assert"]] == ["assert-set"]
 
 
-@pytest.mark.parametrize("kind", ["latency", "cost", "perplexity", "similar", "bleu", "tool-call-f1", "javascript"])
+@each_row("kind", ["latency", "cost", "perplexity", "similar", "bleu", "tool-call-f1", "javascript"])
 def test_a_threshold_may_be_written_as_text(kind: str) -> None:
     """As JavaScript compares a number with it."""
     value = {} if kind in ("latency", "cost", "perplexity") else {"value": "a"}
@@ -91,7 +92,7 @@ NEED_A_VALUE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", NEED_A_VALUE)
+@each_row("kind", NEED_A_VALUE)
 def test_an_assertion_without_a_value_leaves_its_case_ungraded(kind: str) -> None:
     """promptfoo reads the file and fails that one test: the other tests are graded."""
     text = json.dumps({"prompts": ["Q"], "tests": [{"assert": [{"type": kind}]}, {"assert": [{"type": "is-json"}]}]})
@@ -125,7 +126,7 @@ def test_a_word_for_no_is_an_error_in_our_format_and_a_warning_in_agentv() -> No
         loads(json.dumps(_document(data)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("assertion", "path"),
     [
         ({"type": "max-score", "test": "t", "weights": 3}, "weights"),
@@ -149,7 +150,7 @@ def test_a_wrong_value_is_refused_at_its_key_by_the_loader_and_by_the_schema(ass
     assert not _VALIDATOR.is_valid(document)
 
 
-@pytest.mark.parametrize("check", SAMPLES, ids=IDS)
+@each_row("check", SAMPLES, ids=IDS)
 def test_what_is_written_of_a_check_fits_the_schema(check: Any) -> None:
     """Of each class that files have."""
     _VALIDATOR.validate(json.loads(dumps(Rubric(criteria=[Criterion("It holds", answer=check)]), format="json")))
@@ -167,7 +168,7 @@ def test_the_schema_has_each_row_of_the_table_with_its_keys() -> None:
 WRONG = [3, -1, "abc", "", True, None, [], {}, [3], ["x", ""], {"a": 1}]
 
 
-@pytest.mark.parametrize("check", SAMPLES, ids=IDS)
+@each_row("check", SAMPLES, ids=IDS)
 def test_a_mutant_of_an_assertion_is_read_or_refused(check: Any) -> None:
     """With no other exception, also where it is shown or written again."""
     data = json.loads(dumps(Rubric(criteria=[Criterion("It holds", answer=check)]), format="json"))
@@ -183,7 +184,7 @@ def test_a_mutant_of_an_assertion_is_read_or_refused(check: Any) -> None:
             assert loads(dumps(read)) == read
 
 
-@pytest.mark.parametrize("milliseconds", [1001, 999, 1000.1, 0.1, 4321, 1 / 3, 123456.789])
+@each_row("milliseconds", [1001, 999, 1000.1, 0.1, 4321, 1 / 3, 123456.789])
 def test_a_limit_is_written_in_the_unit_as_it_was_read(milliseconds: float) -> None:
     """1.001 s are 1001 ms, though 1.001 * 1000 is 1000.9999999999999."""
     written = convert(_promptfoo({"type": "latency", "threshold": milliseconds}), "promptfoo")
@@ -235,7 +236,7 @@ JUDGE = {"name": "a", "instructions": "Is {{ outputs }} kind?", "feedback_value_
 ADK = {"threshold": 0.8, "rubrics": [{"rubric_id": "a", "rubric_content": {"text_property": "Is kind"}}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "data", "slip"),
     [
         ("deepeval", {**G_EVAL, "treshold": 0.9}, "treshold"),

@@ -42,6 +42,7 @@ from rubric.suites.output_choice import MaxScore, SelectBest
 from rubric.suites.suite import Suite
 from rubric.values.answers import Unit
 from rubric.values.checks import Check, Contains, Holds, Matches, Similar, Trajectory, Unsupported, Within
+from tests.rows import each_row
 from tests.values.test_closed_unions import CHECKS, UNWRITTEN
 
 SHORT = inline("output.length < 9")
@@ -127,7 +128,7 @@ def test_every_function_that_files_have_is_in_the_table() -> None:
     assert found == rows == {type(function) for function in IN_FILES}
 
 
-@pytest.mark.parametrize("check", SAMPLES, ids=IDS)
+@each_row("check", SAMPLES, ids=IDS)
 def test_our_own_format_holds_every_check(check: Check) -> None:
     """Written and read again, it is the same."""
     whole = Rubric(criteria=[Criterion("It holds", answer=check)])
@@ -147,8 +148,8 @@ def test_a_case_with_a_grader_that_cannot_be_written_is_left_out() -> None:
         convert(Suite("s", cases[:1]), "promptfoo")
 
 
-@pytest.mark.parametrize("check", [check for check in SAMPLES if not isinstance(check, Unsupported)], ids=IDS[:-1])
-@pytest.mark.parametrize("negate", [False, True])
+@each_row("check", [check for check in SAMPLES if not isinstance(check, Unsupported)], ids=IDS[:-1])
+@each_row("negate", [False, True])
 def test_a_check_comes_back_or_is_told_as_lost(check: Check, negate: bool) -> None:
     """As a criterion of its own, and turned over, beside another one."""
     inner = Rubric(
@@ -202,7 +203,7 @@ def _same(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "says"),
     [
         ({"type": "rouge"}, "rouge-n"),

@@ -13,6 +13,7 @@ from rubric.errors import LoadError
 from rubric.formats.assertions import text_metrics
 from rubric.formats.suites import loads_suite
 from rubric.values.checks import Unsupported
+from tests.rows import each_row
 
 pytest.importorskip("nltk", reason="the extra metrics is not installed")
 pytest.importorskip("rapidfuzz", reason="the extra metrics is not installed")
@@ -33,7 +34,7 @@ def graded(kind: str, value: Any, output: str, **keys: Any) -> tuple[bool | None
 
 
 # The figures are those of the tests of promptfoo, given there as bounds.
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value", "output", "least", "most"),
     [
         ("bleu", MAT, MAT, 0.999, 1),
@@ -69,7 +70,7 @@ def test_bleu_has_the_penalty_of_its_paper_for_short_outputs() -> None:
     assert score == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "output", "score"),
     [
         ("the cat sat", "the cat sat", 1),
@@ -88,7 +89,7 @@ def test_rouge_n_is_the_f1_of_the_words_in_common(value: str, output: str, score
     assert passed is (score >= 0.75)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "output", "keys", "passed"),
     [
         ("test", "test", {}, True),

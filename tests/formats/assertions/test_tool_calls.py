@@ -11,6 +11,7 @@ from rubric import Candidate, Criterion, DefinitionError, Grade, Rubric, Traject
 from rubric.engine.grade import evaluate
 from rubric.errors import LoadError
 from rubric.formats.suites import loads_suite
+from tests.rows import each_row
 
 CALLS = [
     {"name": "search_orders", "arguments": {"order": 12, "filter": {"open": True, "page": 1}, "limit": 10}},
@@ -22,7 +23,7 @@ CALLS = [
 RUN = Candidate("Done", tool_calls=CALLS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tools", "order", "follows"),
     [
         (["a", "b"], "in_order", True),
@@ -91,8 +92,8 @@ CASES: list[tuple[str, Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize("format", ["promptfoo", "agentv-2"])
-@pytest.mark.parametrize(("kind", "value", "passed"), CASES, ids=lambda one: str(one)[:50])
+@each_row("format", ["promptfoo", "agentv-2"])
+@each_row(("kind", "value", "passed"), CASES, ids=lambda one: str(one)[:50])
 def test_graders_of_tool_calls(format: str, kind: str, value: Any, passed: bool) -> None:
     """Both systems have the same types, with the same values."""
     test = {"id": "a", "input": "Q"} if format != "promptfoo" else {}
@@ -139,7 +140,7 @@ def test_the_f1_of_calls_that_an_output_shows() -> None:
         assert result.score == score
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value"),
     [
         ("trajectory:tool-used", []),

@@ -9,6 +9,7 @@ import pytest
 
 from rubric import Judge, load_suite
 from tests.places import SHARED
+from tests.rows import each_row
 
 FILES = sorted((SHARED / "corpus/mcptest").glob("*.yml"))
 pytestmark = pytest.mark.skipif(not FILES, reason="the blocks of the page are not beside the project")
@@ -19,7 +20,7 @@ def score(messages: list[dict[str, str]]) -> str:
     return json.dumps({"score": 0.9, "reason": "so", "evidence": "", "pass": True})
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@each_row("path", FILES, ids=lambda path: path.stem)
 def test_a_block_runs_to_its_report(path: Path) -> None:
     """Each eval has a row with a verdict, or is deferred or ungraded with a reason; nothing passes without a judge."""
     suite = load_suite(path)

@@ -31,6 +31,7 @@ from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
 from rubric.values import Boolean, Leaf, Letter, UnitScale
 from tests.judging import JudgeLike
+from tests.rows import each_row
 from tests.servers import openai_serving
 
 HEAD = "evals:\n  - name: one\n    prompt: What changed?\n    response: It changed.\n"
@@ -90,7 +91,7 @@ def test_an_empty_response_is_a_response() -> None:
     assert suite.cases[0].output == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("keys", "criterion"),
     [
         ("", Criterion("A", id="a", answer=Unit())),
@@ -108,7 +109,7 @@ def test_a_criterion_is_judged_in_the_unit_interval(keys: str, criterion: Criter
     assert of_eval(ONE % keys).rubric.criteria == (criterion,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("keys", "what"),
     [
         ("strict: true", {"strict": True}),
@@ -140,7 +141,7 @@ def test_the_branches_of_a_tree_may_be_the_booleans_that_old_yaml_made_of_them(y
 NAMED = "rubrics:\n  shared: {threshold: 0.6, criteria: [{name: a, description: A}]}\n  plain: Is good\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("keys", "threshold"),
     [
         ("    rubric: {ref: shared}\n", 0.6),
@@ -192,7 +193,7 @@ def test_an_unknown_preset_says_which_is_near() -> None:
 # -- what is noted -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("keys", "said"),
     [
         ("    rubirc: T\n    rubric: T\n", "e.yml:5:5: evals[0].rubirc: unknown key; did you mean 'rubric'?"),

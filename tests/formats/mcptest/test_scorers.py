@@ -13,6 +13,7 @@ from rubric import LoadError, load_suite
 from rubric.formats.suites import loads_suite
 from rubric.results.report_rows import Row
 from rubric.suites.suite import Suite
+from tests.rows import each_row
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are a matter of POSIX")
 
@@ -106,7 +107,7 @@ def test_variables_of_a_scorer_are_not_passed_and_said_so(tmp_path: Path) -> Non
     assert ["not passed" in problem.message for problem in suite.warnings] == [True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scorer", "said"),
     [
         ("{name: a, type: exec}", "'command' is missing"),

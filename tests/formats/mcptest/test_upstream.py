@@ -22,6 +22,7 @@ from rubric.values.judges import AnyJudge
 from rubric.values.requests import Failure
 from tests.drive import check_details, drive
 from tests.places import SHARED
+from tests.rows import each_row
 
 _SHARED = SHARED
 _FILE = _SHARED / "upstream_cases.json"
@@ -44,7 +45,7 @@ def _files() -> list[Any]:
     return [pytest.param(path, id=path.name) for path in sorted(_CORPUS.glob("*.y*ml"))]
 
 
-@pytest.mark.parametrize("path", _files())
+@each_row("path", _files())
 def test_a_file_of_the_corpus_loads_and_names_what_it_leaves_out(path: Path) -> None:
     """Every file has a case, and each block that is not about rubrics a warning of its own."""
     suite = load_suite(path)
@@ -159,7 +160,7 @@ def _graded(case: dict[str, Any]) -> tuple[Grade | Ungraded, list[ScriptedModel]
     return drive(only.rubric, _bench(only.judge, models), only.candidate), models
 
 
-@pytest.mark.parametrize("case", _chosen("graded"))
+@each_row("case", _chosen("graded"))
 def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     """Score and verdict; where they are told, also gates, walk, display, prompt and calls."""
     (result, models), expected = _graded(case), _expected(case)
@@ -169,7 +170,7 @@ def test_a_distilled_case_comes_to_its_figures(case: dict[str, Any]) -> None:
     check_details(result, models, expected)
 
 
-@pytest.mark.parametrize("case", _chosen("refused"))
+@each_row("case", _chosen("refused"))
 def test_a_distilled_error_is_a_problem_with_a_place(case: dict[str, Any]) -> None:
     """It is told when the file is loaded, at a line of the rubric or the judge."""
     with pytest.raises(LoadError) as caught:

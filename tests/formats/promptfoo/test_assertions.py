@@ -15,9 +15,10 @@ from rubric.values.checks import Contains, ContainsAll, ContainsAny, Equals, Fit
 from rubric.values.criteria import Criterion
 from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value", "check"),
     [
         ("contains", "a", Contains("a")),
@@ -38,7 +39,7 @@ def test_a_deterministic_assertion_is_a_check(kind: str, value: Any, check: obje
     assert DETERMINISTIC[kind](value) == check
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value"),
     [
         ("contains", True),
@@ -85,7 +86,7 @@ def test_an_output_may_be_compared_with_nothing() -> None:
     assert [meets(check, Candidate(output))[0] for output in ("", " \n", "a")] == [True, True, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "schema", "holds"),
     [
         ('see {"a": 1}.', None, True),
@@ -109,7 +110,7 @@ def test_json_may_stand_anywhere_in_an_output(output: str, schema: Any, holds: b
     assert grade(output, rubric, Judge("offline")).passed == holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "assertion"),
     [
         ("grade: is polite ", {"type": "llm-rubric", "value": " is polite "}),

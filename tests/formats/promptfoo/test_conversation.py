@@ -11,6 +11,7 @@ import pytest
 
 from rubric import Case, Suite, convert, load_suite, loads_suite
 from rubric.formats import DumpError, dumps_suite
+from tests.rows import each_row
 
 CHAT = """[
   // the turns before
@@ -70,8 +71,8 @@ def test_a_text_shows_the_turns_whole() -> None:
     assert third == f"{first} > ok to | {second} > ok to | {QUESTIONS[2]}"
 
 
-@pytest.mark.parametrize("output", ['say "to"', "two\nlines, and \\ to", "{{ question }} to"])
-@pytest.mark.parametrize("prompt", [CHAT, CHAT.replace('"{{ completion.output }}"', "{{ completion.output | dump }}")])
+@each_row("output", ['say "to"', "two\nlines, and \\ to", "{{ question }} to"])
+@each_row("prompt", [CHAT, CHAT.replace('"{{ completion.output }}"', "{{ completion.output | dump }}")])
 def test_no_output_breaks_the_json_around_it(prompt: str, output: str) -> None:
     """Quotes, newlines and braces of earlier outputs arrive unchanged, with and without `dump`."""
     target = Target(said=output.replace("{", "{{").replace("}", "}}"))

@@ -16,6 +16,7 @@ from rubric.formats.assertions.tool_calls import trajectory_check
 from rubric.formats.suites import load_suite, loads_suite
 from rubric.suites.cases import Case
 from rubric.suites.suite import Suite
+from tests.rows import each_row
 
 
 def suite_of(folder: Path, tests: Any, **data: Any) -> Suite:
@@ -134,8 +135,8 @@ def test_messages_that_are_no_chat_are_told() -> None:
 # -- calls of tools ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["exact", "partial"])
-@pytest.mark.parametrize(("given", "passed"), [(True, True), (1, False), (1.0, False)])
+@each_row("mode", ["exact", "partial"])
+@each_row(("given", "passed"), [(True, True), (1, False), (1.0, False)])
 def test_true_is_no_1_among_the_arguments_of_calls(mode: str, given: Any, passed: bool) -> None:
     """Only the boolean matches `true`, in exact and in partial mode."""
     value = {"name": "find", "args": {"open": True}, "mode": mode}

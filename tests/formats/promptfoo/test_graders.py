@@ -13,6 +13,7 @@ from rubric.formats.suites import loads_suite
 from rubric.suites.cases import Case
 from rubric.testing import ScriptedModel
 from rubric.values.checks import Unsupported
+from tests.rows import each_row
 
 
 def case_of(assertion: dict[str, Any], **test: Any) -> Case:
@@ -76,7 +77,7 @@ def test_a_rubric_whose_prompt_asks_for_a_category_is_answered_by_category(categ
 # -- the others ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("assertion", "replies", "outcome"),
     [
         ({"type": "model-graded-closedqa", "value": "Is short"}, [{"verdict": True}], (True, 1)),

@@ -32,6 +32,7 @@ from rubric.values.judges import Judge
 from rubric.values.rubrics import Rubric
 from tests.places import SHARED
 from tests.real_files import suite_or_error
+from tests.rows import each_row
 
 IS_JSON = {"type": "is-json"}
 CORPUS = SHARED / "corpus" / "promptfoo"
@@ -171,9 +172,7 @@ def test_the_ids_of_criteria_come_from_the_metric_or_the_type() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "kind", ["moderation", "not-moderation", "webhook", "guardrails", "classifier", "promptfoo:redteam:pii"]
-)
+@each_row("kind", ["moderation", "not-moderation", "webhook", "guardrails", "classifier", "promptfoo:redteam:pii"])
 def test_a_grader_that_we_do_not_have_leaves_its_case_ungraded(kind: str) -> None:
     """What cannot be carried out is never a pass: its criterion stays unjudged."""
     rubric = one(f"{{type: '{kind}', value: x}}")
@@ -181,7 +180,7 @@ def test_a_grader_that_we_do_not_have_leaves_its_case_ungraded(kind: str) -> Non
     assert rubric.criteria[0].answer.cure
 
 
-@pytest.mark.parametrize("kind", sorted(KNOWN - {"assert-set"}))
+@each_row("kind", sorted(KNOWN - {"assert-set"}))
 def test_each_type_of_promptfoo_is_graded_or_says_what_would_make_it_gradable(kind: str) -> None:
     """Each reason has its cure: in its words, or beside them."""
     value = {"is-sql": "", "contains-sql": "", "is-xml": "", "contains-xml": "", "word-count": ", value: 3"}
@@ -237,7 +236,7 @@ WRONG_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), WRONG_KEYS)
+@each_row(("text", "message"), WRONG_KEYS)
 def test_a_key_that_was_meant_to_grade_is_a_problem(text: str, message: str) -> None:
     """One that is nearly another: read over, it would leave a test unasserted."""
     assert message in problems(text)
@@ -254,7 +253,7 @@ STRAY_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), STRAY_KEYS)
+@each_row(("text", "message"), STRAY_KEYS)
 def test_a_key_at_the_place_of_another_leaves_its_test_ungraded(text: str, message: str) -> None:
     """Promptfoo reads over it, so the file is valid; graded without it, the test would be another one."""
     assert message in warned(text)

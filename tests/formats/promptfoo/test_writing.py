@@ -7,7 +7,6 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +25,7 @@ from rubric.values.judges import Judge, Jury
 from rubric.values.rubrics import Rubric
 from rubric.values.runs import ToolCall
 from tests.examples import examples
+from tests.rows import each_row
 from tests.strategies import any_texts, rubrics, texts
 
 
@@ -167,9 +167,7 @@ def test_what_promptfoo_lacks_is_told_for_each_case() -> None:
         assert what in said
 
 
-@pytest.mark.parametrize(
-    "text", ["{{ a }}", "{% raw %}", "{# a #} b", "file://x.txt", "a\n{{b}}\n", "{% endraw %} {{ a }}"]
-)
+@each_row("text", ["{{ a }}", "{% raw %}", "{# a #} b", "file://x.txt", "a\n{{b}}\n", "{% endraw %} {{ a }}"])
 def test_texts_that_look_like_templates_stay_texts(text: str) -> None:
     """A rubric's text is shown as it is, whatever it looks like."""
     suite = Suite("s", [Case("c", Rubric.of(text, threshold=None)), Case("d", Rubric.of("x", threshold=None))])
