@@ -9,23 +9,44 @@ from importlib import import_module
 from typing import Any
 
 from rubric.errors import DefinitionError
-from rubric.internals.guesses import source_of, table
+from rubric.internals.fields import as_share
+from rubric.internals.guesses import table
 
+_ON, _OFF = {"yes", "on"}, {"no", "off"}
 _QUANTITY = r"(?a)(\D{0,3}?)(-?\d{1,9}(?:[_,]\d{3})*(?:\.\d{1,9})?)\s*([A-Za-z/% ]{0,20})"
 
 
-def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> str:
-    """Return the one conversion of *value* for *field* that *fits*, as one would type it; '' if none, or several."""
-    found = {repr(each): each for each in conversions(field, value) if fits(each)}
-    if len(found) != 1:
-        return ""
-    (source, meant), *_ = found.items()
-    source = source if type(meant).__module__.startswith("rubric.") else source_of(field, meant, "...")
-    return "" if "..." in source else source
+def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> list[object]:
+    """Return the one conversion of *value* for *field* that *fits*; an empty list if none does, or several."""
+    fitting = [each for each in conversions(field, value) if fits(each)][::-1]
+    found = {repr([*each]) if isinstance(each, list | tuple) else repr(each): each for each in fitting}
+    return [*found.values()] if len(found) == 1 else []
+
+
+def rule_in(message: str) -> Callable[[object], bool] | None:
+    """Return whether a value is what *message* says is expected, where that is a number, a switch or texts."""
+    if found := re.match(r"expected a whole number of at least (-?\d+)", message):
+        least = int(found[1])
+        return lambda value: type(value) is int and value >= least
+    if found := re.match(r"expected a finite number (above|from) ([\d.e+]+)(?: to ([\d.e+]+))?, got", message):
+        low, high, lowest = float(found[2]), float(found[3] or "inf"), found[1] == "from"
+        return lambda value: (
+            type(value) in (int, float) and low <= float(str(value)) <= high and (lowest or value != low)
+        )
+    if message.startswith("expected True or False"):
+        return lambda value: isinstance(value, bool)
+    if message.startswith("expected text, got"):
+        return lambda value: isinstance(value, str)
+    if message.startswith("expected a list of texts"):
+        return lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if allowed := re.search(r"^unknown value .*; allowed: (.*)$", message):
+        names = allowed[1].split(", ")
+        return lambda value: value in names
+    return None
 
 
 def conversions(field: str, value: object) -> Iterator[object]:
-    """Yield what *value* could mean for *field* in another type, or without its unit."""
+    """Yield what *value* could mean for *field* in another type, or without its unit; so of what is within it."""
     if isinstance(value, str):
         yield from _of_text(field, value.strip())
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -33,19 +54,33 @@ def conversions(field: str, value: object) -> Iterator[object]:
         yield from [bool(value)] * (value in (0, 1))
         if value % 1 == 0:
             yield int(value)
-    elif isinstance(value, Mapping):
-        yield [*value.values()]
+    elif isinstance(value, Mapping) and field != "criteria":  # whose keys are ids
+        yield from ([*value.values()], {key: _plain(each) for key, each in value.items()})
     elif isinstance(value, list | tuple | set | frozenset) and value:
         yield from _of_list(field, [*value])
+
+
+def _plain(value: object) -> object:
+    """Return the number that a text is, such as "2", "80%" or "4/5"; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if not isinstance(value, str):
+        return value
+    share = as_share(value)
+    number = float(value) if re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?", value.strip()) else share
+    return value if number is None else int(number) if number.is_integer() else number
 
 
 def _of_text(field: str, text: str) -> Iterator[object]:
     yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
     if ends := re.fullmatch(r"(\d{1,3})\s*(?:-|to|\.\.)\s*(\d{1,3})", text):
         yield from ((int(ends[1]), int(ends[2])), *_of_list(field, [int(ends[1]), int(ends[2])]))
+    if text.lower() in _OFF | _ON:
+        yield text.lower() in _ON
     if not (found := re.fullmatch(_QUANTITY, text)):
         yield text.lower()
-        yield [part.strip() for part in text.split(",")] if "," in text else [text]
+        parts = [part.strip() for part in text.split(",")]
+        yield from (parts, [*map(_plain, parts)])
     elif factor := (table()["units"]["every"] | table()["units"].get(field, {})).get(
         (found[1] + found[3]).strip().lower()
     ):
@@ -54,7 +89,14 @@ def _of_text(field: str, text: str) -> Iterator[object]:
 
 
 def _of_list(field: str, items: list[object]) -> Iterator[object]:
-    yield from ([*items], *items[: len(items) == 1])
+    yield from ([*items], *items[: len(items) == 1], [*map(_plain, items)])
+    numbers = [each for each in items if type(each) is int]
+    if len(numbers) == len(items) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:  # noqa: PLR2004 - a scale
+        yield (numbers[0], numbers[-1])
+    if kind := table()["each"].get(field):
+        make: Any = getattr(import_module("rubric"), kind)
+        with suppress(TypeError, DefinitionError):
+            yield [make(*each) if isinstance(each, list | tuple) else each for each in items]
     if kind := table()["kinds"].get(field):
         with suppress(TypeError, DefinitionError):
             yield getattr(import_module("rubric"), kind)(*items)

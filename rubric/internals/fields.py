@@ -84,9 +84,14 @@ T = TypeVar("T")
 
 def refuse(field: str, found: object, allowed: str) -> DefinitionError:
     """Return (not raise) the error for *field*, which holds *found* and may hold what is *allowed*."""
+    return DefinitionError(field, f"expected {allowed}, got {as_found(found)}")
+
+
+def as_found(value: object) -> str:
+    """Return *value* as errors quote it."""
     from rubric.internals.secrets import redact  # noqa: PLC0415 - its patterns are needed for errors alone
 
-    return DefinitionError(field, f"expected {allowed}, got {shorten(redact(repr(found)))}")
+    return shorten(redact(repr(value)))
 
 
 def suggest(found: str, allowed: Iterable[str]) -> str:

@@ -82,20 +82,25 @@ def variable_of(value: object) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", table()["parents"].get(kind.__name__, kind.__name__)).lower()
 
 
-def source_of(name: str, value: object, place: str = "") -> str:
-    """Return *value* as one would type it, never a secret; what is long goes by the name of its *place*."""
+def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, is_made: bool = False) -> str:
+    """
+    Return *value* as one would type it, never a secret; what is longer than *most* goes by the name of its *place*.
+
+    A value of ours goes by its variable, unless it *is_made* in the line.
+    """
     if name and is_secret(name):
         return "..."
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, type):
         return value.__name__
-    if isinstance(value, str | list | tuple | dict | range):
+    is_ours = type(value).__module__.startswith("rubric.")
+    if isinstance(value, str | list | tuple | dict | range) or (is_ours and is_made):
         text = redact(repr(value))
         if isinstance(value, str) and len(text) > SHORT and not place.isidentifier():
             return repr(shorten(redact(value), SHORT))
-        return text if len(text) <= SHORT and "<" not in text else place or "..."
-    return variable_of(value) if type(value).__module__.startswith("rubric.") else place or "..."
+        return text if len(text) <= most and "<" not in text else place or "..."
+    return variable_of(value) if is_ours else place or "..."
 
 
 def kind_of(value: object) -> str:

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 from attrs import define
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.conversions import conversions, meant_value
+from rubric.internals.conversions import conversions, meant_value, rule_in
 from rubric.internals.cure_lines import merge, problem_in
-from rubric.internals.fields import misspelt
+from rubric.internals.fields import as_found, misspelt
 from rubric.internals.guesses import (
     SHORT,
     argument_for,
@@ -38,8 +38,8 @@ from rubric.internals.text import counted
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ONE_TEXT = frozenset({"context", "input", "reference", "output"})
-_WITH_FORMS = frozenset({"Rubric", "Criterion", "Levels", "Choices", "Budget"})
 _MOST_ERRORS = 5
+_LONGEST = 300  # of a value that is written anew
 _OWN = frozenset({"text", "name", "tree", "criteria", "id"})
 
 
@@ -47,6 +47,17 @@ def answer_call(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: TypeError | DefinitionError
 ) -> Arguments:
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
+    call = _call_of(function, args, named)
+    owner, given = call.owner, call.args
+    if owner == "Rubric" and not call.unknown and len(given) == 1 and isinstance(given[0], list | tuple):
+        return args[:1], {"criteria": given[0], **named}
+    _refuse_shape(call)
+    if isinstance(error, DefinitionError):
+        raise call.with_cures(error) from None
+    return call.refuse()
+
+
+def _call_of(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> _Call:
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args if _is_free(function) else args[1:]
     make: Callable[..., object] | None = None
@@ -59,13 +70,7 @@ def answer_call(
         make = bare = partial(function, args[0])
     elif make is None and given is not args and type(args[0]).__name__ == "Rubric" and owner != "save":
         bare = partial(function, args[0])
-    call = _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
-    if owner == "Rubric" and not call.unknown and len(given) == 1 and isinstance(given[0], list | tuple):
-        return args[:1], {"criteria": given[0], **named}
-    _refuse_shape(call)
-    if isinstance(error, DefinitionError):
-        raise call.with_cures(error) from None
-    return call.refuse()
+    return _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
 
 
 def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
@@ -125,7 +130,7 @@ class _Call:
         first, said, values = error, "", {**self.given}
         for _ in range(_MOST_ERRORS):
             cure = self.cure_of(error)
-            told = error.message + ("" if cure in error.message else cure)
+            told = error.message if cure in error.message else _with_cure(error.message, cure)
             said += f"; {error.field}: {told}" if said else told
             if error.field not in values or error.field in self.required or not self.names:
                 break
@@ -137,15 +142,26 @@ class _Call:
         return DefinitionError(first.field, said)
 
     def cure_of(self, error: DefinitionError) -> str:
-        """Return the end of the message of *error*: the form of a value, or a number that is meant in another way."""
-        field, is_of_form = error.field, error.message.startswith("expected")
+        """Return the end of the message of *error*: the value that was meant, or the form of one that works."""
+        field = error.field
         head = re.split(r"[.\[]", field)[0]
-        is_of_form &= "; write" not in error.message
-        if is_of_form and head in self.given and (meant := self._meant(head)):
-            return f"; write {head}={meant}"
-        if is_of_form and self.owner in _WITH_FORMS and (form := table()["forms"].get(head)):
-            return f"; write {form}"
-        given = self.given.get(field)
+        wrong = found[1] if (found := re.search("got (.{1,80}?)(?:; |$)", error.message)) else ""
+        said = [
+            name
+            for name, value in self.given.items()
+            if wrong == as_found(value) or (isinstance(value, Mapping | list | tuple) and wrong in repr(value))
+        ]
+        head = head if head in self.given or not said else said[0]
+        given, is_place = self.given.get(field), head in self.positional_only
+        is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
+        if cure := number_cure(given, error.message, f"{field}=") if field in self.given else "":
+            return cure
+        is_open = error.message.startswith("expected") or rule_in(error.message)
+        if is_open and head in self.given and (meant := self._meant(head, error)):
+            return f"; write {self._with(head, meant) if is_place else f'{head}={meant}'}"
+        lists = [each for each in self.args if isinstance(each, list) and wrong == as_found(each)]
+        if self.is_variadic and lists:
+            return f"; write {self.called}({', '.join(map(partial(source_of, ''), lists[0]))})"
         if isinstance(given, Mapping) and given and given.keys() <= {*self.names} and isinstance(self.make, type):
             return f"; its fields are given by their names: {self.called}(**{source_of('', dict(given), 'fields')})"
         for meant, words in cures_in("values", "every"):
@@ -153,8 +169,21 @@ class _Call:
                 return f"; did you mean {meant!r}?"
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
-        cure = self._wrong(field, given) or number_cure(given, error.message, f"{head and field + '='}")
-        return cure or _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
+            cure = number_cure(given, error.message)
+        cure = (
+            cure
+            or self._wrong(field, given)
+            or _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
+        )
+        form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
+        if form.startswith(f"{head}=") and is_place:
+            form = self._with(head, re.split(r", (?=in|one)", form)[0].partition("=")[2])
+        return cure or (form and f"; write {form}")
+
+    def _with(self, field: str, source: str) -> str:
+        """Return the call with *source*, the code of a value, for *field*."""
+        shown = {name: source_of(name, value, name) for name, value in self.given.items()} | {field: source}
+        return f"{self.called}({', '.join(v if n in self.places else f'{n}={v}' for n, v in shown.items())})"
 
     def _wrong(self, field: str, given: object) -> str:
         """Return the end of the message on what was *given* for *field*, if the table has its kind; else ''."""
@@ -166,16 +195,21 @@ class _Call:
                 return f"; {found.expand(line)}"
         return ""
 
-    def _meant(self, field: str) -> str:
-        """Return the one value that was meant for *field*, as one would type it; '' if there is not one."""
-        if self.bare is None:
-            return ""
+    def _meant(self, field: str, error: DefinitionError) -> str:
+        """Return the one value that was meant for *field*, which *error* refuses, as one would type it; or ''."""
+        given, rule = self.given[field], rule_in(error.message) if field == error.field else None
 
         def fits(value: object) -> bool:
+            if isinstance(value, str) > isinstance(given, str) and not error.message.startswith("expected text"):
+                return False  # the text of a number is one, and means nothing
+            if self.bare is None:
+                return rule is not None and rule(value)
             found = self._refusal({**self.given, field: value})
             return found is None or (isinstance(found, DefinitionError) and found.field in {*self.given} - {field})
 
-        return meant_value(field, self.given[field], fits)
+        found = meant_value(field, given, fits)
+        source = "".join(map(partial(source_of, field, place="...", most=_LONGEST, is_made=True), found))
+        return "" if "..." in source else source
 
     def refuse(self) -> NoReturn:
         """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
@@ -184,47 +218,57 @@ class _Call:
         cures: dict[str, str] = {}
         words: dict[str, str] = {}
         for name in self.unknown:
-            term = term_of(name)
-            if cure := self._note(name, forms_of(name)):
-                cures[name] = cure
-            elif word := name if name in self.positional_only else self._word(name):
+            value, term = self.named[name], term_of(name)
+            asks_nothing = value is None or value is (name in table()["filler"]["inverted"])
+            note = "" if asks_nothing else self._note(name, forms_of(name))
+            cure = note or self._nothing(name, asks_nothing=asks_nothing)
+            word = name if name in self.positional_only else self._word(name)
+            if word and not note and value is not None:
                 words[name] = word
-            elif cure := self._elsewhere(name, name) or self._note(name, [term]):
+            elif cure := cure or self._elsewhere(name, name) or self._note(name, [term]):
                 cures[name] = cure
-            elif word := misspelt(name, self.names) or self._word(term):
+            elif word := misspelt(name, self.names) or self._word(term) or self._holder(name):
                 words[name] = word
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
         raise CallError(names[0], self._together(names, cures, words))
 
+    def _nothing(self, name: str, *, asks_nothing: bool) -> str:
+        known = asks_nothing and (self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name))
+        is_asked = not asks_nothing or (self.named[name] is not None and not known)
+        return "" if is_asked else "nothing changes without it; leave it out"
+
+    def _holder(self, name: str) -> str:
+        """Return the argument that is not given yet and takes the kind of value that was given as *name*."""
+        kind = type(self.named[name]).__name__
+        return next((n for n in self.names if kind in table()["held"].get(n, "").split() and n not in self.given), "")
+
     def _together(self, names: Sequence[str], cures: Mapping[str, str], words: Mapping[str, str]) -> str:
-        """Return the message on the arguments with these *names*, with one line where their *cures* are of one call."""
+        """Return the message on the arguments with these *names*, with one line that has all *cures* of this call."""
         taken = {name: value for name, value in self.given.items() if name not in self.unknown}
         clashes = {name for name, word in words.items() if word in taken}
         self.named = {words.get(n, n): v for n, v in self.named.items() if n not in cures and n not in clashes}
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
         self.missing = [name for name in self.missing if name not in self.given]
-        line, is_whole, said = self._example(), True, list[str]()
+        line, is_changed, said, apart = self._example(), bool(words), list[str](), list[str]()
         for name in names:
             reason, code, *_ = [*re.split("[;,] write ", cures.get(name, ""), maxsplit=1), ""]
             merged = merge(line, code, self.alike, self.places) if code and "; " not in code else ""
             line = merged or line
             if word := words.get(name):
-                is_same = f"{self.called}() takes it without its name." if word == name else ""
+                is_same = f"{self.called}() takes it without its name" if word == name else ""
                 reason = is_same or f"{self.called}() has no such option; did you mean {word!r}?"
-                reason += f" {word!r} is given already" if name in clashes else ""
-            else:
-                is_whole &= bool(merged)
-                reason = reason if merged else cures[name]
-            said.append(f"{name}: {reason}" if said else reason)
-        if not is_whole:
-            told = [f"{n}: {cures.get(n, each.removeprefix(f'{n}: '))}" for n, each in zip(names, said, strict=True)]
-            return "; ".join(told).removeprefix(f"{names[0]}: ").replace("?; ", "? ")
-        problem = self._refusal(self.given, self.make) if words and self.make else None
+                reason += f" {word!r} is given already; leave {name!r} out" if name in clashes else ""
+            is_apart = bool(code) and not merged
+            is_changed |= bool(merged or word or reason.endswith("leave it out"))
+            (apart if is_apart else said).append(f"{name}: {cures[name] if is_apart else reason}")
+        problem = self._refusal(self.given) if is_changed else None
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
-        refused = str(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
-        text = "; ".join([*said, refused or f"write {line}"])
+        found = self.with_cures(problem) if isinstance(problem, DefinitionError) else ""
+        refused = str(found) or "".join(map(problem_in, tried))
+        whole = [refused or f"write {line}"] if is_changed else []
+        text = "; ".join([*said, *whole, *apart]).removeprefix(f"{names[0]}: ")
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
 
     def _note(self, name: str, forms: Sequence[str]) -> str:
@@ -311,7 +355,7 @@ class _Call:
         known = {name: value for name, value in self.given.items() if name in self.names or name in self.places}
         free = [name for name in self.names if name not in self.places and name not in known]
         more = dict(zip(free, rest, strict=False))
-        if self.bare is not None and self.places and len(rest) <= len(free) and self._works(known | more):
+        if self.bare is not None and self.places and len(rest) <= len(free) and not self._refusal(known | more):
             known |= more
         names_it = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == self.owner
         if self.is_variadic and (self.args or known) and not set(known) < set(self.named):
@@ -321,7 +365,7 @@ class _Call:
             return example
         of_example = dict(zip(self.places, map(ast.unparse, call.args), strict=False))
         of_example |= {each.arg: ast.unparse(each.value) for each in call.keywords if each.arg}
-        if not self.missing and not self._works(known):
+        if not self.missing and self._refusal(known):
             known = {}
         ours = {name for name, value in known.items() if type(value).__module__.startswith("rubric.")}
         values = {n: of_example.get(n, _text_of(n, v)) if n in ours else _text_of(n, v) for n, v in known.items()}
@@ -334,20 +378,21 @@ class _Call:
         shown = [values.pop(name) for name in in_place]
         return f"{awaited}{self.called}({', '.join([*shown, *(f'{name}={code}' for name, code in values.items())])})"
 
-    def _works(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the call takes *values*; only a value can be made to see it."""
-        return self._refusal(values) is None
-
-    def _refusal(self, values: Mapping[str, Any], make: Callable[..., object] | None = None) -> Exception | None:
+    def _refusal(self, values: Mapping[str, Any]) -> Exception | None:
         """Return what the call is refused with for *values*; None if it takes them."""
         named = {**values}
         try:
             in_place = [named.pop(name) for name in takewhile(values.__contains__, self.places)]
-            if make := make or self.bare:
-                make(*(self.args if self.is_variadic else in_place), **named)
+            if self.bare:
+                self.bare(*(self.args if self.is_variadic else in_place), **named)
         except (DefinitionError, TypeError) as problem:
             return problem
         return None
+
+
+def _with_cure(message: str, cure: str) -> str:
+    """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
+    return f"{message.partition('; write')[0] if '; write' in cure else message}{cure}"
 
 
 def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
@@ -379,21 +424,12 @@ def order_error(
     if more is not None and "Check" in {kind.__name__ for kind in type(args[1]).__mro__}:
         line = f"rubric.checks({args[1]!r}{more})"
         return CallError("text", f"a check is decided by code, and no judge is asked its text; write {line}")
-    signature = inspect.signature(function)
-    parameters, names = signature.parameters, [*signature.parameters]
-    bound = signature.bind_partial(*args, **named).arguments
-    given, head = bound.get(error.field), re.split(r"[.\[]", error.field)[0]
-    is_listed = isinstance(bound.get(head), list | tuple | Mapping | str) and type(args[0]).__name__ == "Rubric"
-    fits = lambda value: _is_taken(function, {**bound, head: value})  # noqa: E731 - one expression
-    if is_listed and (source := meant_value(head, bound[head], fits)):
-        rest = [source_of(name, value, name) if name != head else source for name, value in [*bound.items()][1:]]
-        call = f"{_callee(function, args)}({', '.join(rest)})"
-        return CallError(head, f"{error.message.partition('; write')[0]}; write {call}")
-    if (cure := number_cure(given, error.message, f"{error.field}=")) and "; " not in error.message:
-        return CallError(error.field, error.message + cure)
-    if error.field in names and error.message.startswith("expected") and (form := table()["forms"].get(error.field)):
-        made = _text_of(error.field, given) if isinstance(given, int | float) and error.field in table()["made"] else ""
-        return CallError(error.field, f"{error.message}; write {f'{error.field}={made}' if made else form}")
+    parameters = inspect.signature(function).parameters
+    names = [*parameters]
+    call = _call_of(function, args, named)
+    cure = call.cure_of(error) if ", got " in error.message or rule_in(error.message) else ""
+    if cure and cure not in error.message:
+        return CallError(error.field, _with_cure(error.message, cure))
     if " comes first" in error.message and names[0].startswith("candidate"):
         return None
     for name, value in zip(names, args, strict=False):
@@ -404,15 +440,6 @@ def order_error(
             line = f"{_callee(function, args)}({', '.join(each for each in names[: len(args)] if each != 'self')})"
             return CallError(name, f"got a {kind}, which is the {meant[0]}; the order is {line}")
     return None
-
-
-def _is_taken(function: Callable[..., Any], values: Mapping[str, Any]) -> bool:
-    """True if the verb of a rubric takes *values*, which changes nothing."""
-    try:
-        function(*values.values())
-    except (TypeError, DefinitionError):
-        return False
-    return True
 
 
 # -- shapes ----------------------------------------------------------------------------------------------

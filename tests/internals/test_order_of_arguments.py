@@ -60,7 +60,7 @@ def test_a_rubric_that_names_a_column_is_refused(rubric: str | list[str]) -> Non
     ("call", "cure"),
     [
         (lambda: GRADES.sort("score", ascending=False), "write grades.sort('score', descending=True)"),  # type: ignore[call-arg]
-        (lambda: GRADES.sort(by="score"), "Write grades.sort('score')"),  # type: ignore[call-arg]
+        (lambda: GRADES.sort(by="score"), "write grades.sort('score')"),  # type: ignore[call-arg]
         (lambda: GRADES.worst(n=5), "Write grades.worst(5)"),  # type: ignore[call-arg]
         (lambda: GRADES.filter("score > 0.5"), "lambda g: g.score > 0.5"),  # type: ignore[arg-type]
         (lambda: Suite("s", []).run(limit=1), "write suite.only('refund')"),  # type: ignore[call-arg]
