@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -125,6 +125,20 @@ _ASIDE = ("x-", ".")
 """How authors begin keys of their own, such as those that hold YAML anchors."""
 
 
+class _Block(list[str]):
+    """What is lacking within a block of `Notes.lacking`; a class, since each assertion of a file opens several."""
+
+    def __init__(self, opened: list[_Block], whole: bool) -> None:  # noqa: FBT001 - `lacking` names it
+        self.opened, self.whole = opened, whole
+
+    def __enter__(self) -> list[str]:
+        self.opened.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.pop()
+
+
 @define
 class Notes:
     """
@@ -153,7 +167,7 @@ class Notes:
     # What many cases share is read for each of them, and noted once. A set, since a file can have 50,000 cases.
     _noted: set[Problem | str] = field(factory=set, init=False, repr=False)
     # The open blocks of `lacking`, shared like the lists.
-    _lacks: list[tuple[list[str], bool]] = field(factory=list, init=False, repr=False)
+    _lacks: list[_Block] = field(factory=list, init=False, repr=False)
 
     def of(self, document: Document, loading: Loading) -> Notes:
         """Return the notes of *document*, which this one includes; both note into the same lists."""
@@ -163,8 +177,7 @@ class Notes:
         inner._noted, inner._lacks, inner.faults = self._noted, self._lacks, self.faults
         return inner
 
-    @contextmanager
-    def lacking(self, *, whole: bool = False) -> Iterator[list[str]]:
+    def lacking(self, *, whole: bool = False) -> _Block:
         """
         Collect the `LackingError`s that are noted within the block: they are warnings, and what they need is yielded.
 
@@ -172,12 +185,7 @@ class Notes:
         to the others. The caller leaves the part ungraded that the block reads. Outside of any block they are errors of
         the file.
         """
-        found: list[str] = []
-        self._lacks.append((found, whole))
-        try:
-            yield found
-        finally:
-            self._lacks.pop()
+        return _Block(self._lacks, whole)
 
     def data(self) -> Any:
         """Return the document as plain data; flaws of its nodes are noted as errors."""
@@ -199,10 +207,10 @@ class Notes:
     def tell(self, node: Node, path: KeyPath, message: str | DefinitionError, *, slip: bool = False) -> None:
         """Note that *node*, at *path*, is wrong; within `lacking`, a `LackingError` is a warning."""
         text = message if isinstance(message, str) else message.text
-        block = next((found for found, whole in reversed(self._lacks) if whole), None)
+        block = next((block for block in reversed(self._lacks) if block.whole), None)
         if self._lacks and isinstance(message, LackingError) and message.filter in {"", *self.loading.filters}:
             self.failures += 1
-            self._lacks[-1][0].append(message.lack)
+            self._lacks[-1].append(message.lack)
             self.warn(node, path, f"{message.lack}: what needs it is ungraded" if message.filter else message.message)
         elif block is not None and not slip and not isinstance(message, LackingError):
             self.failures += 1

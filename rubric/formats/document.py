@@ -230,6 +230,8 @@ def kind_of(scalar: str) -> str:
 
 def read_scalar(scalar: str, *, dates: bool = False) -> tuple[Any, str]:
     """Return the value of the unquoted *scalar*, and its flaw ('' as a rule); *dates* are texts, or flaws."""
+    if scalar and scalar[0] not in _TELLING:  # as most texts
+        return scalar, ""
     match kind_of(scalar):
         case "null" | "bool":
             return _WORDS[scalar], ""

@@ -69,11 +69,11 @@ def is_same(one: Any, other: Any) -> bool:
 
 def each_text(value: Any, change: Callable[[str], Any]) -> Any:
     """Return plain data with each text in it as *change* makes it."""
-    if isinstance(value, Mapping):
-        return {key: each_text(inner, change) for key, inner in value.items()}
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, list):
         return [each_text(inner, change) for inner in value]
-    return change(value) if isinstance(value, str) else value
+    return {key: each_text(inner, change) for key, inner in value.items()} if isinstance(value, Mapping) else value
 
 
 _LEAST_WRITTEN_OUT, _LEAST_WITH_EXPONENT = 1e-6, 1e21

@@ -283,7 +283,9 @@ def as_settings(field: str, value: object, *, hidden: bool = False) -> FrozenMap
 
 def frozen(value: Mapping[str, Any]) -> FrozenMap:
     """Return *value*, a mapping, as one that does not change; all else as it is, for `mapping` to refuse."""
-    return FrozenMap(value) if type(value) is not FrozenMap and isinstance(value, Mapping) else value
+    if type(value) is FrozenMap:
+        return value
+    return FrozenMap(value) if type(value) is dict or isinstance(value, Mapping) else value
 
 
 def mapping(_: Any, attribute: Attribute[Any], value: object) -> None:
@@ -294,6 +296,8 @@ def mapping(_: Any, attribute: Attribute[Any], value: object) -> None:
 
 def listed(value: Iterable[str]) -> tuple[str, ...]:
     """Return *value*, a list or the like, as a tuple; all else as it is, for `texts` to refuse."""
+    if type(value) is tuple:
+        return value
     is_several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | AbstractSet)
     return tuple(value) if is_several else value  # type: ignore[return-value]
 

@@ -183,13 +183,15 @@ def _as_answer(value: Answer | PlainAnswer) -> AnyAnswer:
     if value is _YES_NO:
         return cast("AnyAnswer", value)
     allowed = "YesNo(), Unit(), Levels(...), Choices(...), a DecisionTree, a check or a Rubric"
-    value = cast("Answer", as_answer(value))
+    value = value if isinstance(value, Answer) else cast("Answer", as_answer(value))
     if not isinstance(value, Answer):
         problem = refuse("answer", value, allowed)
         cure = "; whole numbers are ScoreRange(1, 5)" if isinstance(value, str | type) else ""
         raise DefinitionError("answer", problem.message + cure)
+    if type(value).__module__.startswith("rubric."):
+        return cast("AnyAnswer", value)
     ours = next(kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("rubric."))
-    if type(value).__module__.startswith("rubric.") or ours == "Rubric":  # subclasses of Rubric are asked for alike
+    if ours == "Rubric":  # subclasses of it are asked for alike
         return cast("AnyAnswer", value)
     cures = {"Answer": f"give {allowed}", "Check": "give Holds(function): the function may do the same"}
     what = f"{type(value).__name__} is a class of your own, which no prompt, no reader of replies and no file knows"

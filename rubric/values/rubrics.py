@@ -38,14 +38,15 @@ WHOLE = "overall"
 
 
 def _as_criteria(value: Iterable[Criterion | str | Mapping[str, Any]], start: int = 0) -> tuple[Criterion, ...]:
-    if isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable):
+    is_plain = type(value) in (list, tuple)  # an ABC is asked for the others alone: this runs for each rubric
+    if not is_plain and (isinstance(value, str | Mapping | Criterion | Rubric) or not isinstance(value, Iterable)):
         from rubric.internals.guesses import instead  # noqa: PLC0415 - needed for errors alone
 
         problem = refuse("criteria", value, "a list of criteria (a Criterion, its text, or a mapping of its fields)")
         raise DefinitionError("criteria", problem.message + instead("criteria", value))
     criteria = []
     for index, item in enumerate(value, start):
-        if isinstance(item, str | Mapping):
+        if not isinstance(item, Criterion) and isinstance(item, str | Mapping):
             try:
                 item = Criterion(item) if isinstance(item, str) else _of_mapping(item)  # noqa: PLW2901
             except DefinitionError as problem:

@@ -87,6 +87,14 @@ def _says(event: Event, words: str) -> bool:
     return isinstance(event, Message) and event.role == "assistant" and event.content.strip() == words.strip()
 
 
+def _lone_question(messages: Sequence[Event] | None, asked: str) -> str | None:
+    """Return the question where *messages* hold no more than that; None where they hold more."""
+    if not messages:
+        return asked
+    question = asked or getattr(messages[0], "content", "")
+    return question if len(messages) == 1 and question and messages[0] == Message("user", question) else None
+
+
 def place_in_run(
     output: str | None,
     asked: str,
@@ -99,10 +107,10 @@ def place_in_run(
     """Return the output, the input and the reference of a candidate, and its part of a run; None for a mere answer."""
     if isinstance(run, RunPart) and messages is None and calls is None and run.says(output, asked, reference):
         return str(output), asked, reference, run
-    if run is None and not calls and output and messages and len(messages) == 1:  # as the prompts of suites are
-        question = asked or getattr(messages[0], "content", "")
-        if question and messages[0] == Message("user", question):
-            return output, question, reference, None
+    if run is None and not calls and output is not None:  # as in most cases of suites
+        lone = _lone_question(messages, asked)
+        if lone is not None:
+            return output, lone, reference, None
     part = _part(output, asked, run, messages, calls)
     events, at = [*part.events], part.answered
     if output is None:

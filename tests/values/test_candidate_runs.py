@@ -60,6 +60,15 @@ def test_an_answer_to_a_question_is_no_run() -> None:
     assert made.run == Run([ASKED, ANSWERED])
 
 
+@pytest.mark.parametrize("output", ["Done.", ""])
+@pytest.mark.parametrize("messages", [None, [], [ASKED]])
+def test_lists_that_hold_no_more_than_the_question_make_no_run(output: str, messages: list[Event] | None) -> None:
+    """A case of a suite gives its empty lists too; one with an answer that is yet to come has an empty output."""
+    made = Candidate(output, input="Refund order 7", messages=messages, tool_calls=[])
+    assert made == Candidate(output, input="Refund order 7")
+    assert made.part is None
+
+
 def test_a_state_after_the_answer_is_no_other_answer() -> None:
     """The last state of a run is the state after it."""
     run = Run([*WHOLE.events, State({"balance": 0})])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -176,7 +177,7 @@ def read_llm_rubric(at: Cursor, context: Context, kind: str) -> Assertion | None
     if bar is not None and bar > 1:  # promptfoo takes it, and fails whatever is answered
         return placeholder(f"{kind} with a threshold of {bar:g}, above every score; write one from 0 to 1", "", at)
     rubric = (at.find("threshold") or at).built(_rubric, content, bar, template, negate=kind.startswith("not-"))
-    if rubric is None or not rubric.judged:
+    if rubric is None or not (rubric.text or rubric.criteria):
         return None  # why it has no items has been noted
     words = content.value if isinstance(content.value, str) else ", ".join(c.text for c in rubric.criteria)
     text, judges = f"not: {words}" if rubric.negate else words, frozenset({judge})
@@ -317,12 +318,18 @@ def _bar(threshold: Cursor) -> float | None:
     return bar
 
 
+@lru_cache(maxsize=1_000)  # the same few in all tests of a file
+def _id_of(name: str) -> str:
+    """Return the id of a criterion that is called *name*."""
+    return Criterion(name).id
+
+
 def _together(made: Sequence[Assertion], bar: float | None) -> Rubric:
     """Return the rubric of several assertions; without a threshold a flag that fails may fail the whole."""
     criteria: dict[str, Criterion] = {}
     rated = any(one.weight and not _compares(one) for one in made)
     for one in made:
-        id_ = free_name(Criterion(one.tags[0] if one.tags else one.kind).id, criteria)
+        id_ = free_name(_id_of(one.tags[0] if one.tags else one.kind), criteria)
         answer = Unit(flag=True) if bar is None and one.weight and one.plain else one.answer
         asked: dict[str, Any] = {} if one.on is None else {"on": one.on}
         if _compares(one):  # it fails the others, and changes no score but where it is all that is asserted

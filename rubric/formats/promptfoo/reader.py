@@ -285,12 +285,13 @@ def _read_graded(test: Test, slots: Slots, cell: Cell, compared: str = "") -> Gr
         provider = None
     scores = test.options.get("factuality")
     given = scores.value if scores is not None and isinstance(scores.value, dict) else {}
-    context = Context(slots, provider, test.options.get("rubricPrompt"), factuality=given, tools=tools_of(cell))
+    prompt, tools = test.options.get("rubricPrompt"), tools_of(cell)
+    context = Context(slots, provider, prompt, factuality=given, tools=tools, test=compared)
     with test.at.notes.lacking() as needed:
         transforms = [transform_of(at, context, name) for name, at in test.options.items() if name in _CHANGING]
     transforms += [f"a transform with {lack}" for lack in needed[:1]]
     programs = tuple(one for one in transforms if not isinstance(one, str))
-    context = evolve(context, transforms=programs, test=compared)
+    context = evolve(context, transforms=programs) if programs else context
     # What would change the variables or the score by code.
     made = _made_names(test)  # what becomes of these is known
     coded = [(key, at) for key, at in test.variables.items() if is_reference(at.value) and is_code(at.value)]
@@ -350,9 +351,10 @@ def _case(
     prompt, asked, unasked = cell.prompt, Asked(), _unasked(test, cell)
     if prompt is not None and not lacks_of(cell) and not unasked:
         known = {CONVERSATION: [], **slots.variables} if prompt.is_continued else slots.variables
-        around = _around(test) if prompt.program is None else ()  # as in promptfoo, a made prompt has nothing around it
-        prompt = run_program(prompt, slots.variables, cell.provider)
-        cell = evolve(cell, prompt=prompt)
+        around = _around(test)
+        if prompt.program is not None:  # as in promptfoo, a made prompt has nothing around it
+            prompt, around = run_program(prompt, slots.variables, cell.provider), []
+            cell = evolve(cell, prompt=prompt)
         with prompt.at.notes.lacking() as lacks:
             asked = ask(prompt, known, *around, places=test.variables)
         why = f"a prompt with {lacks[0]}" if lacks else prompt.missing
