@@ -245,8 +245,11 @@ def _place(mark: Any) -> tuple[int, int]:
 
 # -- writing ------------------------------------------------------------------------------------------------
 
-WIDTH = 100
-"""Characters that a mapping or a list may take to be written on one line."""
+WIDTH = 110
+"""Characters of a line, at most, for a mapping or a list to be written on it."""
+
+_CRITERION_WIDTH = 90
+"""The same, for a criterion with a check or an answer that is a mapping; other criteria with mappings are blocks."""
 
 
 def to_yaml(data: dict[str, Any]) -> str:
@@ -334,10 +337,12 @@ def fits_a_line(data: Any, path: tuple[Any, ...]) -> bool:
     """True if the list or mapping *data*, which is at *path*, is written on one line."""
     if path[-1] == "criteria" or not _is_simple(data):
         return False
-    is_criterion = path[-2:-1] == ("criteria",) and isinstance(data, dict)
-    if is_criterion and any(isinstance(value, dict | list) for value in data.values()):
+    inner = {key for key, value in data.items() if isinstance(value, dict | list)} if isinstance(data, dict) else set()
+    is_criterion = path[-2:-1] == ("criteria",)
+    if is_criterion and inner and (len(data) == 1 or inner - {"check", "answer"}):
         return False
-    return 2 * len(path) + len(str(data)) <= WIDTH
+    key = len(path[-1]) + 2 if isinstance(path[-1], str) else 0
+    return 2 * len(path) + key + len(_line(data)) <= (_CRITERION_WIDTH if is_criterion and inner else WIDTH)
 
 
 def _is_simple(data: Any) -> bool:

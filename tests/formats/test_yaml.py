@@ -239,3 +239,26 @@ def test_a_parser_in_python_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where PyYAML was built without libyaml, files are read all the same."""
     monkeypatch.setattr(yaml, "CParser", None)
     assert loads("text: Is it polite?").text == YAML(typ="safe", pure=True).load("Is it polite?")
+
+
+def test_a_criterion_with_a_short_check_is_one_line() -> None:
+    """Levels and long checks are blocks, and so is a check alone, which takes a line as it is."""
+    wide = "x" * 50
+    text = f"""\
+criteria:
+  - {{id: says, check: {{contains: x}}, weight: 2}}
+  - check: {{contains: x}}
+  - id: wide
+    check: {{contains: {wide}, ignore_case: true}}
+  - text: clarity
+    levels: {{0: none, 5: some}}
+"""
+    data = {
+        "criteria": [
+            {"id": "says", "check": {"contains": "x"}, "weight": 2},
+            {"check": {"contains": "x"}},
+            {"id": "wide", "check": {"contains": wide, "ignore_case": True}},
+            {"text": "clarity", "levels": {0: "none", 5: "some"}},
+        ]
+    }
+    assert yaml.to_yaml(data) == text

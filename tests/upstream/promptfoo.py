@@ -11,20 +11,22 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from rubric import DefinitionError, Judge, load_suite
 from rubric.errors import LoadError
+from rubric.results.report_rows import Row
+from rubric.suites.suite import Suite
 from tests.servers import Server
 from tests.upstream import npm
 from tests.upstream.judge import respond
 from tests.upstream.promptfoo_files import LAYOUTS
 from tests.upstream.promptfoo_gradings import Grading, gradings
 from tests.upstream.promptfoo_named import NAMED
-from tests.upstream.verdicts import Pair, Verdict, side_by_side, verdict_of
+from tests.upstream.verdicts import Pair, Verdict, verdict_of
 
 __all__ = ["NAME", "NAMED", "PINNED", "compared"]
 
@@ -81,23 +83,30 @@ def of_file(programs: Path, name: str, file: Path) -> list[Pair]:
     except RuntimeError as problem:
         return [Pair(f"file: {name}", "all of it", Verdict(None, None, str(problem)), Verdict(True))]
     theirs = [their_verdict(row) for row in rows]
-    try:
-        suite = load_suite(file)
-        again = [verdict_of(row) for row in suite.answered(file.parent / "results.json").run(JUDGE)]
-        live = [verdict_of(row) for row in suite.run(JUDGE)]
-    except (LoadError, DefinitionError) as problem:
-        again = live = [Verdict(False, -1, f"REFUSES: {problem}")]
-    pairs = _counted(f"results: {name}", theirs, again)
-    return pairs + (_counted(f"live: {name}", theirs, live) if len(live) == len(theirs) else [])
+    cells = [(row["testIdx"], row["promptIdx"]) for row in rows]
+    pairs: list[Pair] = []
+    for kind, by_results in (("results", True), ("live", False)):
+        try:
+            suite = load_suite(file)
+            asked = suite.answered(file.parent / "results.json") if by_results else suite
+            ours = by_cell(suite, asked.run(JUDGE))
+        except (LoadError, DefinitionError) as problem:
+            ours = dict.fromkeys(cells, Verdict(False, -1, f"REFUSES: {problem}"))
+        absent = Verdict(None, None, "no row of the test, prompt and provider")
+        sides = zip(cells, theirs, strict=True)
+        pairs += [Pair(f"{kind}: {name}", f"test, column {cell}", one, ours.get(cell, absent)) for cell, one in sides]
+    return pairs
 
 
-def _counted(kind: str, theirs: list[Verdict], ours: list[Verdict]) -> list[Pair]:
-    """Return the rows of both sides by what became of them: they stand in another order here."""
-
-    def order(one: Verdict) -> tuple[bool, bool, float]:
-        return one.passed is None, bool(one.passed), one.score or 0
-
-    return side_by_side(kind, sorted(theirs, key=order), sorted(ours, key=order))
+def by_cell(suite: Suite, rows: Iterable[Row]) -> dict[tuple[int, int], Verdict]:
+    """Return the verdicts of *rows* by the test and the column that promptfoo's results name; a run is for each."""
+    found: dict[tuple[int, int], Verdict] = {}
+    graded = [(row.id, verdict_of(row)) for row in rows]
+    for case in suite.cases:
+        own = [verdict for id_, verdict in graded if id_ == case.id or id_.startswith(f"{case.id} [")]
+        if own:
+            found |= zip(case.columns, own if len(own) > 1 else own * len(case.columns), strict=True)
+    return found
 
 
 def _environment(address: str) -> dict[str, str]:

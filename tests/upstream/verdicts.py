@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -108,12 +108,3 @@ def report(system: str, pairs: Sequence[Pair], named: Sequence[Named]) -> tuple[
 
 def _shown(pair: Pair) -> str:
     return f"NOT NAMED  {pair.kind}  {pair.what[:260]}\n    there: {pair.theirs}\n    here:  {pair.ours}"
-
-
-def side_by_side(kind: str, theirs: Iterable[Verdict], ours: Iterable[Verdict]) -> list[Pair]:
-    """Return the rows of a file in their order; one pair that differs, where they are not as many."""
-    one, other = [*theirs], [*ours]
-    if len(one) != len(other):
-        first = next((each.why for each in other if each.why), "")
-        return [Pair(kind, "rows", Verdict(True, len(one)), Verdict(True, len(other), first))]
-    return [Pair(kind, f"row {n}", *pair) for n, pair in enumerate(zip(one, other, strict=True))]
