@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from ipaddress import ip_address
 from pathlib import Path
@@ -109,6 +110,9 @@ def stay_at_home(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(stay_at_home)
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell leaves it in what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt processes, which inherit it
 
 os.environ["RUBRIC_RUNS"] = ""  # commands keep no runs in this folder; the tests of kept runs name their own
 

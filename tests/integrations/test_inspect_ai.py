@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from openai import AsyncOpenAI
 
 from rubric import Budget, DefinitionError, Judge, Jury, judge_function, model
 from tests.harnesses import BAD, GOOD, KEY, ODD, POLITE, harness, respond
@@ -94,6 +93,8 @@ def test_a_judge_brings_its_settings(tmp_path: Path, endpoint: Endpoint) -> None
 
 def test_a_judge_may_be_a_function_or_an_address(tmp_path: Path, endpoint: Endpoint) -> None:
     """What is not a model of Inspect's is asked as anywhere else; each sample has its result."""
+    from openai import AsyncOpenAI
+
     by_code = judge_function(lambda candidate, criterion: criterion.id == "polite" or GOOD in candidate.output)
     by_http = Judge("openai/gpt-4o-mini", via=endpoint.openai, params={"api_key": KEY}, repairs=0)
     by_client = model(AsyncOpenAI(base_url=endpoint.openai, api_key=KEY), "gpt-4o-mini")

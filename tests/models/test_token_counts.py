@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-import litellm
 import pytest
 
 from rubric import Judge
@@ -17,7 +17,10 @@ from rubric.models.token_counts import count_tokens, encoding_of, is_exact
 from tests.rows import each_row
 
 TEXT = "The refund – “arrives” on Friday.\n\n  def f(x):\n\treturn {'a': 1}  日本語 🎉 <|endoftext|> " + "x" * 50
-LIST = json.loads((Path(litellm.__file__).parent / "model_prices_and_context_window_backup.json").read_text("utf-8"))
+_LITELLM = find_spec("litellm")  # to import it takes seconds, in each process that collects the tests
+assert _LITELLM is not None
+assert _LITELLM.origin is not None
+LIST = json.loads(Path(_LITELLM.origin).with_name("model_prices_and_context_window_backup.json").read_text("utf-8"))
 CHATS = [name for name, entry in LIST.items() if entry.get("mode") in ("chat", "responses")]
 SAMPLE = [name for name in CHATS if LIST[name]["litellm_provider"] in pricing._FROM_FILE][::40] + CHATS[::150]
 """All of them take minutes, since the file is read for each; all were compared with LiteLLM 1.110."""
