@@ -128,6 +128,8 @@ def oracle(rule: RunRule, run: Run) -> tuple[bool | None, list[str], bool]:  # n
         return None, [], False
     parts, broken, missing, unrecorded = [*parts_of(rule, events)], list[int](), list[str](), False
     for q, part in parts:
+        ended = q + 1 + len(part)
+        lacks = (broken, ended) if ended < len(events) else (missing, "")
         a, kin = [i for i in part if is_a(i)], [i for i in part if is_kin(i)]
         match rule.kind:
             case "never":
@@ -138,11 +140,12 @@ def oracle(rule: RunRule, run: Run) -> tuple[bool | None, list[str], bool]:  # n
                 }
                 broken += [i for i in a if len(same[i]) > (rule.count or 0)]
             case "at_least":
-                missing += [""] * (len(a) < (rule.count or 0))
+                if len(a) < (rule.count or 0):
+                    lacks[0].append(lacks[1])  # type: ignore[arg-type]
             case "first" | "last" if kin:
                 broken += [i for i in [min(kin) if rule.kind == "first" else max(kin)] if not is_a(i)]
             case "first" | "last" if not isinstance(rule.event, StateMatcher):
-                missing.append("")
+                lacks[0].append(lacks[1])  # type: ignore[arg-type]
             case "always":
                 broken += [i for i in kin if not is_a(i)]
             case "needs":

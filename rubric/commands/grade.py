@@ -264,12 +264,13 @@ def grade(files: Sequence[str], **given: Any) -> None:
     earlier = running.earlier()
     suites, kept = pick_cases(inputs.suites(files), files, running.patterns)
     report = running.run_all(suites, kept, inputs.judge, inputs.target_of)
-    running.write(report)
+    comparison = None if earlier is None else running.compare(report, earlier)
+    running.write(report, comparison)
     code, least = report.exit_code, running.min_pass_rate
     if least is not None:
         code = report.exit_code_at(least)
         tell_rate(report.counts["passed"], report.counts["failed"], least)
-    sys.exit(code if earlier is None else max(code, running.compare(report, earlier)))
+    sys.exit(code if comparison is None else max(code, comparison.exit_code))
 
 
 def as_markdown(rubric: Rubric, case: str = "") -> str:

@@ -26,7 +26,7 @@ from attrs import asdict, define, evolve, field
 from rubric import Candidate
 from rubric.commands.output import Refusal, print_line
 from rubric.driving import Usage
-from rubric.embed import clean, replacing
+from rubric.embed import clean, counted, replacing
 from rubric.results import Row
 from rubric.suites import Report
 from rubric.suites.report import dump_json, summary
@@ -60,7 +60,9 @@ def last_runs(count: int, files: Iterable[str | Path] = ()) -> list[Path]:
         of = f" of {', '.join(names)}" if names else ""
         newest = " ".join(shlex.quote(str(each)) for each, _ in ended[:count])
         cure = f"; to compare with another file's: rubric compare {newest}" if len(ended) >= count > 1 else ""
-        raise Refusal(f"{folder_of_runs()}: {len(alike)} kept runs{of}, and this takes {count}; run it first{cure}")
+        raise Refusal(
+            f"{folder_of_runs()}: {counted(len(alike), 'kept run')}{of}, and this takes {count}; run it first{cure}"
+        )
     return alike
 
 

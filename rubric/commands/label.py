@@ -56,7 +56,8 @@ def label(
     --out at once; `agree` and `estimate` read that file.
     """
     if (out is None) == (page is None):
-        raise click.UsageError("name the file of labels with --out FILE, or a page to send with --html FILE")
+        wanted = "name the file of labels with --out FILE, or a page to send with --html FILE"
+        raise click.UsageError(wanted if out is None else f"--html: the page exports labels itself; {wanted}, not both")
     for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             refuse_folder(file)

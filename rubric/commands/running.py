@@ -25,11 +25,11 @@ from rubric.driving import Failure
 from rubric.embed import clean, counted, fields, shorten
 from rubric.engine import Plan
 from rubric.results import Row
-from rubric.suites import Report, flips, pass_rates
+from rubric.suites import Comparison, Report, flips, pass_rates
 from rubric.suites.case_rows import RowBuilder, row_id
 from rubric.suites.repetition import repeat_case
 from rubric.suites.report import Deferred
-from rubric.suites.reporters import github
+from rubric.suites.reporters import github, markdown
 from rubric.suites.reporters.registry import reporter_for
 from rubric.suites.reporters.terminal import Detail, layout
 from rubric.suites.suite import fits
@@ -255,34 +255,35 @@ class RunOptions:
         warnings, by = tuple(map(str, suite.warnings)), version("rubric-grade")
         return Report(suite.name, tuple(rows), deferred, warnings, by, duration=duration)
 
-    def write(self, report: Report) -> None:
-        """Print *report*, and write it to each `--out`."""
+    def write(self, report: Report, comparison: Comparison | None = None) -> None:
+        """Print *report*, and write it to each `--out`; in Markdown, the *comparison* with a baseline comes first."""
+        lead = "" if comparison is None else f"{markdown.without_links(comparison._repr_markdown_())}\n\n"
         if self.printed == "pretty":
             detail: Detail = "verbose" if self.verbose else "totals" if self.quiet else "failures"
             output.print_styled(layout(report, detail))
         else:
-            output.print_text(report.render(self.printed))
+            output.print_text((lead if self.printed == "md" else "") + report.render(self.printed))
         if self.printed == github.NAME and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
             with _writing(f"GITHUB_STEP_SUMMARY={summary}"), Path(summary).open("a", encoding="utf-8") as file:
-                file.write(github.render_summary(report))
+                file.write(lead + github.render_summary(report))
         for out in self.outs:
+            form = self.reporter if self._is_form_of_file and self.reporter else reporter_for(out).name
             with _writing(f"--out {out}"):
-                report.write(out, self.reporter if self._is_form_of_file else None)
+                report.write(out, form)
+                if lead and form == "md":
+                    out.write_text(f"{lead}{out.read_text('utf-8')}", encoding="utf-8", newline="\n")
         if self.run["repeat"] > 1 and len(found := flips(report)) and not self.quiet:
             output.print_markdown(found._repr_markdown_(), problem=self.is_for_machines)
         if len(rates := pass_rates(report)) and not self.quiet:
             output.print_markdown(rates._repr_markdown_(), problem=self.is_for_machines)
+        if comparison is not None and self.printed != "md":  # machines read the report on standard output
+            output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
 
-    def compare(self, report: Report, earlier: Report) -> int:
-        """
-        Compare *report* with an *earlier* one, print the comparison, and return its exit code.
-
-        It goes to standard error if machines read the report on standard output.
-        """
-        allowed = report.against(earlier, largest_drop=self.largest_drop)
-        comparison = allowed if self.risk is None else report.compare(earlier, risk=self.risk)
-        output.print_markdown(comparison._repr_markdown_(), problem=self.is_for_machines)
-        return comparison.exit_code
+    def compare(self, report: Report, earlier: Report) -> Comparison:
+        """Compare *report* with an *earlier* one, by the drop that the options allow."""
+        if self.risk is None:
+            return report.against(earlier, largest_drop=self.largest_drop)
+        return report.compare(earlier, risk=self.risk)
 
 
 SUITES_ONLY = RUNNING.names - {"keep"}

@@ -95,15 +95,21 @@ class Plan(Guided):
         )
 
     def __repr__(self) -> str:
+        return f"<{self._line(cures=True)}>"
+
+    def _line(self, *, cures: bool = False) -> str:
+        """Return all in one line, with *cures* that Python has and the command line has not."""
         why = ""
         if self.unpriced:
-            why = f" (no price of {', '.join(self.unpriced)} is known)"
+            rates = ", ".join(f"{name!r}: (0.1, 0.4)" for name in self.unpriced)
+            cure = f"; write prices={{{rates}}}, in dollars for a million tokens sent and back" if cures else ""
+            why = f" (no price of {', '.join(self.unpriced)} is known{cure})"
             known = dict.fromkeys(ask.judge.name for ask in self.asks if ask.judge.name not in self.unpriced)
             why += f"; {_extent(*self.priced, '${:.4f}')} of {', '.join(known)}" if known else ""
         cost = f"cost unknown{why}" if self.cost is None else self._dollars(*self.cost)
         calls = counted(1, "call") if self.least == self.most == 1 else f"{_extent(self.least, self.most)} calls"
         said = "".join(f"; {remark}" for remark in (*self.remarks, *self._overlong()))
-        return f"<Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}>"
+        return f"Plan: {calls}, {_extent(*self.prompt_tokens)} prompt tokens, {cost}{said}"
 
     def _dollars(self, low: float, high: float) -> str:
         longest = max((ask.max_tokens for ask in self.asks), default=0)
@@ -146,7 +152,7 @@ class Plan(Guided):
 
     def _repr_markdown_(self) -> str:
         rows = [(a.judge.name, ", ".join(c.id for c in a.criteria), len(a.messages[-1].text)) for a in self.asks]
-        return f"{cell(repr(self)[1:-1])}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
+        return f"{cell(self._line())}\n\n{table(('judge', 'criteria', 'characters'), rows)}"
 
 
 _SPOKEN_OF = {

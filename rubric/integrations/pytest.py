@@ -141,6 +141,7 @@ def _default_judge(named: str | None) -> AnyJudge:
     from rubric import NoJudgeError
     from rubric.embed import judge_or_default
 
+    __tracebackhide__ = True
     try:
         return judge_or_default(named)
     except NoJudgeError as problem:

@@ -164,7 +164,8 @@ class Summary(NoTruth):
         if few := few_groups(self.groups or 0):
             remarks.append(few)
         for name, counts in ((f"{self.ungraded:,} ungraded", self.reasons), ("warnings", self.warnings)):
-            said = [f"{count:,} × {shorten(text, _LONGEST_SHOWN)}" for text, count in counts.items()][:_MOST_SHOWN]
+            longest = _LONGEST_SHOWN * (_MOST_SHOWN if len(counts) == 1 else 1)  # one alone has room for its whole cure
+            said = [f"{count:,} × {shorten(text, longest)}" for text, count in counts.items()][:_MOST_SHOWN]
             said += [f"and {len(counts) - _MOST_SHOWN} others"] if len(counts) > _MOST_SHOWN else []
             remarks += [f"{name}: {'; '.join(said)}"] if said else []
         called = f"; the runs call {shorten(', '.join(self.tools), _LONGEST_SHOWN)}" if self.tools else ""
@@ -175,9 +176,9 @@ class Summary(NoTruth):
         ]
 
     def _rows(self) -> list[tuple[object, ...]]:
-        means = (_with_interval(c.mean, c.interval, "{:.3f}") + _of_all(c) for c in self.criteria)
+        means = (f"{_with_interval(c.mean, c.interval, '{:.3f}')}{_of_all(c)}" for c in self.criteria)
         return [
-            (c.id, c.scored, mean, c.not_applicable, c.abstained, c.unjudged, c.gated)
+            (c.id, c.scored, mean.removeprefix("; "), c.not_applicable, c.abstained, c.unjudged, c.gated)
             for c, mean in zip(self.criteria, means, strict=True)
         ]
 

@@ -44,6 +44,7 @@ class Scale:
         high: The highest number.
         options: The names of options.
         is_inverted: True if a pass is a "no": of a guard and a penalty.
+        is_whole: True for scores of the whole, which may be labelled by verdicts instead.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Scale:
     high: float | None = None
     options: tuple[str, ...] = ()
     is_inverted: bool = False
+    is_whole: bool = field(default=False, eq=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ class Scale:
         if found is None:
             is_percent = self.kind == "number" and self.high == 1 and number is not None and 1 < number <= 100
             cure = f"; {number:g} of 100 is {(number or 0) / 100:g}" if is_percent else ""
-            raise DefinitionError(place, f"expected {self}, got {shorten(repr(value))}{cure}")
+            other = ", or in all labels of the whole pass or fail" if self.is_whole and number is None else ""
+            raise DefinitionError(place, f"expected {self}{other}, got {shorten(repr(value))}{cure}")
         return found
 
     def verdict(self, value: Value) -> float | None:
@@ -459,7 +462,7 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     single = [name for name in given.columns if name]
     if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
         return single[0], *given.columns[single[0]]
-    return "", UNIT, given.scores
+    return "", evolve(UNIT, is_whole=True), given.scores
 
 
 def items_of(ratings: Ratings) -> list[tuple[str, list[float | None], int]]:

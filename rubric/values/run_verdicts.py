@@ -43,7 +43,7 @@ class Breach:
     One breach of a rule.
 
     Args:
-        step: Of the event, as in `Run.steps`; empty where something is missing at the end.
+        step: Of the event, or of the one before which something is missing; empty where it is missing at the end.
         event: The event; None at the end.
         why: How it breaks the rule.
     """
@@ -160,6 +160,10 @@ class _Part:
     def __iter__(self) -> Iterator[Place]:
         return self.events if self.ends is None else self._until_end(self.ends)
 
+    def lack(self, what: str) -> tuple[int, str]:
+        """Return where *what* is missing: at the event that ends the part, else at the end of the run."""
+        return (_END, f"the end, with {what}") if self.ended_by is None else (self.ended_by[0], f"{what} before it")
+
     def _until_end(self, ends: Test) -> Iterator[Place]:
         for place in self.events:
             if ends(place[1], place[2]):
@@ -202,7 +206,7 @@ def _judge_counts(rule: RunRule, part: _Part) -> Broken:
     if most is None and rule.count is not None:
         part.settled = part.seen >= rule.count
         if not part.settled and not part.is_cut:
-            yield _END, f"the end, with {part.seen} of at least {rule.count}"
+            yield part.lack(f"{part.seen} of at least {rule.count}")
 
 
 def _judge_edges(rule: RunRule, part: _Part) -> Broken:
@@ -219,7 +223,7 @@ def _judge_edges(rule: RunRule, part: _Part) -> Broken:
     if part.is_cut or part.is_unrecorded or rule.kind == "always":
         return
     if latest is None:
-        yield _END, f"the end, without a {rule.event}"
+        yield part.lack(f"no {rule.event}")
     elif rule.kind == "last" and not is_meant(latest[1], latest[2]):
         yield latest[0], why
 

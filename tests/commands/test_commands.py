@@ -465,6 +465,25 @@ def test_a_comparison_leaves_json_what_it_is(suite: str, tmp_path: Path) -> None
     assert "No worse than the baseline" in result.stderr
 
 
+def test_a_report_in_markdown_begins_with_what_changed_since_the_baseline(
+    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comment on a pull request: in the file, on standard output, and in the summary of a step; it mentions nobody."""
+    before, after = tmp_path / "before.json", tmp_path / "after.md"
+    Path(suite).write_text(text := SUITE.replace("id: polite", "id: ask @ann"))
+    run("grade", suite, "-j", "offline", "--out", str(before))
+    Path(suite).write_text(text.replace("Hello and good morning", "What"))
+    changed = ("grade", suite, "-j", "offline", "--baseline", str(before))
+    run(*changed, "--out", str(after))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    run(*changed, "--reporter", "github")
+    printed = run(*changed, "--reporter", "md")
+    for told in (after.read_text("utf-8"), printed.stdout, (tmp_path / "summary.md").read_text("utf-8")):
+        assert told.startswith("**Worse than the baseline: 1 worse, 1 same, mean -"), told
+        assert told.index("ask @<!-- -->ann | worse") < told.index("## ")
+    assert "baseline" not in printed.stderr
+
+
 def test_what_a_file_includes_may_be_in_a_wider_folder(tmp_path: Path) -> None:
     """As `--base` says, which the warning names; without it nothing outside is read, and the case is ungraded."""
     (tmp_path / "evals").mkdir()

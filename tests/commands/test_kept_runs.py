@@ -230,7 +230,7 @@ def test_the_last_two_runs_of_the_same_files_are_compared() -> None:
     """Where no file is named; a run of other files between them is passed over."""
     run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline")
     alone = run("compare")
-    assert (alone.exit_code, "1 kept runs of rubric.yaml, replies.jsonl" in alone.stderr) == (2, True)
+    assert (alone.exit_code, "1 kept run of rubric.yaml, replies.jsonl" in alone.stderr) == (2, True)
     run("grade-many", "rubric.yaml", "replies.jsonl", "-j", "offline", "-t", "0.1")
     found = run("compare")
     assert found.exit_code == 0

@@ -136,6 +136,27 @@ cases:
     ]
 
 
+def test_what_is_wrong_in_a_rubric_is_told_once_where_it_stands() -> None:
+    """In a list of criteria, in the rubric of all cases, and in one that cases refer to."""
+    text = """\
+suite: x
+rubric: [{text: a, wieght: 1}]
+rubrics: {p: [{text: a, levels: 3}]}
+cases:
+  - {id: a, input: x}
+  - {id: b, input: x}
+  - {id: c, input: x, rubric: {ref: p}}
+  - {id: d, input: x, rubric: [a, {text: b, wieght: 2, wait: 3}]}
+"""
+    said = "expected a mapping from scores to texts, a list of {score_range, text}, or 0..10, got 3"
+    assert [problem.split(": ")[:3] for problem in problems(text)] == [
+        ["s.yaml:2:20", "rubric[0].wieght", "unknown key; did you mean 'weight'?"],
+        ["s.yaml:3:33", "rubrics.p[0].levels", said],
+        ["s.yaml:8:45", "cases[3].rubric[1].wieght", "unknown key; did you mean 'weight'?"],
+        ["s.yaml:8:56", "cases[3].rubric[1].wait", "unknown key; did you mean 'weight'?"],
+    ]
+
+
 @each_row(
     ("judge", "problem"),
     [

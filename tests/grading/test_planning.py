@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,11 @@ def test_an_unknown_price_makes_the_cost_unknown() -> None:
 def test_a_plan_names_the_judges_without_a_price_and_why_its_costs_are_far_apart() -> None:
     """A model that thinks has replies of any length: the way to bound them is printed, and works."""
     two = plan("Hello.", PLAIN, ["openai/gpt-4o-mini", Judge("openai/none-such")])
-    assert "cost unknown (no price of openai/none-such is known)" in repr(two)
+    told = re.search(r"cost unknown \(no price of openai/none-such is known; write (prices=.*), in dollars", repr(two))
+    assert told is not None
+    assert "prices=" not in two._repr_markdown_()  # the command line has no such option
+    given = eval(f"dict({told[1]})")  # noqa: S307 - a cure that is printed works
+    assert plan("Hello.", PLAIN, ["openai/gpt-4o-mini", Judge("openai/none-such")], **given).cost is not None
     thinker = plan("Hello.", PLAIN, Judge("openai/gpt-5.6"))
     assert "to replies of 4,096 tokens each; bound these by Judge(..., max_tokens=...)" in repr(thinker)
     assert "bound these" not in repr(plan("Hello. " * 2_000, PLAIN, Judge("openai/gpt-5.6", max_tokens=300)))
@@ -118,7 +123,8 @@ def test_a_plan_takes_the_prices_that_a_budget_takes() -> None:
     dear, listed = "anthropic/claude-of-next-year", "openai/gpt-4o-mini"
     known, panel = plan("A text", "Is polite", listed), plan("A text", "Is polite", [listed, dear])
     assert (panel.cost, panel.priced, panel.unpriced) == (None, known.cost, (dear,))
-    assert f"(no price of {dear} is known); $0.0000 to $0.0005 of {listed}" in repr(panel)
+    assert f"(no price of {dear} is known; write prices={{{dear!r}: " in repr(panel)
+    assert f"); $0.0000 to $0.0005 of {listed}" in repr(panel)
     one = plan("A text", "Is polite", dear, prices={dear: (10, 100)})
     assert one.cost is not None
     tokens, longest = one.prompt_tokens[0], one.asks[0].max_tokens

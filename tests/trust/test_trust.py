@@ -937,6 +937,10 @@ def test_a_file_of_labels_with_other_columns_is_told_the_option(tmp_path: Path) 
     [
         (Labels({0: 80, 1: 20}), "expected a number in 0..1, got 80; 80 of 100 is 0.8"),
         (Labels({0: -1, 1: 0}), "expected a number in 0..1, got -1$"),
+        (
+            Labels({0: "good", 1: "bad"}),
+            "expected a number in 0..1, or in all labels of the whole pass or fail, got 'good'$",
+        ),
     ],
 )
 def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> None:

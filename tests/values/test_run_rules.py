@@ -206,6 +206,18 @@ def test_each_turn_is_a_part_where_one_event_ends_it_and_begins_the_next() -> No
     ]
 
 
+def test_what_a_part_lacks_is_missing_at_the_event_that_ends_it() -> None:
+    """Only what the last part lacks is missing at the end of the run."""
+    rule = call("search").at_least(1).after(said("user")).until(said("user"))
+    run = Run([user("a"), do("talk"), user("b"), do("search"), user("c"), do("talk")])
+    verdict = rule.judge(run)
+    assert [one.step for one in verdict.breaches] == ["3", ""]
+    assert "broken at step [3] user: b: 0 of at least 1 before it; at the end, with 0 of at least 1" in verdict.reason
+    assert call("plan").first().after(said("user")).before(call("go")).judge(Run([user("a"), do("go")])).met is False
+    opened = call("plan").first().after(said("user")).before(said("user")).judge(run)
+    assert [str(one).rpartition(": ")[2] for one in opened.breaches] == ["it is no call('plan')"] * 2
+
+
 def test_sub_agents_count_in_their_order_and_are_chosen_by_name() -> None:
     """Their events stand after what started them; `agent` takes wild cards, and '' is the agent without a name."""
     run = Run([SubRun("coder", Run([do("edit", path="a")])), do("edit", path="b"), ToolCall("edit", agent="tester")])

@@ -79,9 +79,12 @@ def _read_written_out(data: Any) -> Suite:
     named, default = given.pop("rubrics", {}), given.pop("rubric", None)
     gathering = Gathering()
     with gathering.at("rubrics"):
-        fields.read_each(fields.as_dict(named, "a mapping from names to rubrics"), _read_any_rubric)
+        every = fields.as_dict(named, "a mapping from names to rubrics")
+        named = {name: _readable(gathering, rubric, "rubrics", name) for name, rubric in every.items()}
     with gathering.at("rubric"):
         _refuse_name(default, named)
+    if default is not None and not _is_reference(default):
+        default = _readable(gathering, default, "rubric")
     if isinstance(given.get("cases"), list) and isinstance(named, dict):
         cases = given["cases"] = [*given["cases"]]
         first: dict[str, int] = {}
@@ -102,6 +105,18 @@ def _read_written_out(data: Any) -> Suite:
     return suite
 
 
+def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
+    """Return *rubric* if it can be read; else one that can, so that its problems are told once, at its *place*."""
+    with gathering.at(*place):
+        _read_any_rubric(rubric)
+        return rubric
+    return "unknown"
+
+
+def _is_reference(rubric: Any) -> bool:
+    return isinstance(rubric, dict) and [*rubric] == ["ref"]
+
+
 def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
     """Refuse an id that an earlier case has, beside all other problems of the file."""
     if isinstance(id_, str) and first.setdefault(id_, index) != index:
@@ -111,7 +126,7 @@ def _check_new(id_: Any, index: int, first: dict[str, int]) -> None:
 def _rubric_of(case: dict[str, Any], named: dict[Any, Any], default: Any) -> Any:
     """Return the rubric of *case*, or the *default*; `{ref: name}` is one of those *named*, with its slots filled."""
     rubric = case.get("rubric", default)
-    if not isinstance(rubric, dict) or [*rubric] != ["ref"]:
+    if not _is_reference(rubric):
         return rubric
     name, known = rubric["ref"], [str(key) for key in named]
     found = named.get(name) if isinstance(name, str) else None
@@ -133,7 +148,12 @@ def _read_any_rubric(data: Any) -> Rubric:
     if isinstance(data, str):
         return Rubric.of(data)
     if isinstance(data, list):
-        return read_rubric({"criteria": data})
+        try:
+            return read_rubric({"criteria": data})
+        except SeveralError as error:  # the file has no key `criteria` there
+            raise SeveralError([
+                (path[1:] if path[:1] == ("criteria",) else path, problem) for path, problem in error.problems
+            ]) from None  # fmt: skip
     return read_rubric(fields.as_dict(data, "a rubric: a text, a list of criteria, or a mapping"))
 
 

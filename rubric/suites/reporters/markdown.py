@@ -45,7 +45,12 @@ _LINKS = re.compile(r"(?i)(?<=[a-z])://|\bwww\.|\bmailto:")
 
 def plain(text: str, limit: int = 300) -> str:
     """Return *text* on one line, as Markdown that shows just that."""
-    quiet = _CALLS.sub(lambda m: f"{m[0]}<!-- -->", cell(line(text, limit)))
+    return without_links(cell(line(text, limit)))
+
+
+def without_links(text: str) -> str:
+    """Return the Markdown *text* so that it mentions nobody, and links nothing."""
+    quiet = _CALLS.sub(lambda m: f"{m[0]}<!-- -->", text)
     return _LINKS.sub(lambda m: m[0].replace(":", "&#58;").replace(".", "&#46;"), quiet)
 
 
