@@ -44,7 +44,7 @@ class Scale:
         high: The highest number.
         options: The names of options.
         is_inverted: True if a pass is a "no": of a guard and a penalty.
-        is_whole: True for scores of the whole, which may be labelled by verdicts instead.
+        is_whole: True for labels of the whole, which may all be verdicts instead.
     """
 
     kind: Kind
@@ -460,9 +460,10 @@ def _column(given: Judged, criterion: str, values: Sequence[Value], place: str) 
     if all(VERDICT.verdict(value) is not None for value in values):
         return "", *given.columns[""]
     single = [name for name in given.columns if name]
+    name, (scale, said) = "", (UNIT, given.scores)
     if len(single) == 1 and given.columns[single[0]][0].kind != "verdict":
-        return single[0], *given.columns[single[0]]
-    return "", evolve(UNIT, is_whole=True), given.scores
+        name, (scale, said) = single[0], given.columns[single[0]]
+    return name, evolve(scale, is_whole=True), said
 
 
 def items_of(ratings: Ratings) -> list[tuple[str, list[float | None], int]]:
