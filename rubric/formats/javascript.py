@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -74,13 +75,27 @@ def tell_engine(at: Cursor) -> None:
 
 # -- what a program is given -------------------------------------------------------------------------------
 
-_AS_DATA = re.compile(
-    r"\boutput\s*(?:\?\.)?\[|=\s*output\s*(?:;|$)|\((?:\s*)output\s*\)\s*=>|Array\.isArray\(\s*output\s*\)"
-    r"|Object\.(?:keys|values|entries)\(\s*output\s*\)|\bin\s+output\b|\bof\s+output\b"
-    r"|\boutput\??\.(?:map|filter|some|every|find|findIndex|forEach|reduce|flatMap|hasOwnProperty)\("
-)
-_PARSED = re.compile(r"JSON\.parse\(\s*output\s*\)")
-_PROPERTY = re.compile(r"\boutput\??\.([\w$]+)")
+_FIRST = re.compile(r"\bfunction\b[^({]*\(\s*([\w$]+)|\(\s*([\w$]+)\s*(?:[,:][^()]*)?\)\s*(?::[^=;]*)?=>|([\w$]+)\s*=>")
+"""The first parameter of a function: in a module, that of what is exported is the output, whatever it is called."""
+
+
+@lru_cache(1024)
+def _looks_at(program: Program) -> tuple[bool, bool, frozenset[str]]:
+    """Return if *program* parses its output, if it takes it for data, and the keys of it that it asks for."""
+    body = program.body.partition("const $cache = new Map();")[0]  # without the loader of modules
+    found = _FIRST.findall(body) if program.module else ()
+    name = "(?:" + "|".join(map(re.escape, sorted({"output", *(one for each in found for one in each if one)}))) + ")"
+    as_data = (
+        rf"(?<![\w$.]){name}\s*(?:\?\.)?\[|=\s*{name}\s*(?:;|$)|Array\.isArray\(\s*{name}\s*\)"
+        rf"|Object\.(?:keys|values|entries)\(\s*{name}\s*\)|\bin\s+{name}\b|\bof\s+{name}\b"
+        rf"|(?<![\w$.]){name}\??\.(?:map|filter|some|every|find|findIndex|forEach|reduce|flatMap|hasOwnProperty)\("
+    )
+    as_data += "" if program.module else r"|\((?:\s*)output\s*\)\s*=>"
+    keys = re.findall(rf"(?<![\w$.]){name}\??\.([\w$]+)", body)
+    parses = re.search(rf"JSON\.parse\(\s*{name}\s*\)", body) is not None
+    return parses, re.search(as_data, body) is not None, frozenset(keys)
+
+
 _LONGEST_PARSED = 1_000_000
 
 
@@ -89,7 +104,7 @@ def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
     Return what *program* is given as `output`: the text, or the data that it is.
 
     For promptfoo the target says which; here the text is JSON data where the program takes it for that: it asks for
-    one of its keys or items. A candidate without a text is its tool calls, in the form of OpenAI's.
+    one of its keys or items. A candidate without a text is its tool calls, in OpenAI's form.
     """
     text = candidate.output
     if not text.strip() and candidate.tool_calls:
@@ -97,15 +112,16 @@ def output_for(program: Program | PythonTransform, candidate: Candidate) -> Any:
         return [{"type": "function", "function": function} for function in functions]
     if not isinstance(program, Program):
         return text
-    if not text.lstrip().startswith(("{", "[")) or len(text) > _LONGEST_PARSED or _PARSED.search(program.body):
+    if not text.lstrip().startswith(("{", "[")) or len(text) > _LONGEST_PARSED:
+        return text
+    parses, takes_data, keys = _looks_at(program)
+    if parses:
         return text
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    keys = set(data) if isinstance(data, dict) else set()
-    asked = _AS_DATA.search(program.body) or keys.intersection(_PROPERTY.findall(program.body))
-    return data if asked or program.module else text
+    return data if takes_data or (isinstance(data, dict) and keys.intersection(data)) else text
 
 
 @frozen

@@ -246,6 +246,29 @@ def test_a_judge_is_shown_the_output_after_the_transforms() -> None:
     assert ("good day" in first) != ("good day" in second)
 
 
+@pytest.mark.parametrize(
+    ("code", "passes"),
+    [
+        ("module.exports = (o, { vars }) => o.includes('a') && o.length === 9;", True),
+        ("module.exports = { check: function (text) { return typeof text === 'string'; } };", True),
+        ("export default async (out: string): Promise<boolean> => out.endsWith('}');", True),
+        ("module.exports = (o) => JSON.parse(o).a === 12;", True),
+        ("module.exports = (o) => o.a === 12;", True),
+        ("module.exports = (reply) => Object.keys(reply).length === 1;", True),
+        ("module.exports = (o) => typeof o === 'object';", False),
+    ],
+)
+def test_a_module_is_given_a_text_unless_it_takes_its_parameter_for_data(
+    code: str, passes: bool, tmp_path: Path
+) -> None:
+    """As in promptfoo, whose providers give texts: whatever the parameter is called, a key or an item asks for data."""
+    name = "check.ts" if "Promise" in code else "check.js"
+    written(tmp_path / name, code)
+    value = f"file://{name}" + (":check" if "check:" in code else "")
+    found = graded('{"a": 12}', value, folder=tmp_path)
+    assert found.passed is passes
+
+
 def test_the_transform_of_a_test_takes_the_place_of_the_default_one() -> None:
     """The two transforms are never applied one after the other."""
     default = {"defaultTest": {"options": {"transform": "output + '!'"}}}

@@ -148,6 +148,52 @@ LAYOUTS: dict[str, dict[str, str]] = {
         "t/a.yaml": "- {vars: {q: a}, assert: [{type: contains, value: b}]}\n", "u2.csv": "q,__expected\nho,contains:i\n",
         "d.yaml": "vars: {q: x}\nthreshold: 0.5\nassert: [{type: contains, value: h}]\n",
     },
+    "nested sets": {
+        "": ECHO + "tests:\n"
+        + "".join(
+            f"  - {{vars: {{q: hello}}, {test}assert: [{{type: assert-set, {own}weight: {weight}, assert: [{{type: contains, "
+            "value: hel, weight: 0.5}, {type: icontains, value: ZZ}]}, {type: contains, value: lo}]}\n"
+            for test in ("", "threshold: 0.6, ") for own in ("", "threshold: 0.3, ", "threshold: 0.34, ") for weight in (0.5, 3)
+        )
+    },
+    "prefixes and suffixes": {
+        "": ECHO + "defaultTest: {options: {prefix: 'P ', suffix: ' S'}}\ntests:\n"
+        "  - {vars: {q: a}, options: {prefix: 'Q{{q}} '}, assert: [{type: equals, value: Qa a S}]}\n"
+        "  - {vars: {q: b}, options: {suffix: ''}, assert: [{type: equals, value: P b}]}\n"
+        "  - {vars: {q: c}, options: {suffix: null}, assert: [{type: equals, value: P c}]}\n"
+    },
+    "modules and JSON outputs": {
+        "": "prompts: ['{\"a\": 12}', 'plain a']\nproviders: [echo]\ntests:\n"
+        + "".join(f"  - {{assert: [{{type: javascript, value: 'file://{one}'}}]}}\n" for one in ("c.js", "c.js:named", "m.mjs"))
+        + "  - {options: {transform: 'file://t.js:other'}, assert: [{type: contains, value: to, transform: file://t.js}]}\n",
+        "c.js": "module.exports = (o, {vars}) => ({pass: o.includes('a'), score: 0.8, reason: 'r'});\n"
+        "module.exports.named = (text) => text.length > 6;\n",
+        "m.mjs": "export default (o) => o.length > 2;\n",
+        "t.js": "module.exports = (o) => 't' + o;\nmodule.exports.other = (o) => 'o' + o;\n",
+    },
+    "files from the root": {
+        "": ECHO + "defaultTest: file://d/default.yaml\ntests: file://t/all.yaml\nscenarios: [file://sc.yaml]\n",
+        "d/default.yaml": "vars: {w: file://w.txt}\nassert:\n- {type: contains, value: '{{w}}'}\n- {type: javascript, value: "
+        "file://c.js}\n",
+        "w.txt": "h", "d/w.txt": "D", "c.js": "module.exports = (o) => o.length > 2\n", "d/c.js": "module.exports = () => false\n",
+        "t/all.yaml": "- {vars: {q: hello}}\n- {vars: {q: file://x.txt}, assert: [{type: contains, value: root}]}\n",
+        "x.txt": "root x", "t/x.txt": "t x",
+        "sc.yaml": "config: [{vars: {q: c}}, {vars: {q: hd}}]\ntests:\n- {assert: [{type: equals, value: hd}]}\n- {vars: {w: [h, "
+        "3]}, assert: [{type: contains, value: d}]}\n",
+    },
+    "table with blanks, BOM and CRLF": {
+        "": "\ufeff" + (ECHO + "tests: [file://t.csv, file://u.jsonl]\n").replace("\n", "\r\n"),
+        "t.csv": '\ufeffq, __expected , __threshold,__metric\r\nhello, contains: hel ,0.5,m\r\n"two\r\nlines","contains: two",,'
+        '\r\nhello," contains:zzz",0,\r\n',
+        "u.jsonl": '{"vars": {"q": "j"}, "assert": [{"type": "equals", "value": "j"}]}\r\n\r\n{"vars": {"q": "k"}, "assert": '
+        '[{"type": "equals", "value": "j"}], "description": "D"}',
+    },
+    "data types": {
+        "": "prompts: ['{{a}}|{{b}}|{{c}}|{{d}}|{{e}}']\nproviders: [echo]\ntests:\n"
+        "  - {vars: {a: 1, b: 1.0, c: true, d: null, e: 1e3}, assert: [{type: equals, value: '1|1|true||1000'}]}\n"
+        "  - {vars: {a: 0x1F, b: 012, c: 'yes', d: yes, e: .5}, assert: [{type: equals, value: '31|12|yes|yes|0.5'}]}\n"
+        "  - {vars: {a: 1.10, b: 1_000, c: ~, d: 2024-01-02, e: 0o17}, assert: [{type: contains, value: '1.1|1_000||'}]}\n"
+    },
     "references": {
         "": ECHO + "assertionTemplates: {short: {type: javascript, value: output.length < 4}}\ntests:\n"
         "  - {vars: {q: abc}, assert: [{$ref: '#/assertionTemplates/short'}]}\n"

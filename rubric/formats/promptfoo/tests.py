@@ -138,6 +138,7 @@ class Test:
 
     def on(self, defaults: Test) -> Test:
         """Return the test with *defaults* under it: their asserts come first, their fields give way to its own."""
+        own = {k: at for k, at in self.options.items() if at.value or k not in ("prefix", "suffix")}  # as in promptfoo
         alone = "disableDefaultAsserts" in self.options and self.options["disableDefaultAsserts"].value is True
         return evolve(
             self,
@@ -145,7 +146,7 @@ class Test:
             variables=defaults.variables | self.variables,
             asserts=self.asserts if alone else (*defaults.asserts, *self.asserts),
             # As in promptfoo, null takes back the default.
-            options={k: at for k, at in (defaults.options | self.options).items() if at.value is not None},
+            options={k: at for k, at in (defaults.options | own).items() if at.value is not None},
             threshold=self.threshold or defaults.threshold,
             fields=defaults.fields | self.fields,
             metadata=defaults.metadata | self.metadata,
