@@ -24,7 +24,7 @@ from rubric.commands.kept_runs import Keeper, candidate_digest, last_runs
 from rubric.commands.options import check_order, refuse_given
 from rubric.commands.output import INTERRUPTED, REFUSED, Command, Refusal, print_line, print_result, tell_rate
 from rubric.commands.running import describe_plan
-from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, source_of
+from rubric.embed import CONCURRENCY, JudgeLike, RowBuilder, counted, shorten, source_of
 from rubric.engine import Shard, merge_results
 from rubric.results import Counts, Summary
 from rubric.suites import Report
@@ -34,6 +34,9 @@ GRADED, BELOW = 0, 1
 
 _PLANNED = 20
 """Candidates from which the head projects."""
+
+_NAMED = 10
+"""Candidates that do not pass and are named below the summary."""
 
 _FLUSH_SECONDS = 0.1
 """Until a written line is in the file."""
@@ -103,8 +106,8 @@ class Inputs:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
 
-    def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> Summary:
-        """Grade all candidates, write the results, and return their summary."""
+    def run(self, name: Path, rubric: Rubric, judge: JudgeLike | None) -> tuple[Summary, str]:
+        """Grade all candidates, write the results, and return their summary, with a line on those that do not pass."""
         columns = options.columns_of(self.columns)
         given, done = self._to_ask(name, rubric, judge, columns)
         if not self.quiet:
@@ -112,6 +115,7 @@ class Inputs:
             print_line(head + self._head(rubric, judge, columns), problem=True)
         counts, began = Counts(), time.monotonic()
         kept: list[Grade | Ungraded] = []
+        short: list[str] = []
         files, builder = [name, *self.candidates], RowBuilder()
         keeper = Keeper.of(rubric.name or "grades", files, keep=self.keep, store=self.store)
         try:
@@ -134,6 +138,7 @@ class Inputs:
                     if file is not None:
                         file.write(line_of(result))
                     counts.add(result)
+                    _note(short, result)
                     if keeper.folder is not None:
                         keeper.add(builder.of(result))
                     if self.report is not None:
@@ -150,7 +155,10 @@ class Inputs:
         keeper.end()
         if self.report is not None:
             self._write_report(self.report, rubric.name or self.called, kept, time.monotonic() - began)
-        return counts.summary()
+        summary = counts.summary()
+        others = f" and {more:,} more" if (more := summary.results - summary.passed - len(short)) else ""
+        why = "; `rubric view` shows why" if keeper.folder is not None else ""
+        return summary, f"not passed: {', '.join(short)}{others}{why}" if short else ""
 
     def _write_report(self, file: Path, name: str, results: Sequence[Grade | Ungraded], duration: float) -> None:
         """Write *results* in the form that the ending of *file* selects: the page of many, or a reporter of suites."""
@@ -219,7 +227,7 @@ class Inputs:
     "--report",
     type=options.PATH,
     metavar="FILE",
-    help="Write a page of all results here (.html), or a report for CI: .xml, .md, .sarif.",
+    help="Write a page here (.html), or a report for CI: .xml, .md, .sarif.",
 )
 @options.KEEP
 @options.RERUN
@@ -259,8 +267,10 @@ def grade_many(
     check_order([rubric, *inputs.candidates])
     inputs.check(rubric)
     loaded = load(rubric)
-    summary = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
+    summary, short = inputs.run(rubric, loaded if threshold is None else loaded.passing_at(threshold), judge)
     print_result(summary, form, quiet=inputs.quiet)
+    if short and form != "json" and not inputs.quiet:
+        print_line(short)
     if not summary.results and inputs.shard is None:
         raise Refusal(f"{inputs.called}: there is no candidate in it")
     if summary.ungraded:
@@ -270,6 +280,12 @@ def grade_many(
         sys.exit(REFUSED)
     is_below = min_pass_rate is not None and tell_rate(summary.passed, summary.failed, min_pass_rate)
     sys.exit(BELOW if is_below else GRADED)
+
+
+def _note(short: list[str], result: Grade | Ungraded) -> None:
+    """Add the name of *result* to *short* if it does not pass and is one of the first."""
+    if not result.passed and len(short) < _NAMED:
+        short.append(shorten(result.key or f"#{result.index}", 80))
 
 
 @contextmanager

@@ -112,7 +112,7 @@ PATH = click.Path(path_type=Path)
 STORE = click.option("--store", type=PATH, metavar="FILE", help="Keep every reply in FILE, and answer from it.")
 
 
-A_COUNT = click.IntRange(min=1)
+A_COUNT, RISK = click.IntRange(min=1), click.FloatRange(1e-6, 0.5)
 CONCURRENT = click.option("--concurrency", type=A_COUNT, metavar="N", help="Keep so many cases (or calls) in flight.")
 MAX_COST = click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Spend no more.")
 MAX_CALLS = click.option("--max-calls", type=A_COUNT, metavar="N", help="Pay for no more requests.")
@@ -187,10 +187,7 @@ TO_RUN = options(
 """The options that `Suite.run` gets as they are: each has the name of its parameter."""
 
 MIN_PASS_RATE = click.option(
-    "--min-pass-rate",
-    type=Share(),
-    metavar="R",
-    help="Fail only if a smaller share of the grades passes.",
+    "--min-pass-rate", type=Share(), metavar="R", help="Fail only if a smaller share of the grades passes."
 )
 
 RUNNING = options(
@@ -201,16 +198,16 @@ RUNNING = options(
         type=PATH,
         multiple=True,
         metavar="FILE",
-        help="Write the report here; the ending names a reporter. May be repeated.",
+        help="Write the report here, by its ending; repeatable.",
     ),
-    click.option("--max-cost", type=float, metavar="DOLLARS", help="Spend no more on the judges of all suites."),
+    MAX_COST,
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with an earlier report (json)."),
-    click.option("--largest-drop", type=float, metavar="D", help="Fail if a score falls by more."),
+    click.option("--largest-drop", type=Share(), metavar="D", help="Fail if a score falls by more."),
     click.option(
         "--risk",
-        type=float,
+        type=RISK,
         metavar="R",
-        help="Fail only if chance does not explain a drop; R is the rate of false alarms.",
+        help="Fail only if chance does not explain a drop, but for this rate of alarms.",
     ),
     MIN_PASS_RATE,
     FILTER,

@@ -13,7 +13,7 @@ import click
 
 from rubric import Grades, LoadError, load
 from rubric.commands.kept_runs import last_runs
-from rubric.commands.options import FORMAT, JUDGE, PATH, holds_results, refuse_folder, refuse_given
+from rubric.commands.options import FORMAT, JUDGE, PATH, RISK, holds_results, refuse_folder, refuse_given
 from rubric.commands.output import Command, Refusal, print_json, print_line, print_result
 from rubric.commands.view import results_of
 from rubric.suites import Report
@@ -42,7 +42,7 @@ def _check_order(results: Path, others: Path | None) -> None:
 @click.argument("others", type=PATH, required=False)
 @click.option("--out", type=PATH, metavar="FILE", help="Write it here as YAML, as a baseline for --against.")
 @click.option("--against", type=PATH, metavar="FILE", help="Fail if judge or people have changed since this baseline.")
-@click.option("--risk", type=click.FloatRange(1e-6, 0.5), default=0.05, metavar="R", help="The rate of false alarms.")
+@click.option("--risk", type=RISK, default=0.05, metavar="R", help="The rate of false alarms.")
 @click.option("--with-seen", is_flag=True, help="Count labels, too, that were given after a look at the verdict.")
 @click.option("--all", "every", is_flag=True, help="Show every figure, the rates of each class and the confusion.")
 @FORMAT

@@ -70,6 +70,20 @@ def test_a_folder_or_several_files_are_a_candidate_each(folder: Path) -> None:
     assert rows_of(several) == rows_of(whole)
 
 
+def test_candidates_that_do_not_pass_are_named_below_the_summary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten at most, with the way to read why where the run is kept; not for machines, and not under --quiet."""
+    (folder / "logs").mkdir()
+    for n in range(13):
+        (folder / "logs" / f"{n:02}.txt").write_text("We thank you." if n == 1 else "Go away.")
+    monkeypatch.setenv("RUBRIC_RUNS", str(folder / "runs"))
+    named = f"not passed: 00.txt, {', '.join(f'{n:02}.txt' for n in range(2, 11))} and 2 more"
+    assert graded(folder, candidates="logs").stdout.endswith(f"{named}; `rubric view` shows why\n")
+    assert graded(folder, "--no-keep", candidates="logs").stdout.endswith(f"{named}\n")
+    assert "not passed" not in graded(folder, "--quiet", candidates="logs").stdout
+    assert "not passed" not in graded(folder, "--format", "json", candidates="logs").stdout
+    assert "not passed" not in graded(folder, candidates="logs/01.txt").stdout
+
+
 def test_each_candidate_has_a_line_and_the_summary_is_printed(folder: Path) -> None:
     """In the order of the file, with all of its findings; standard output holds nothing else."""
     done = graded(folder, "--out", folder / "out.jsonl", "--format", "json")
