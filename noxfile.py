@@ -124,7 +124,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def quick(session: nox.Session) -> None:
-    """Run the short unit and property tests: no servers, no processes, no documentation."""
+    """Run what a change breaks most often: short tests of the kernel, formats, suites and laws, in under a minute."""
     install(session, "test")
     run_tests(session, "--quick", "--hypothesis-profile=quick", *session.posargs, workers=min(os.cpu_count() or 2, 8))
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import rows
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,12 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.load_profile("ci")
 
+_QUICK = {
+    *("engine", "formats", "grading", "internals", "laws", "models", "prompts", "results", "runs", "scoring", "store"),
+    *("suites", "values"),
+}
+"""The folders of `--quick`: the kernel, the formats and suites, which a change breaks most often, and the laws."""
+
 _SLOW = re.compile(
     r"^(?:from|import) (?:distributed|jedi|nbclient|socket|subprocess|sybil)\b"
     r"|^from rubric\.programs\.processes\b|^pytest\.importorskip\(\"quickjs\""  # JavaScript runs in a process too
@@ -49,11 +56,11 @@ _SLOW = re.compile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--quick`, unit and property tests alone without those of a second or more, and `--row`."""
+    """Add `--quick`, the short tests of what a change breaks most often, and `--row`."""
     parser.addoption(
         "--quick",
         action="store_true",
-        help="leave out modules with servers, processes and documentation, and long tests",
+        help="run the kernel's, the formats' and the laws' tests alone, without servers, processes and long tests",
     )
     parser.addoption("--row", default="", help="of tables of one test, run the rows alone whose name has this text")
 
@@ -64,9 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the slow modules where `--quick` says so."""
+    """Leave out the other folders and the slow modules where `--quick` says so."""
     if not config.getoption("--quick") or not collection_path.name.startswith("test_"):
         return None
+    if collection_path.relative_to(ROOT / "tests").parts[0] not in _QUICK:
+        return True
     return bool(_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 

@@ -32,13 +32,13 @@ from rubric import (
     Suite,
     ask,
     diff,
-    dump_suite,
     grade,
     grade_many,
     influence,
     lint,
     plan,
 )
+from rubric.formats import dumps_suite
 from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare
@@ -122,15 +122,22 @@ def run_line(line: str, given: dict[str, Any]) -> object:
     return eval(code, names)  # noqa: S307 - as above
 
 
+TO_READ = {
+    "rubric.yaml": RUBRIC.to_yaml(),
+    "suite.yaml": dumps_suite(VALUES["suite"]),
+    "results.jsonl": VALUES["grades"].to_jsonl(),
+    "labels.csv": "key,value\n0,1\n",
+}
+"""What lines read, made once: to make it takes longer than to run a line."""
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run each line in a folder that has the files which lines name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    RUBRIC.save(tmp_path / "rubric.yaml")
-    dump_suite(VALUES["suite"], tmp_path / "suite.yaml")
-    VALUES["grades"].to_jsonl(tmp_path / "results.jsonl")
-    (tmp_path / "labels.csv").write_text("key,value\n0,1\n")
+    for name, text in TO_READ.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
