@@ -1,20 +1,9 @@
 """
 Items of a checklist and of an analytic rubric, as AgentV has them and promptfoo takes them: texts or mappings.
 
-| item | criterion |
-|---|---|
-| a text | yes/no, required |
-| `outcome` (generation 1: `expected_outcome`, `description`; 2 also: `criteria`) | the text; else a key like it |
-| `id` | the id, `rubric-N` if left out, where N is its position from 1; unique |
-| `weight` | the weight, at least 0 |
-| `required` | a gate; left out: in generation 2 yes, before that no, with bands no |
-| `min_score` in (0, 1], `required_min_score` in 0..10 | the gate's value |
-| `operator` | the polarity: `correctness` or `contradiction` |
-| `score_ranges` | a whole number from 0 to 10 |
-
-`score_ranges` are bands on the scale from 0 to 10, in the three spellings that AgentV documents: a map of lower bounds
-to texts, a list of `{score_range: [low, high], outcome: text}`, and either of them beside a `value` that is a text.
-The bands cover 0 to 10 without gap or overlap; they guide the judge and do not quantise.
+docs/how-to/from_agentv.md says what each key means. `score_ranges` are bands from 0 to 10 without gap or overlap, in
+three spellings: a map of lower bounds to texts, a list of `{score_range: [low, high], outcome: text}`, and either
+beside a `value` that is a text. They guide the judge and do not quantise.
 """
 
 from __future__ import annotations

@@ -1,24 +1,8 @@
 """
 Programs that grade: `Script` criteria, and functions that start programs, run for `flow` where the caller allows it.
 
-A script reads one JSON object on standard input: `input` and `expected_output` (lists of messages), `output` (the
-response), `messages` (the response as a message, with its tool calls), `criteria`, `question`, `reference_answer`,
-`input_files`, `file_changes`, `trace_summary`, `context`, `variables`, `metadata`, `config`.
-
-It writes one JSON object to standard output:
-
-| key                                       | meaning                                                        |
-|-------------------------------------------|----------------------------------------------------------------|
-| `score`                                   | a number from 0 to 1                                           |
-| `pass`, `passed`, `verdict`               | a score of 1 or 0 if there is no `score`                       |
-| `decides`                                 | true: `pass` is the verdict, whatever the score                |
-| `reason`, `reasoning`, `explanation`      | why                                                            |
-| `checks`, `assertions`, `hits`, `misses`  | single findings; those that failed are added to the reason     |
-| `cost_usd`                                | its cost, added to the usage                                   |
-
-Anything else (an exit code other than 0, a deadline, an output that is no such object, a score outside of 0 to 1) is a
-failure and never a score. AgentV also reads a bare exit code as a verdict; here that is a failure too, since a program
-that crashed has one as well.
+docs/how-to/suites.md has what a script reads and writes. Anything else (an exit code other than 0, a deadline, a score
+outside of 0 to 1) is a failure and never a score, and so is a bare exit code: a program that crashed has one, too.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
 """
 AgentV's `field-accuracy`: the fields of an output that is JSON, compared with those of the expected one.
 
-| match | holds if |
-|---|---|
-| `exact` | the values are equal, lists and mappings as wholes |
-| `numeric_tolerance` | they differ by at most `tolerance`, of the expected one where it is `relative` |
-| `date` | they are the same day: in ISO format, in one of `formats`, or as JavaScript reads dates |
-
-A field that the expected output lacks holds. One that the output lacks fails if it is `required`, and else does not
-count. The score is the weighted mean, or with `aggregation: all_or_nothing` 1 if all hold. The rules are those of
-AgentV's `graders/field-accuracy.ts`; an expected output that is not JSON leaves the criterion unjudged.
+A field that the expected output lacks holds. docs/how-to/from_agentv.md has the rest, by AgentV's own code.
 """
 
 from __future__ import annotations

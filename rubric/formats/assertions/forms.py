@@ -1,19 +1,7 @@
 """
 Graders of the form of an output, and of how it ended: markup, SQL, the number of words, the reason why a model stopped.
 
-| type | value | holds if |
-|---|---|---|
-| `is-xml` | none, or `{requiredElements: [a.b]}` | the output is one XML document that has these elements |
-| `contains-xml` | as `is-xml` | elements in it are well formed, and all together have these |
-| `is-html` | none | it is HTML and nothing else: elements known to HTML, closed, without text around them |
-| `contains-html` | none | two signs of HTML are in it, or one of its common elements |
-| `is-sql` | none, or `{databaseType, allowedTables, allowedColumns}` | it is SQL, of these tables and columns alone |
-| `contains-sql` | as `is-sql` | it is SQL, or a fenced block in it is |
-| `word-count` | a number, or `{min, max}` | it has so many words, divided by white space |
-| `finish-reason` | `stop`, `length`, `content_filter`, `tool_calls` | the model stopped for this reason |
-| `perplexity-score` | none; a threshold | 1 / (1 + perplexity), so that more is better |
-
-The rules are those of promptfoo's documentation. XML is read by Expat, which loads nothing; a document type with
+docs/how-to/from_promptfoo.md says when each holds. XML is read by Expat, which loads nothing; a document type with
 declarations of its own is refused. SQL is parsed by SQLGlot (the extra `sql`).
 """
 

@@ -1,14 +1,6 @@
 """
-Graders that compare the words or letters of an output with references: promptfoo's `rouge-n`, `bleu` and their like.
-
-| type | score | passes |
-|---|---|---|
-| `rouge-n` | ROUGE-1, the F1 of the words that output and reference have in common (Lin 2004) | from 0.75 |
-| `bleu` | BLEU of 1 to 4 words (no more than the output has), 0 taken as 1e-7 (Papineni et al. 2002) | from 0.5 |
-| `gleu` | GLEU, the lesser of precision and recall of 1 to 4 words (Wu et al. 2016) | from 0.5 |
-| `levenshtein` | 1 or 0, by the number of letters to change, add and leave out | up to 5 |
-
-The thresholds are those of promptfoo; an assertion may have its own. NLTK and RapidFuzz (the extra `metrics`) count.
+Graders that compare the words or letters of an output with references: promptfoo's `rouge-n` (Lin 2004), `bleu`
+(Papineni et al. 2002), `gleu` (Wu et al. 2016) and `levenshtein`; docs/how-to/from_promptfoo.md has their thresholds.
 """
 
 from __future__ import annotations

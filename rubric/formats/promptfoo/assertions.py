@@ -18,8 +18,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from rubric import Criterion, DefinitionError, Holds, Judge, Rubric, Unit
-from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten
+from rubric import Candidate, Criterion, DefinitionError, Holds, Judge, Rubric, Unit
+from rubric.embed import NOTHING, Check, Cursor, FrozenMap, fields, shorten, thaw
 from rubric.formats.assertions.table import find_kind
 from rubric.formats.assertions.texts import KNOWN
 from rubric.formats.assertions.tool_calls import SOURCES
@@ -408,6 +408,26 @@ def _target(at: Cursor) -> Cursor | None:
     return target
 
 
+@frozen
+class _Given:
+    """The caller's *function* for a type that is not here: it is shown the candidate and the assertion's value."""
+
+    kind: str
+    function: Callable[[Candidate, Any], Any]
+    value: FrozenMap
+
+    @property
+    def __name__(self) -> str:
+        return shorten(f"{self.kind}: {self.value['value']}", 80)
+
+    def __call__(self, candidate: Candidate) -> Any:
+        return self.function(candidate, thaw(self.value)["value"])
+
+
+_BARS = {"classifier": 1.0, "pi": 0.5}
+"""promptfoo's thresholds, where an assertion has none."""
+
+
 def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     kind = at.value.get("type")
     if kind == "assert-set" or (kind is None and at.has("assert")):
@@ -426,6 +446,11 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     read, known = READERS.get(bare, (read_check, BAR if row is None else row.names("promptfoo")))
     fates = _FATES | {"threshold": f"promptfoo reads no threshold of {bare}, so it is not used; take it out"}
     fates = {key: fate for key, fate in fates.items() if key not in known}
+    given = at.loading.functions.get(bare) if row is None and (bare not in READERS or bare == "search-rubric") else None
+    if given is not None:
+        check = Holds(_Given(kind, given, FrozenMap({"value": at.value.get("value")})))
+        bar = at["threshold"].number(written=True) if at.has("threshold") else _BARS.get(bare)
+        return as_assertion(at, check, kind, bar)
     at.reads(_KNOWN_KEYS | known, fates, _ELSEWHERE | _OF_SETS, _QUIET_KEYS)
     if bare in NEED_VALUE and not at.has("value"):
         return placeholder(f"{kind} without a value", "", at)

@@ -1,21 +1,8 @@
 """
 Assertion types with a reader of their own: limits of a run, similarity, calls of tools, and model graders by name.
 
-| type | what a judge is asked, in one call for each criterion | score | passes |
-|---|---|---|---|
-| `factuality` | how the answer's facts compare with those of an expert answer | by category A to E | above 0 |
-| `model-graded-closedqa` | whether the answer meets a criterion | 0 or 1 | 1 |
-| `g-eval` | how well it meets each criterion, from 0 to 10 | the mean, over 10 | from 0.7 |
-| `answer-relevance` | how much of it answers the question | a share | from 0.5 |
-| `context-recall` | how much of the expected answer the context supports | a share | from 0.5 |
-| `context-relevance` | how much of the context the question needs | a share | from 0.5 |
-| `context-faithfulness` | how much of the answer the context supports | a share | from 0.5 |
-| `conversation-relevance` | how many of the replies fit what was said before | a share | from 0.5 |
-| `is-refusal` | whether the answer declines | 0 or 1 | 1 |
-| `trajectory:goal-success` | whether the run reached a goal | 0 to 1 | the judge's flag |
-
-The words are this library's own; what each asks, its score and its threshold are promptfoo's (`matchers/llmGrading.ts`
-and `matchers/rag.ts`). promptfoo takes several calls for some of them, and embeddings for `answer-relevance`.
+docs/how-to/from_promptfoo.md says what a judge is asked for each. The words are this library's own; what each asks, its
+score and its threshold are promptfoo's. promptfoo takes several calls for some, and embeddings for `answer-relevance`.
 
 `GRADERS` is their table; `assertions` reads `llm-rubric`, `javascript`, sets, and the types that code decides.
 """

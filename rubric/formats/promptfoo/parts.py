@@ -37,7 +37,7 @@ class Assertion:
     on: Transform | None = None
 
 
-_GIVEN = "give the judgement as a function: `functions={name: function}` and `type: python`, `value: name`"
+_GIVEN = "give the judgement as a function of the candidate and the `value`: `functions={type: function}`"
 _CURES: dict[str, str] = {
     pattern: cure.replace("{given}", _GIVEN).replace("{allow}", CURE).replace("{extra}", EXTRA)
     for pattern, cure in table_of("promptfoo")["cures"].items()

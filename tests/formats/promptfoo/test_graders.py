@@ -141,3 +141,30 @@ def test_the_provider_of_a_named_grader_is_its_judge() -> None:
     judge = case_of({"type": "factuality", "value": "x", "provider": "openai:gpt-5"}).judge
     assert isinstance(judge, Judge)
     assert judge.model == "openai/gpt-5"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "status", "score"),
+    [
+        ({"type": "classifier", "value": "kind", "threshold": 0.8}, "passed", 0.9),
+        ({"type": "classifier", "value": "kind"}, "failed", 0.9),
+        ({"type": "not-classifier", "value": "kind", "threshold": 0.5}, "failed", 0.1),
+        ({"type": "not-classifier", "value": "rude", "threshold": 0.5}, "passed", 0.9),
+        ({"type": "pi", "value": "kind"}, "passed", 0.9),
+        ({"type": "search-rubric", "value": "rude", "threshold": 0.5}, "failed", 0.1),
+        ({"type": "contains", "value": "zzz"}, "failed", 0.0),
+    ],
+)
+def test_a_function_of_the_caller_decides_a_type_that_is_not_here(
+    assertion: dict[str, Any], status: str, score: float
+) -> None:
+    """It is shown the candidate and the value, and passes from promptfoo's threshold on; types that are here stay."""
+
+    def share(candidate: Candidate, label: str) -> float:
+        return {"kind": 0.9, "rude": 0.1}[label] if "thanks" in candidate.output else 0.0
+
+    data = {"prompts": ["x"], "tests": [{"providerOutput": "thanks", "assert": [assertion]}]}
+    functions = dict.fromkeys(("classifier", "pi", "search-rubric", "contains"), share)
+    (row,) = loads_suite(json.dumps(data), "promptfoo", functions=functions).run("offline")
+    assert row.status == status
+    assert row.score == pytest.approx(score)
