@@ -1,13 +1,9 @@
 """
-Python in files of other systems, as programs that the caller must allow: assertions of promptfoo and AgentV; functions
-of promptfoo's files that make prompts, variables, tests and outputs, or change these; and commands.
+Python in files of other systems, as programs that the caller must allow: assertions, functions and commands.
 
 An assertion is an expression, a body with its own `return`, or `file://checks.py:function` (by default `get_assert`),
 of `output` and `context`. It returns a bool; a number, which passes above 0 or from the threshold; or a mapping with
 `pass`, `score` and `reason`. An error that it raises fails it, as in both systems.
-
-It becomes a `Script`: a process of its own with a deadline, without keys in its environment, and only where the caller
-allows scripts.
 """
 
 from __future__ import annotations

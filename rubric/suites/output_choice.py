@@ -1,17 +1,10 @@
 """
 Criteria that compare the outputs of one test: promptfoo's `select-best` and `max-score`.
 
-A test that several prompts or providers answer is as many cases. Such a criterion says which of their outputs is the
-best: that one meets it, and the others fail. So it is decided when all of these cases have been graded by everything
-else, and their rows are made then.
-
-| criterion | the best output |
-|---|---|
-| `SelectBest` | the one that a judge picks; one request shows it all of them |
-| `MaxScore` | the one whose other criteria have the highest mean or sum; the first of several |
-
-An output without a grade (its target failed, or it is empty) takes no part. One that is not there yet (its case is
-deferred: finished outputs lack it) may be the best, so nothing is decided without it.
+A test that several prompts or providers answer is as many cases. The output that a judge picks (`SelectBest`), or whose
+other criteria have the highest mean or sum (`MaxScore`), meets such a criterion, and the others fail. So it is decided
+when all of these cases have been graded by everything else. An output without a grade (its target failed, or it is
+empty) takes no part. One that is not there yet may be the best, so nothing is decided without it.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
 """
-Finished outputs: replies that were made elsewhere, each for its case.
+Finished outputs: replies that were made elsewhere, each for its case; docs/how-to/suites.md says how they are matched.
 
-| rows                                                        | matched by                                       |
-|-------------------------------------------------------------|--------------------------------------------------|
-| objects with `id` (or `case`, `case_id`, `test_id`)          | the id of the case                               |
-| promptfoo's results (`-o results.json` or `.jsonl`)         | `testIdx` and `promptIdx`; those of a filtered   |
-|                                                             | run by the variables, the provider, the prompt   |
-| AgentV's results (`test_id`, `output` or `answer_path`)     | the id of the case, and the target where several |
-| texts, or objects with an output alone                      | their order, if there are as many as cases       |
-
-Several replies to one case are its runs, those of several targets or prompts cells of their own. What has no partner is
-listed in the warnings of the suite, on both sides. A run that failed, as promptfoo and AgentV mark it, is not a reply:
-an error may be in the place of its output.
+What has no partner is listed in the warnings of the suite, on both sides. A run that failed, as promptfoo and AgentV
+mark it, is not a reply: an error may be in the place of its output.
 """
 
 from __future__ import annotations

@@ -1,20 +1,9 @@
 """
 Assertions that code decides: one table of their types, from which readers, writers and the JSON Schema come.
 
-| check | type |
-|---|---|
-| of texts, patterns and JSON | as in `texts` |
-| limits of a run | `latency`, `cost`, `perplexity`; several in AgentV: `execution-metrics` |
-| similarity of words and letters | `rouge-n`, `bleu`, `gleu`, `levenshtein` |
-| calls of tools | `trajectory:*`, `skill-used`, `tool-call-f1`, `is-valid-*-call` |
-| runs and fields, in AgentV | `tool-trajectory`, `skill-trigger`, `field-accuracy` |
-| the form of an output | `is-xml`, `is-html`, `is-sql` and `contains-*` of them, `word-count` |
-| how it ended | `finish-reason`, `perplexity-score` |
-| code | `javascript`, `python`; any of these with a `transform` |
-
 A row of `KINDS` says which keys a type has, which field of the check each of them is, and which systems have it. A
 check without a row has no place in the files of other systems. A package adds a type with an entry point of the group
-`rubric.assertions` that names a `Kind`.
+`rubric.assertions` that names a `Kind`. What each type holds of is in docs/how-to/from_promptfoo.md and from_agentv.md.
 """
 
 from __future__ import annotations
