@@ -79,9 +79,8 @@ class Generating:
     def print_plan(self, given: Iterable[Material], what: str, more: str = "") -> bool:
         """Print what the writing takes; return whether that is all that is wanted."""
         if self.plan or not self.quiet:
-            print_line(
-                f"{what}: {describe_plan(plan_drafts(given, self.writer or self.judge))}{more}", problem=not self.plan
-            )
+            said = describe_plan(plan_drafts(given, self.writer or self.judge))
+            print_line(f"{what}: {said}{more}", problem=not self.plan)
         return self.plan
 
     def generate(self, slots: Sequence[Slot]) -> dict[str, Generation | Failure]:
@@ -204,10 +203,8 @@ def _for_suites(files: Sequence[str], out: Path | None, given: dict[str, Any], g
     if given["patterns"] and not any(one.slots for one in wanted):
         patterns = ", ".join(map(repr, given["patterns"]))
         raise DefinitionError("--filter", f"no case without criteria fits {patterns}")
-    failed = False
-    for one in wanted:
-        failed = not _draft_into(one, out, generating, options) or failed
-    if failed:
+    drafted = [_draft_into(one, out, generating, options) for one in wanted]
+    if not all(drafted):
         sys.exit(REFUSED)
 
 

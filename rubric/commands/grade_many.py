@@ -99,9 +99,7 @@ class Inputs:
         if self.out is None or not self.out.exists():
             return
         options.refuse_folder(self.out)
-        for read in (rubric, *self.candidates, self.store):
-            if read is not None and read.exists() and read.samefile(self.out):
-                raise click.UsageError(f"--out {self.out}: this file is read; name another one")
+        options.refuse_inputs(self.out, (rubric, *self.candidates, self.store))
         if self.store is None and self.rerun is None:
             message = f"--out {self.out} exists, and without --store its grades would be paid for again"
             raise click.UsageError(f"{message}; name another file, or delete it")
@@ -344,6 +342,5 @@ def merge(parts: Sequence[Path], out: Path, *, unmarked: bool) -> None:
     for part in parts:
         if not part.is_file():
             raise Refusal(f"{part}: there is no such file")
-        if out.exists() and out.samefile(part):
-            raise click.UsageError(f"--out {out}: this is one of the parts; name another file")
+        options.refuse_inputs(out, [part])
     print_line(f"{out}: {merge_results(parts, out, unmarked=unmarked):,} results")

@@ -10,7 +10,7 @@ import click
 
 from rubric import Candidate, Rubric, load
 from rubric.commands.local_server import NO_BROWSER, PORT, LocalServer
-from rubric.commands.options import A_COUNT, COLUMN, PATH, columns_of, refuse_folder, refuse_given
+from rubric.commands.options import A_COUNT, COLUMN, PATH, columns_of, refuse_folder, refuse_given, refuse_inputs
 from rubric.commands.output import Command, Refusal, print_line
 from rubric.embed import counted, replacing, source_of
 from rubric.labelling.drawing import Draw
@@ -63,7 +63,7 @@ def label(
             refuse_folder(file)
             if file.suffix.lower() not in endings:
                 raise click.UsageError(f"{given} {file}: name a file that ends in {endings[0]}")
-            _refuse_inputs(file, (data, rubric, *results, *add), given)
+            refuse_inputs(file, (data, rubric, *results, *add), given)
     if page is not None or add:
         where = "is for the served page" if page is not None else "has no effect with --add, which shows no page"
         refuse_given({"port", "no_browser"}, where)
@@ -87,12 +87,6 @@ def label(
         sheet.add([Answer.of(given, made.allowed)])
 
     LocalServer(lambda _: made.html(sheet.read()), port, save).run(str(out), no_browser=no_browser)
-
-
-def _refuse_inputs(file: Path, read: Iterable[Path], option: str) -> None:
-    for other in read:
-        if file.exists() and other.exists() and other.samefile(file):
-            raise click.UsageError(f"{option} {file}: this file is read; name another one")
 
 
 def _page(data: Path, rubric: Rubric, results: Sequence[Path], count: int, columns: Sequence[str]) -> LabelPage:

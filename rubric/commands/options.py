@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
 
@@ -332,6 +332,12 @@ def refuse_folder(out: Path) -> None:
     """Refuse `--out` if it names a folder."""
     if out.is_dir():
         raise click.UsageError(f"--out {out} is a folder; name a file in it")
+
+
+def refuse_inputs(file: Path, read: Iterable[Path | None], option: str = "--out") -> None:
+    """Refuse *option* if its *file* is one of those that are *read*."""
+    if file.exists() and any(other is not None and other.exists() and other.samefile(file) for other in read):
+        raise click.UsageError(f"{option} {file}: this file is read; name another one")
 
 
 def refuse_given(names: Collection[str], why: str) -> None:

@@ -202,6 +202,4 @@ def compare(
         print_line(f"new: {new}, old: {old}", problem=True)
     print_result(found, form)
     worse = [one for one in found if one.id in ("pass rate", "score") and one.interval[1] < 0]
-    for one in worse if form != "json" else ():
-        print_line(f"worse: {one.id} {one.difference:+.3f}", problem=True)
     sys.exit(WORSE if worse else FINE)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -166,6 +166,13 @@ _ESCAPES = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~$"} | {"<": "&lt;", ">"
 def cell(value: object) -> str:
     """Return *value* as the text of one Markdown cell, with invisible characters as escapes."""
     return "" if value is None else visible(" ".join(str(value).split()))[0].translate(_ESCAPES)
+
+
+def columns(lines: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.ljust) -> str:
+    """Return *lines* of cells as a table of plain text: the first column to the left, the others by *align*."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = ([first.ljust(widths[0]), *map(align, others, widths[1:])] for first, *others in lines)
+    return "\n".join(f"  {'  '.join(cells)}".rstrip() for cells in aligned)
 
 
 def shorten(text: str, limit: int = 200) -> str:

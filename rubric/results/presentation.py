@@ -10,7 +10,7 @@ from attrs import asdict
 from rubric.internals.containers import NoTruth
 from rubric.internals.guided import GuidedABC
 from rubric.internals.notebooks import as_html
-from rubric.internals.text import cell, table, visible
+from rubric.internals.text import cell, columns, table, visible
 
 Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 """A title (or ''), the names of the columns, and the rows."""
@@ -49,10 +49,7 @@ class Presented(NoTruth, metaclass=GuidedABC):
     def __str__(self) -> str:
         parts = [self.sentence]
         for title, head, rows in self.plain_tables():
-            lines = [head, *rows]
-            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-            padded = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-            parts.append("\n".join([*([title] if title else []), *(f"  {line}" for line in padded)]))
+            parts.append("\n".join([*([title] if title else []), columns([head, *rows])]))
         remarks = [f"- {remark}" for remark in self.remarks()]
         return visible("\n\n".join([*parts, *(["\n".join(remarks)] if remarks else [])]))[0]
 

@@ -12,7 +12,7 @@ from attrs import asdict, define, evolve, field, fields, frozen
 
 from rubric.internals.containers import NoTruth
 from rubric.internals.notebooks import as_html
-from rubric.internals.text import cell, counted, shorten, table
+from rubric.internals.text import cell, columns, counted, shorten, table
 from rubric.results.result import Grade, Ungraded
 from rubric.scoring.intervals import Interval, few_groups, mean_interval, share_interval
 from rubric.values.findings import Abstained, Finding, NotApplicable, Scored, Unjudged
@@ -116,7 +116,8 @@ class Summary(NoTruth):
 
     def __str__(self) -> str:
         lines = [self._head(), *(f"  {name:<9}  {said}" for name, said in self._facts().items())]
-        table = ["", _columns(_HEAD, self._rows())] if self.criteria else []
+        rows = [_HEAD, *([str(value) for value in row] for row in self._rows())]
+        table = ["", columns(rows, str.rjust)] if self.criteria else []
         return "\n".join([*lines, *table, *(f"\n{remark}" for remark in self._remarks())])
 
     def __repr__(self) -> str:
@@ -208,17 +209,6 @@ def _of_all(criterion: CriterionSummary) -> str:
         return vacuous
     low, high = criterion.bounds
     return f"; of all {low:.3f} to {high:.3f}{vacuous}"
-
-
-def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table of plain text: the first column to the left, the others to the right."""
-    cells = [list(head), *([str(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *others in cells:
-        aligned = [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
-        lines.append(f"  {'  '.join(aligned)}".rstrip())
-    return "\n".join(lines)
 
 
 @frozen

@@ -392,7 +392,10 @@ def match_labels(given: Judged, labels: Labels) -> list[Ratings]:
         name, scale, values = _column(given, criterion, [label.value for label in mine], mine[0].place or "labels")
         people, weights, raters = _tabulate(mine, rows_of, len(given), scale)
         if np.isnan(people).all():
-            raise DefinitionError("labels", _no_match(given, mine[0].key, by))
+            turned = (
+                "; by rater, write Labels.by_rater({key: {rater: value}})" if {*raters} & {*given.keys} - {""} else ""
+            )
+            raise DefinitionError("labels", _no_match(given, mine[0].key, by) + turned)
         unmatched = tuple(label.key for label in mine if label.key not in rows_of)
         among, left = (given.groups, given.grouped, raters), (unmatched, given.names, seen)
         out.append(Ratings(name, scale, values, people, *among, weights, *left, labels.counts_seen))

@@ -205,7 +205,7 @@ def test_parts_that_are_missing_are_told(folder: Path) -> None:
     assert "part.jsonl:1:1: before this, candidates 0 to 1 should come" in done.stderr
     own = CliRunner().invoke(main, ["merge", str(folder / "part.jsonl"), "--out", str(folder / "part.jsonl")])
     assert own.exit_code == 2
-    assert "name another file" in own.stderr
+    assert "this file is read; name another one" in own.stderr
     none = CliRunner().invoke(main, ["merge", str(folder / "no.jsonl"), "--out", str(folder / "merged.jsonl")])
     assert none.exit_code == 2
     assert "there is no such file" in none.stderr

@@ -949,6 +949,17 @@ def test_a_label_in_per_cent_is_told_its_share(labels: Labels, message: str) -> 
         agreement(grade_many(["x", "y"], Rubric("s").scores("x y"), "offline").collect(), labels)
 
 
+def test_labels_by_rater_that_are_turned_round_are_told_the_right_way() -> None:
+    """What names the raters there are the candidates."""
+    grades = grade_many([Candidate("x", key="a"), Candidate("y", key="b")], Rubric("s", ["x"]), "offline").collect()
+    said = {"ann": {"a": True, "b": False}, "bob": {"a": True, "b": True}}
+    with pytest.raises(
+        DefinitionError, match=r"none matches.*; by rater, write Labels.by_rater\(\{key: \{rater: value\}\}\)$"
+    ):
+        agreement(grades, Labels.by_rater(said))
+    assert len(agreement(grades, Labels.by_rater({key: {who: said[who][key] for who in said} for key in "ab"})))
+
+
 def test_an_estimate_of_a_criterion_without_labels_says_what_is_labelled() -> None:
     """The error lists what the labels are of."""
     with pytest.raises(DefinitionError, match="there are labels for: the whole"):
