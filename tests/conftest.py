@@ -80,7 +80,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that take a second or more where `--quick` says so."""
+    """Begin with the pages in a browser; leave out the tests of a second or more where `--quick` says so."""
+    # The last tests of a run should be short, or one worker goes on alone; and a worker with all pages starts a
+    # browser for each module once.
+    items.sort(key=lambda item: "view" not in item.path.parts)
     if not config.getoption("--quick"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -43,6 +45,7 @@ from rubric.internals.guesses import name_cure, word_cure
 from rubric.internals.lazy_names import public_names
 from rubric.trust import Labels, agreement, compare
 from tests.command_line import commands
+from tests.rows import each_row
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     resources.files("rubric.internals").joinpath("guesses.toml").read_text("utf-8")
@@ -131,22 +134,33 @@ TO_READ = {
 """What lines read, made once: to make it takes longer than to run a line."""
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run each line in a folder that has the files which lines name."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
+_base: list[Path] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let each row have a folder of its own below one of the module, with a key in the environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        _base[:] = [tmp_path_factory.mktemp("cures")]
+        patch.chdir(_base[0])
+        patch.setenv("OPENAI_API_KEY", "k")
+        yield
+
+
+def enter_folder() -> None:
+    """Go to a new folder that has the files which lines name."""
+    os.chdir(tempfile.mkdtemp(dir=_base[0]))
     for name, text in TO_READ.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
+        Path(name).write_text(text, encoding="utf-8")
 
 
 ATTRIBUTES = [(kind, cure) for kind, cures in TABLE["attributes"].items() for cure in cures]
 
 
-@pytest.mark.parametrize(("kind", "cure"), ATTRIBUTES, ids=[f"{kind}: {cure}" for kind, cure in ATTRIBUTES])
+@each_row(("kind", "cure"), ATTRIBUTES, ids=[f"{kind}: {cure}" for kind, cure in ATTRIBUTES])
 def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
     """Each expression gives a value for an object of the class."""
+    enter_folder()
     given: dict[str, Any] = {"data": DATA.get(kind, RUBRIC.to_dict())}
     if kind in ("Result", "_Finding") and not cure.startswith(("write grade(", "replies are kept")):
         given["grade"] = VALUES["grades"][0]
@@ -161,7 +175,7 @@ def test_what_is_proposed_for_an_attribute_runs(kind: str, cure: str) -> None:
             run_line(line, given)
 
 
-@pytest.mark.parametrize("kind", TABLE["attributes"])
+@each_row("kind", TABLE["attributes"])
 def test_no_attribute_that_there_is_counts_as_a_guess(kind: str) -> None:
     """A word in the table would never be looked up if the class had it."""
     guessed = {word for words in TABLE["attributes"][kind].values() for word in words.split()}
@@ -177,9 +191,10 @@ TYPED = {
 """What people give for an option, as they type it."""
 
 
-@pytest.mark.parametrize(("owner", "cure"), NOTES, ids=[f"{owner}: {cure}" for owner, cure in NOTES])
+@each_row(("owner", "cure"), NOTES, ids=[f"{owner}: {cure}" for owner, cure in NOTES])
 def test_what_is_proposed_for_an_argument_runs(owner: str, cure: str) -> None:
     """Each call runs; an argument alone runs within the example of its call."""
+    enter_folder()
     section = next(cures for owners, cures in TABLE["notes"].items() if owner in owners.split() and cure in cures)
     word = section[cure].split()[0]
     value = TYPED.get(word, "[]" if word == "tool_calls" else "'text'" if "column" in word else "5")
@@ -210,9 +225,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Some options of each class, with values that people give."""
 
 
-@pytest.mark.parametrize(("owner", "kind", "line"), ELSEWHERE, ids=[f"{o}: {k}" for o, k, _ in ELSEWHERE])
+@each_row(("owner", "kind", "line"), ELSEWHERE, ids=[f"{o}: {k}" for o, k, _ in ELSEWHERE])
 def test_an_argument_of_another_call_is_answered_with_that_call(owner: str, kind: str, line: str) -> None:
     """What is printed for an option of another class gives the option to that class, and runs."""
+    enter_folder()
     for name, value in OPTIONS[kind].items():
         said = line.replace("{name}", name).replace("{value}", repr(value))
         for code in lines_of(said):
@@ -220,9 +236,10 @@ def test_an_argument_of_another_call_is_answered_with_that_call(owner: str, kind
             assert run_line(code.replace("'openai/gpt-5'", "'offline'"), {}) is not None
 
 
-@pytest.mark.parametrize("owner", EXAMPLES)
+@each_row("owner", EXAMPLES)
 def test_the_example_of_each_call_runs(owner: str) -> None:
     """A call that is missing an argument is answered with one that works."""
+    enter_folder()
     for line in EXAMPLES[owner].split(", or ") if owner != "model" else ():  # a client's is tested with the clients
         given = {"grade": VALUES["grades"][0]} if owner == "rescore" else {}
         result = run_line(line, given)
@@ -232,9 +249,10 @@ def test_the_example_of_each_call_runs(owner: str) -> None:
 NAMES = TABLE["names"]["every"]
 
 
-@pytest.mark.parametrize("cure", NAMES)
+@each_row("cure", NAMES)
 def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
     """A name is one of ours, in the module that is said; a line runs."""
+    enter_folder()
     homes = public_names()
     for word in NAMES[cure].split():
         assert name_cure(word, "rubric", homes)
@@ -255,13 +273,13 @@ def test_what_is_proposed_for_a_name_is_there(cure: str) -> None:
             run_line(line, given | ({"rubric": package} if "rubric.__version__" in line else {}))
 
 
-@pytest.mark.parametrize("name", ["NotContains", "not_contains", "NoMatches", "NotEquals", "NotCalls"])
+@each_row("name", ["NotContains", "not_contains", "NoMatches", "NotEquals", "NotCalls"])
 def test_the_opposite_of_a_check_is_never_answered_with_the_check(name: str) -> None:
     """The line that works forbids what the check finds."""
     assert "polarity='guard'" in name_cure(name, "rubric", public_names())
 
 
-@pytest.mark.parametrize("name", ["Zebra", "Batchelor", "Nota", "Llama", "conversion", "Optionals", "Reader"])
+@each_row("name", ["Zebra", "Batchelor", "Nota", "Llama", "conversion", "Optionals", "Reader"])
 def test_a_name_that_means_nothing_here_is_answered_with_no_other(name: str) -> None:
     """Only a slip of the keys is taken for another name."""
     assert "did you mean" not in name_cure(name, "rubric", public_names())
@@ -270,7 +288,7 @@ def test_a_name_that_means_nothing_here_is_answered_with_no_other(name: str) -> 
 KEYS = [(kind, key) for kind, cures in TABLE["keys"].items() for key in cures]
 
 
-@pytest.mark.parametrize(("kind", "key"), KEYS)
+@each_row(("kind", "key"), KEYS)
 def test_a_key_of_another_system_is_answered_with_ours(kind: str, key: str) -> None:
     """Each word is refused with the key that a file of a rubric, or a case of a suite, has."""
     for word in TABLE["keys"][kind][key].split():
@@ -310,9 +328,10 @@ FILES = [  # what is written, what the error says, and what is written then
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wrong", "said", "right"), FILES, ids=[said for _, said, _ in FILES])
+@each_row(("wrong", "said", "right"), FILES, ids=[said for _, said, _ in FILES])
 def test_a_file_that_is_wrong_is_answered_with_what_it_may_hold(wrong: str, said: str, right: str) -> None:
     """The error has the place and what to write; written so, the file is read."""
+    enter_folder()
     with pytest.raises(package.LoadError, match=re.escape(said)) as refused:
         package.loads(wrong)
     assert all(problem.line and problem.column for problem in refused.value.problems)
@@ -322,7 +341,7 @@ def test_a_file_that_is_wrong_is_answered_with_what_it_may_hold(wrong: str, said
 FRAME = pd.DataFrame({"input": ["Why?", "When?"], "output": ["We thank you, politely.", "No."]})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         [("Why?", "Thanks"), ("When?", "No.")], [["Why?", "Thanks"], ["When?", "No."]], FRAME.to_dict(),
@@ -333,6 +352,7 @@ FRAME = pd.DataFrame({"input": ["Why?", "When?"], "output": ["We thank you, poli
 )  # fmt: skip
 def test_what_holds_candidates_in_another_form_is_answered_with_the_line_that_grades_them(given: Any) -> None:
     """The line is run as it is printed, and grades each."""
+    enter_folder()
     with pytest.raises(package.DefinitionError) as refused:
         grade_many(given, RUBRIC, "offline").collect()
     line = re.search(r"grade_many\(\[.*\], rubric, judge\)", str(refused.value))
@@ -363,8 +383,8 @@ def test_grades_of_one_more_are_grades() -> None:
     assert len(Grades([*VALUES["grades"], grade("We thank you.", RUBRIC, "offline")])) == len(REPLIES) + 1
 
 
-def test_a_suite_of_another_tool_is_told_as_one(folder: Path) -> None:
+def test_a_suite_of_another_tool_is_told_as_one(tmp_path: Path) -> None:
     """`load` of a configuration names the call that reads it, and not its keys one by one."""
-    (folder / "promptfooconfig.yaml").write_text("prompts: [Hi]\nproviders: [openai:gpt-5]\ntests: []\n")
+    (tmp_path / "promptfooconfig.yaml").write_text("prompts: [Hi]\nproviders: [openai:gpt-5]\ntests: []\n")
     with pytest.raises(package.LoadError, match=r"the key 'prompts'; load_suite\(path\) reads it"):
-        package.load(folder / "promptfooconfig.yaml")
+        package.load(tmp_path / "promptfooconfig.yaml")

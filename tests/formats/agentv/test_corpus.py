@@ -59,6 +59,7 @@ def _problems(file: Path) -> tuple[tuple[Problem, ...], Suite | None]:
     return (), suite
 
 
+@pytest.mark.long
 @each_row("entry", _golden(), ids=lambda entry: entry["path"])
 def test_the_tests_and_the_items_are_those_of_agentv(entry: dict[str, Any]) -> None:
     """Every test that AgentV reads is a case with the same graders; what it refuses is refused, or ungraded."""
