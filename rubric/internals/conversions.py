@@ -12,7 +12,6 @@ from rubric.errors import DefinitionError
 from rubric.internals.fields import as_share
 from rubric.internals.guesses import table
 
-_ON, _OFF = {"yes", "on"}, {"no", "off"}
 _QUANTITY = r"(?a)(\D{0,3}?)(-?\d{1,9}(?:[_,]\d{3})*(?:\.\d{1,9})?)\s*([A-Za-z/% ]{0,20})"
 
 
@@ -21,28 +20,6 @@ def meant_value(field: str, value: object, fits: Callable[[object], bool]) -> li
     fitting = [each for each in conversions(field, value) if fits(each)][::-1]
     found = {repr([*each]) if isinstance(each, list | tuple) else repr(each): each for each in fitting}
     return [*found.values()] if len(found) == 1 else []
-
-
-def rule_in(message: str) -> Callable[[object], bool] | None:
-    """Return whether a value is what *message* says is expected, where that is a number, a switch or texts."""
-    if found := re.match(r"expected a whole number of at least (-?\d+)", message):
-        least = int(found[1])
-        return lambda value: type(value) is int and value >= least
-    if found := re.match(r"expected a finite number (above|from) ([\d.e+]+)(?: to ([\d.e+]+))?, got", message):
-        low, high, lowest = float(found[2]), float(found[3] or "inf"), found[1] == "from"
-        return lambda value: (
-            type(value) in (int, float) and low <= float(str(value)) <= high and (lowest or value != low)
-        )
-    if message.startswith("expected True or False"):
-        return lambda value: isinstance(value, bool)
-    if message.startswith("expected text, got"):
-        return lambda value: isinstance(value, str)
-    if message.startswith("expected a list of texts"):
-        return lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value)
-    if allowed := re.search(r"^unknown value .*; allowed: (.*)$", message):
-        names = allowed[1].split(", ")
-        return lambda value: value in names
-    return None
 
 
 def conversions(field: str, value: object) -> Iterator[object]:
@@ -75,8 +52,6 @@ def _of_text(field: str, text: str) -> Iterator[object]:
     yield from (worth for word, worth in table()["quantities"].get(field, {}).items() if word == text.lower())
     if ends := re.fullmatch(r"(\d{1,3})\s*(?:-|to|\.\.)\s*(\d{1,3})", text):
         yield from ((int(ends[1]), int(ends[2])), *_of_list(field, [int(ends[1]), int(ends[2])]))
-    if text.lower() in _OFF | _ON:
-        yield text.lower() in _ON
     if not (found := re.fullmatch(_QUANTITY, text)):
         yield text.lower()
         parts = [part.strip() for part in text.split(",")]

@@ -6,11 +6,18 @@ import ast
 import re
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import signature
+from types import FunctionType
+from typing import Any
+
+import attrs
 
 from rubric.errors import DefinitionError
 
 _ARGUMENT = "call"  # stands for the call of an argument that is proposed alone
-_MADE = frozenset({"Judge", "Jury", "Panel", "Budget", "Limits", "Candidate", "Criterion", "Rubric", "Likert"})
+_VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "criterion", "labels"}
+_VERBS = {f"rubric.{verb}" for verb in ("passing_at", "expects", "requires", "scores", "rates", "chooses", "penalizes")}
+_MADE = "Judge Jury Panel Budget Limits Candidate Criterion Rubric Likert ContainsAll ContainsAny"
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
 
 
@@ -96,14 +103,62 @@ class _Names(ast.NodeTransformer):
         return self._given if node.id in {"judge", "candidate"} else node
 
 
-def problem_in(code: str) -> str:
-    """Return why a value that is made in *code*, of plain values alone, cannot be made; '' if all can."""
+def sound(text: str) -> str:
+    """Return *text*, an error's, without the lines of code that do not fit what they call; prose stays."""
+    for found in re.finditer(r"(?:; |, )(?:or, [^;]{0,80}?)?(?:write|give) (?=[^;])", text):
+        ends = [found.end() + each.start() for each in re.finditer(r"; |$|, or ", text[found.end() :])]
+        code = next((code for end in ends if _call_in(code := text[found.end() : end], "")[1]), "")
+        try:
+            problem = problem_in(code)
+            for node in ast.walk(ast.parse(code.replace("await ", ""))):
+                _bind(node)
+        except (TypeError, AttributeError, ImportError, SyntaxError) as misfit:
+            problem = str(misfit)
+        if problem:
+            return sound(text.replace(found[0] + code, "", 1))
+    return text
+
+
+def _bind(node: ast.AST) -> None:
+    """Raise a `TypeError` for a call that does not fit what it calls, an `AttributeError` for one that is not there."""
+    if isinstance(node, ast.Attribute):
+        _named(node)
+    if isinstance(node, ast.Call) and callable(called := _named(node.func, is_called=True)):
+        is_method = isinstance(called, FunctionType) and "self" in signature(called).parameters
+        named = {each.arg: each for each in node.keywords if each.arg}
+        if not any(isinstance(each, ast.Starred) for each in node.args) and len(named) == len(node.keywords):
+            signature(called).bind(*[None] * is_method, *node.args, **named)
+
+
+def _named(node: ast.expr, *, is_called: bool = False) -> Any:
+    """Return what *node*, a name or an attribute of one, is: of ours, or the class of what we call so; else None."""
+    homes = {name: module for module in ("rubric.trust", "rubric") for name in import_module(module).__all__}
+    if isinstance(node, ast.Attribute) and not (ast.unparse(node.value) == "rubric" and node.attr in homes):
+        owner = _named(node.value)
+        fields = [field.name for field in attrs.fields(owner)] if attrs.has(owner) else []
+        if owner is not None and not hasattr(owner, node.attr) and node.attr not in fields:
+            raise AttributeError(node.attr)
+        return getattr(owner, node.attr, None)
+    name = getattr(node, "id", "") or getattr(node, "attr", "")  # the package's: a rubric is called so as well
+    name = name.title() if name in _VARIABLES and not is_called else name
+    return getattr(import_module(homes[name]), name) if name in homes else None
+
+
+def problem_in(code: str, **values: Any) -> str:
+    """Return why a value that is made in *code*, of plain *values* and those with a name, cannot be; '' if all can."""
+
+    def value(node: ast.expr) -> Any:
+        return values[node.id] if isinstance(node, ast.Name) and node.id in values else ast.literal_eval(node)
+
     for node in ast.walk(_call_in(code, "")[1] or ast.Pass()):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in _MADE and "..." not in ast.unparse(node):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) and "..." not in ast.unparse(node) else ""
+        if isinstance(node, ast.Call) and called in {*_MADE.split(), *_VERBS}:
+            package = import_module("rubric")
             try:
-                args = [ast.literal_eval(each) for each in node.args]
-                named = {each.arg or "": ast.literal_eval(each.value) for each in node.keywords}
-                getattr(import_module("rubric"), ast.unparse(node.func))(*args, **named)
+                named = {each.arg or "": value(each.value) for each in node.keywords}
+                getattr(package.Rubric() if called in _VERBS else package, called.rpartition(".")[2])(
+                    *map(value, node.args), **named
+                )
             except DefinitionError as problem:
                 return str(problem)
             except ValueError:  # a name, or a call, which is made for itself

@@ -6,18 +6,19 @@ Calls are answered by `rubric.internals.wrong_calls`.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
 import tomllib
 from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module, resources
 from typing import Any, NoReturn
 
-import attrs
-
 from rubric.errors import CallError, DefinitionError
+from rubric.internals.cure_lines import sound
 from rubric.internals.fields import as_share, misspelt, suggest
 from rubric.internals.secrets import is_secret, redact
 from rubric.internals.text import shorten
@@ -54,11 +55,7 @@ def forms_of(name: str) -> list[str]:
 
 
 def term_of(name: str) -> str:
-    """
-    Return the term of the field that is the last word of *name*: `retries` of `n_retry_attempts`; '' if none is.
-
-    The last word says what a thing is, and those before it which one: a `judge_colour` is no judge.
-    """
+    """Return the term of the field that the last word of *name* is: `retries` of `n_retry_attempts`; '' if none."""
     words = re.split("_(?:per|by|for|of|in|on)_", forms_of(name)[0])[0].split("_")
     while len(words) > 1 and words[-1] in table()["filler"]["last"]:
         words.pop()
@@ -83,11 +80,7 @@ def variable_of(value: object) -> str:
 
 
 def source_of(name: str, value: object, place: str = "", *, most: int = SHORT, is_made: bool = False) -> str:
-    """
-    Return *value* as one would type it, never a secret; what is longer than *most* goes by the name of its *place*.
-
-    A value of ours goes by its variable, unless it *is_made* in the line.
-    """
+    """Return *value* as one would type it, never a secret; a long one by its *place*, one of ours by its variable."""
     if name and is_secret(name):
         return "..."
     if value is None or isinstance(value, bool | int | float):
@@ -133,66 +126,52 @@ def instead(place: str, value: object, kind: str = "") -> str:
 
 
 def attribute_cure(kind: type, name: str, value: object = None) -> str:
-    """
-    Return the end of the message that *kind* has no attribute *name*: with the expression that works.
-
-    What the *value* holds is looked through as well: `difference.p_value` is `difference['pass rate'].p`.
-    """
+    """Return the end of the message that *kind*, of *value*, has no attribute *name*: an expression that works."""
     own = _public(kind)
     if meant := _expression(kind, name):
-        return f"; {meant}".replace(
-            "call('search')", repr(value) if "Matcher" in _lineage(kind) and value else "call('search')"
-        )
+        if "Matcher" in _lineage(kind) and value:
+            meant = meant.replace("call('search')", repr(value))
+        return f"; {sound(meant)}"
+    filler = table()["filler"]
+    words = forms_of(name)[0].split("_")
+    if meant := _composed(kind, words, value):
+        return f"; write {meant}"
     if near := misspelt(name, own):
         return f"; did you mean .{near}?"
-    filler = table()["filler"]
-    words = name.split("_")
     first = next((n for n, word in enumerate(words) if word not in filler["attributes"]), len(words) - 1)
     last = next((n for n in range(len(words), first, -1) if words[n - 1] not in filler["endings"]), len(words))
     bare = "_".join(words[first:last])
-    meant = f"{variable_of(kind)}.{bare}" if bare in own else _expression(kind, bare).removeprefix("write ")
-    if meant and words[0] in filler["counts"]:
-        return (
-            f"; write len({meant})"
-            if hasattr(getattr(value, meant.partition(".")[2], None), "__len__")
-            else _listed(own)
-        )
-    if meant and bare != name:
-        return f"; did you mean .{bare}?" if bare in own else f"; {meant}"
-    if below := _below(value, name):
-        return f"; write {below}"
+    if bare in own and bare != name and words[0] not in filler["counts"]:
+        return f"; did you mean .{bare}?"
+    if (meant := sound(_expression(kind, bare))) and words[0] not in filler["counts"]:
+        return f"; {meant}"
+    items = {str(each.id) for each in getattr(value, getattr(kind, "_items", ""), ())}
+    if near := misspelt(name, items):
+        return f"; write {variable_of(kind)}[{near!r}]"
     guesses = {word for _, words in cures_in("attributes", *_lineage(kind)) for word in words}
-    if near := misspelt(name, guesses):
+    if (near := misspelt(name, guesses)) and words[0] not in filler["counts"]:
         return f"; {_expression(kind, near)}"
-    return _listed(own)
-
-
-def _listed(own: Sequence[str]) -> str:
     return f"; it has {', '.join(own[:_MOST_NAMED])}{', ...' if len(own) > _MOST_NAMED else ''}"
 
 
-def _below(value: object, name: str) -> str:
-    """Return the expression for *name*, an attribute of what is in a field of *value*, or the id of an item; or ''."""
-    kind, variable = type(value), variable_of(value)
-    of_items = getattr(kind, "_items", "")
-    for field in attrs.fields(kind) if attrs.has(kind) else ():
-        held, path = getattr(value, field.name), f"{variable}.{field.name}"
-        if isinstance(held, tuple) and held and field.name == of_items:
-            ids = {str(each.id): each for each in held}
-            if id_ := misspelt(name, ids):
-                return f"{variable}[{id_!r}]"
-            first, held = next(iter(ids.items()))
-            path = f"{variable}[{first!r}]"
-        elif isinstance(held, tuple) and held:
-            held, path = held[0], f"{path}[0]"
-        if field.name.startswith("_") or not type(held).__module__.startswith("rubric."):
-            continue
-        of = type(held)
-        if near := misspelt(name, _public(of)):
-            return f"{path}.{near}"
-        for expression, words in cures_in("attributes", *_lineage(of)):
-            if name in words and expression.startswith(f"{variable_of(of)}."):
-                return f"{path}{expression.removeprefix(variable_of(of))}"
+def _composed(kind: type, words: Sequence[str], value: object) -> str:
+    """Return the figure that *words* ask of *value*, as `avg cost` or `failed count` do; '' if there is none."""
+    variable, whole = variable_of(kind), "_".join(words)
+    words = ["avg", *whole.partition("_per_")[0].split("_")] if "_per_" in whole else words
+    for part, rest in ((words[0], words[1:]), (words[-1], words[:-1])):
+        forms = [form for role, forms in table()["composed"].items() if part in role.split() for form in forms]
+        noun_of = re.sub("criterion$", "criteria", "_".join(rest)).__add__
+        for noun in map(noun_of, ("", "s", "ed") if rest and forms else ()):
+            base = f"{variable}.{noun}" if noun in _public(kind) else _expression(kind, noun).removeprefix("write ")
+            if base.endswith((".mean", ".pass_rate")):  # it is that figure already
+                return base
+            is_total = ".usage." in base and kind.__name__ == "Grades"
+            for form in forms if is_total or "/ len" not in forms[0] or "len({0})" in forms[0] else ():
+                line = form.format(base, variable, noun)
+                with suppress(Exception):  # it is no expression, or not one of this value
+                    found = None if "..." in line else eval(line, {variable: value})  # noqa: S307 - the table's words
+                    if isinstance(found, int | float) and not isinstance(found, bool):
+                        return ast.unparse(ast.parse(line)) if line.startswith("(") else line
     return ""
 
 
@@ -215,6 +194,9 @@ def _expression(kind: type, name: str) -> str:
                 of = getattr(import_module(module), related)
             except ImportError:  # pandas is optional
                 continue
+            ours = [one for one, words in cures_in("attributes", *_lineage(of)) if name in words]
+            if "{}" in expression and ours and ours[0].startswith(f"{variable_of(of)}.") and "(" not in ours[0]:
+                return str(expression).format(ours[0].partition(".")[2])
             if ".collect()" in expression and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):
@@ -230,8 +212,7 @@ def item_cure(value: object, name: str) -> str:
     """Return the end of the message that *value* has no item *name*, if that is an attribute, or a word for one."""
     if not name.startswith("_") and hasattr(type(value), name):
         return f"; write {variable_of(value)}.{name}"
-    meant = _expression(type(value), name)
-    return f"; {meant}" if meant else ""
+    return f"; {meant}" if (meant := _expression(type(value), name)) else ""
 
 
 def change_cure(kind: type, name: str, value: str, of: str) -> str:
@@ -312,11 +293,7 @@ def form_cure(message: str) -> str:
 
 
 def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
-    """
-    Return the end of the message on *word*, which *owner* does not know: a key, a command or an option.
-
-    A cure that is one of the *known* words is proposed; so is a line, which has blanks. '' if there is neither.
-    """
+    """Return the end of the message on *word*, a key, command or option: one of the *known* words, or a line; or ''."""
     bare = word.lstrip("-").replace("-", "_")
     term = term_of(bare)
     dashes = word[: len(word) - len(word.lstrip("-"))]
@@ -348,9 +325,5 @@ def refuse_option(given: Mapping[str, object], allowed: Collection[str]) -> NoRe
     """Refuse the first option of those *given* that no adapter has, with what was meant; they have those *allowed*."""
     name = next(name for name in given if name not in allowed)
     names = [*allowed, "judge", "candidate"]
-    meant = argument_for("adapter", name, names)
-    cure = f"; did you mean {meant!r}?" if meant else suggest(name, names)
-    for note, words in cures_in("notes", "adapter"):
-        if not set(forms_of(name)).isdisjoint(words):
-            cure = f"; {note.replace('{value}', source_of(name, given[name]))}"
-    raise DefinitionError(name, f"unknown option{cure}")
+    cure = word_cure("notes", "adapter", name, names) or suggest(name, names)
+    raise DefinitionError(name, f"unknown option{cure.replace('{value}', source_of(name, given[name]))}")

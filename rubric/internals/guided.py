@@ -251,3 +251,8 @@ class Unchanging(tuple[T, ...], Guided):
     """A tuple that says how a longer or shorter one is made, where a list would be changed."""
 
     __slots__ = ()
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, str):
+            return tuple.__getitem__(self, place)
+        raise TypeError(f"criteria have places here; write rubric[{place!r}]")

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 from attrs import define
 
 from rubric.errors import CallError, DefinitionError
-from rubric.internals.conversions import conversions, meant_value, rule_in
-from rubric.internals.cure_lines import merge, problem_in
+from rubric.internals.conversions import conversions, meant_value
+from rubric.internals.cure_lines import merge, problem_in, sound
 from rubric.internals.fields import as_found, misspelt
 from rubric.internals.guesses import (
     SHORT,
@@ -48,9 +48,8 @@ def answer_call(
 ) -> Arguments:
     """Return the arguments of `Rubric([...])`, which is documented; refuse other calls with the line that works."""
     call = _call_of(function, args, named)
-    owner, given = call.owner, call.args
-    if owner == "Rubric" and not call.unknown and len(given) == 1 and isinstance(given[0], list | tuple):
-        return args[:1], {"criteria": given[0], **named}
+    if call.owner == "Rubric" and not call.unknown and len(call.args) == 1 and isinstance(call.args[0], list | tuple):
+        return args[:1], {"criteria": call.args[0], **named}
     _refuse_shape(call)
     if isinstance(error, DefinitionError):
         raise call.with_cures(error) from None
@@ -60,17 +59,12 @@ def answer_call(
 def _call_of(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> _Call:
     owner = function.__name__ if function.__name__ != "__init__" else type(args[0]).__name__
     given = args if _is_free(function) else args[1:]
-    make: Callable[..., object] | None = None
     bare: Callable[..., object] | None = None
-    if function.__name__ == "__init__":
-        make = kind = type(args[0])
-        if kind.__name__ != "Store":  # which opens a file
-            bare = lambda *args, **named: function(object.__new__(kind), *args, **named)  # noqa: E731 - one expression
-    if owner in table()["criteria"]["calls"] and make is None:  # a verb of a rubric, which changes nothing
-        make = bare = partial(function, args[0])
-    elif make is None and given is not args and type(args[0]).__name__ == "Rubric" and owner != "save":
-        bare = partial(function, args[0])
-    return _Call(owner, _callee(function, args), _parameters(function), given, dict(named), make, bare)
+    if function.__name__ == "__init__" and owner != "Store":  # which opens a file
+        bare = lambda *given, **named: function(object.__new__(type(args[0])), *given, **named)  # noqa: E731
+    elif given is not args and type(args[0]).__name__ == "Rubric" and owner not in ("save", "Store"):
+        bare = partial(function, args[0])  # a verb of a rubric, which changes nothing
+    return _Call(owner, _callee(function, args), _parameters(function), given, dict(named), bare)
 
 
 def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
@@ -85,10 +79,8 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
 
 
 def _is_free(function: Callable[..., Any]) -> bool:
-    return "." not in function.__qualname__ or next(iter(inspect.signature(function).parameters), "") not in (
-        "self",
-        "cls",
-    )
+    first = next(iter(inspect.signature(function).parameters), "")
+    return "." not in function.__qualname__ or first not in ("self", "cls")
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -105,7 +97,6 @@ class _Call:
     parameters: Mapping[str, inspect.Parameter]
     args: tuple[Any, ...]
     named: dict[str, Any]
-    make: Callable[..., object] | None
     bare: Callable[..., object] | None  # without the hook, which would try its cures within this one
 
     def __attrs_post_init__(self) -> None:
@@ -117,9 +108,8 @@ class _Call:
         self.places = [n for n, (kind, _) in parts.items() if kind <= of.POSITIONAL_OR_KEYWORD]
         self.positional_only = [n for n, (kind, _) in parts.items() if kind is of.POSITIONAL_ONLY]
         self.is_variadic = any(kind is of.VAR_POSITIONAL for kind, _ in parts.values())
-        lacking = [
-            n for n, (kind, is_due) in parts.items() if is_due and kind not in (of.VAR_POSITIONAL, of.VAR_KEYWORD)
-        ]
+        many = (of.VAR_POSITIONAL, of.VAR_KEYWORD)
+        lacking = [n for n, (kind, is_due) in parts.items() if is_due and kind not in many]
         self.required = [name for name in lacking if name not in self.positional_only]
         self.unknown = [name for name in self.named if name not in self.names]
         self.given = {**dict(zip(self.places, self.args, strict=False)), **self.named}
@@ -139,30 +129,27 @@ class _Call:
             if not isinstance(found, DefinitionError) or found.field not in values or found.field == error.field:
                 break
             error = found
-        return DefinitionError(first.field, said)
+        return DefinitionError(first.field, sound(said))
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the value that was meant, or the form of one that works."""
         field = error.field
         head = re.split(r"[.\[]", field)[0]
         wrong = found[1] if (found := re.search("got (.{1,80}?)(?:; |$)", error.message)) else ""
-        said = [
-            name
-            for name, value in self.given.items()
-            if wrong == as_found(value) or (isinstance(value, Mapping | list | tuple) and wrong in repr(value))
-        ]
-        head = head if head in self.given or not said else said[0]
+        held = {n: isinstance(v, Mapping | list | tuple) and wrong in repr(v) for n, v in self.given.items()}
+        holders = (n for n, value in self.given.items() if wrong == as_found(value) or held[n])
+        head = head if head in self.given else next(holders, head)
         given, is_place = self.given.get(field), head in self.positional_only
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
         if cure := number_cure(given, error.message, f"{field}=") if field in self.given else "":
             return cure
-        is_open = error.message.startswith("expected") or rule_in(error.message)
+        is_open = error.message.startswith(("expected", "unknown value"))
         if is_open and head in self.given and (meant := self._meant(head, error)):
             return f"; write {self._with(head, meant) if is_place else f'{head}={meant}'}"
         lists = [each for each in self.args if isinstance(each, list) and wrong == as_found(each)]
         if self.is_variadic and lists:
             return f"; write {self.called}({', '.join(map(partial(source_of, ''), lists[0]))})"
-        if isinstance(given, Mapping) and given and given.keys() <= {*self.names} and isinstance(self.make, type):
+        if isinstance(given, Mapping) and given and given.keys() <= {*self.names} and self.owner[0].isupper():
             return f"; its fields are given by their names: {self.called}(**{source_of('', dict(given), 'fields')})"
         for meant, words in cures_in("values", "every"):
             if isinstance(given, str) and given in words and f" {meant}," in f"{error.message},":
@@ -170,11 +157,8 @@ class _Call:
         if field not in self.given and (quoted := re.search("got '([^']*)'$", error.message)):  # it is within one
             given, head = quoted[1], ""
             cure = number_cure(given, error.message)
-        cure = (
-            cure
-            or self._wrong(field, given)
-            or _cure_of_list(field, given, is_text=error.message.startswith("expected text"))
-        )
+        is_text = error.message.startswith("expected text")
+        cure = cure or self._wrong(field, given) or _cure_of_list(field, given, is_text=is_text)
         form = table()["forms"].get(field if field in self.names else head, "") if is_of_form else ""
         if form.startswith(f"{head}=") and is_place:
             form = self._with(head, re.split(r", (?=in|one)", form)[0].partition("=")[2])
@@ -197,13 +181,13 @@ class _Call:
 
     def _meant(self, field: str, error: DefinitionError) -> str:
         """Return the one value that was meant for *field*, which *error* refuses, as one would type it; or ''."""
-        given, rule = self.given[field], rule_in(error.message) if field == error.field else None
+        given, default = self.given[field], self.parameters[field].default if field in self.parameters else None
 
         def fits(value: object) -> bool:
             if isinstance(value, str) > isinstance(given, str) and not error.message.startswith("expected text"):
                 return False  # the text of a number is one, and means nothing
             if self.bare is None:
-                return rule is not None and rule(value)
+                return isinstance(default, int | float) and type(value) is type(default)
             found = self._refusal({**self.given, field: value})
             return found is None or (isinstance(found, DefinitionError) and found.field in {*self.given} - {field})
 
@@ -232,7 +216,7 @@ class _Call:
             else:
                 cures[name] = self._elsewhere(name, term) or self._unknown(name)
         names = [name for name in self.unknown if words.get(name) != name] or self.unknown
-        raise CallError(names[0], self._together(names, cures, words))
+        raise CallError(names[0], sound(self._together(names, cures, words)))
 
     def _nothing(self, name: str, *, asks_nothing: bool) -> str:
         known = asks_nothing and (self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name))
@@ -265,17 +249,17 @@ class _Call:
             (apart if is_apart else said).append(f"{name}: {cures[name] if is_apart else reason}")
         problem = self._refusal(self.given) if is_changed else None
         tried = [f"{kind}({n}={source_of(n, v)})" for n, v in self.named.items() if (kind := table()["tried"].get(n))]
-        found = self.with_cures(problem) if isinstance(problem, DefinitionError) else ""
-        refused = str(found) or "".join(map(problem_in, tried))
-        whole = [refused or f"write {line}"] if is_changed else []
+        refused = self.with_cures(problem) if isinstance(problem, DefinitionError) else "".join(map(problem_in, tried))
+        whole = [str(refused) or f"write {line}"] if is_changed else []
         text = "; ".join([*said, *whole, *apart]).removeprefix(f"{names[0]}: ")
         return re.sub("(?<=[?.]); write", " Write", text).replace("?; ", "? ")
 
     def _note(self, name: str, forms: Sequence[str]) -> str:
         """Return what the table says of an argument with one of these *forms*; '' if it says nothing."""
-        for note, words in cures_in("notes", *self.sections, "every"):
+        for note, words in cures_in("notes", self.owner, *self.sections, "every"):
             if not set(forms).isdisjoint(words):
-                field = found[1] if (found := re.search(r"(\w+)=\{value\}", note)) else name
+                found = re.search(r"(\w+)=\{value\}", note)
+                field = found[1] if found else "threshold" if "passing_at({value}" in note else name
                 return self._filled(note, name, field, name)
         return ""
 
@@ -295,15 +279,15 @@ class _Call:
         """Return *line* with the value that was *typed*, or what it was meant as; or else why it would be refused."""
         known = {each: value for each, value in self.given.items() if each not in self.unknown}
         refused = ""
-        for value in (self.named[typed], *conversions(field, self.named[typed])):
+        for value in (self.named[typed], *conversions(field, self.named[typed]), *_form_of(field)):
             cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
-            own = (
-                self._refusal(known | {field: value}) if f"{field}={{value}}" in line and field in self.names else None
-            )
-            problem = str(own or "") or problem_in(cure.partition("; write ")[2])
-            if not problem:
-                return cure
-            refused = refused or f"{line.partition(';')[0]}; {problem}"
+            is_own = field in self.names and f"{field}={{value}}" in line
+            own = self._refusal(known | {field: value}) if is_own else None
+            problem = str(own or "") or problem_in(cure.partition("; write ")[2], **{variable_of(value): value})
+            if not problem:  # where no value was meant, it is told why the one that was typed is refused
+                is_another = value in _form_of(field) and value is not self.named[typed]
+                return f"{refused}; write {cure.partition('; write ')[2]}" if is_another else cure
+            refused = refused or f"{line.partition(';')[0]}; {problem.partition('; write')[0]}"
         return refused
 
     def _unknown(self, name: str) -> str:
@@ -327,9 +311,9 @@ class _Call:
         """Return *line*, a cure, with the short values that were typed in the places of those of the table."""
         for name, placeholders in table()["placeholders"].items():
             typed = self.given.get(name)
-            is_plain = (isinstance(typed, str) and (name != "model" or "/" in typed or " via=" in line)) or (
-                isinstance(typed, list) and all(isinstance(e, str) for e in typed)
-            )
+            texts = typed if isinstance(typed, list) and name != "judge" else [typed]
+            is_plain = all(isinstance(text, str) for text in texts)
+            is_plain &= name != "model" or "/" in str(typed) or " via=" in line
             if is_plain and typed and len(source := source_of(name, typed, "...")) <= SHORT and source != "...":
                 for placeholder in placeholders:
                     line = line.replace(placeholder, source)
@@ -341,8 +325,11 @@ class _Call:
         if len(self.args) > most:
             return f"it takes {counted(most, 'argument')} without a name, got {len(self.args)}"
         missing = " and ".join(map(repr, self.missing))
-        are = "is" if len(self.missing) == 1 else "are"
-        return f"{missing} {are} missing" if missing else "these arguments do not fit"
+        return (
+            f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
+            if missing
+            else "these arguments do not fit"
+        )
 
     def _example(self) -> str:
         """Return a call that works: what was given, and the example of the table for what is missing."""
@@ -390,6 +377,12 @@ class _Call:
         return None
 
 
+def _form_of(field: str) -> list[object]:
+    """Return a value that a *field* takes, from the table, in a list; an empty list if it has none alone."""
+    name, _, code = table()["forms"].get(field, "").partition(", in ")[0].partition("=")
+    return [ast.literal_eval(code)] if name == field and "(" not in code and ", one" not in code else []
+
+
 def _with_cure(message: str, cure: str) -> str:
     """Return *message* with *cure*, in the place of the form that it ends with, if it does."""
     return f"{message.partition('; write')[0] if '; write' in cure else message}{cure}"
@@ -410,7 +403,7 @@ def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
     source = source_of(name, value, name)
-    if (made := table()["made"].get(name)) and isinstance(value, int | float):
+    if (made := table()["made"].get(name)) and isinstance(value, list | tuple if name == "rubric" else int | float):
         return str(made).replace("{value}", source)
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
     return f"'\\n\\n'.join({source})" if are_texts and (is_text or name in _ONE_TEXT) else source
@@ -427,9 +420,9 @@ def order_error(
     parameters = inspect.signature(function).parameters
     names = [*parameters]
     call = _call_of(function, args, named)
-    cure = call.cure_of(error) if ", got " in error.message or rule_in(error.message) else ""
+    cure = call.cure_of(error) if ", got " in error.message else ""
     if cure and cure not in error.message:
-        return CallError(error.field, _with_cure(error.message, cure))
+        return CallError(error.field, sound(_with_cure(error.message, cure)))
     if " comes first" in error.message and names[0].startswith("candidate"):
         return None
     for name, value in zip(names, args, strict=False):

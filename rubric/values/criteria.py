@@ -141,7 +141,7 @@ def _as_id(value: str) -> str:
 def _as_when(value: When | Callable[[Candidate], bool] | Mapping[str, Any] | None) -> When | None:
     if value is None or isinstance(value, When):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return When(**value)
     if not callable(value):
         raise refuse("when", value, "When(contains=...), When(regex=...), When(tool_called=...) or a function")

@@ -57,13 +57,14 @@ RUBRIC = (
     .tested_by("Thanks", fails=True)
 )
 REPLIES = ["We thank you, politely.", "No."] * 12
+CANDIDATES = [package.Candidate(reply, variables={"topic": "refunds"}) for reply in REPLIES]
 LABELS = Labels({place: reply != "No." for place, reply in enumerate(REPLIES)})
 TREE = ask("Is it polite?").yes(1.0).no(0.0)
 
 
 def values() -> dict[str, Any]:
     """Return what the printed lines are about, by the names that they give it."""
-    graded = grade_many(REPLIES, RUBRIC, "offline").collect()
+    graded = grade_many(CANDIDATES, RUBRIC, "offline").collect()
     suite = Suite("replies", [Case("refund", RUBRIC, output="We thank you.")])
     report = suite.run("offline")
     return {
@@ -95,7 +96,7 @@ KINDS: dict[str, Any] = {
     "ScoreRange": VALUES["range"], "DecisionTree": TREE, "Result": VALUES["grades"][0], "_Finding": VALUES["finding"],
     "Question": ask("Is it?"), "Labels": LABELS, **FUNCTIONS,
     "Remarks": VALUES["remarks"], "CriterionDifference": VALUES["criterion_difference"],
-    "Matcher": package.call("search"),
+    "Matcher": package.call("search"), "Run": package.Run([package.Message("user", "Why?")]),
     "Row": VALUES["row"], "Case": VALUES["suite"].cases[0],
     "Grades": VALUES["grades"], "Summary": VALUES["summary"], "Usage": VALUES["usage"], "Unchanging": RUBRIC.criteria,
 }  # fmt: skip
@@ -186,7 +187,7 @@ NOTES = [(owner, cure) for owners, cures in TABLE["notes"].items() for owner in 
 EXAMPLES = TABLE["examples"]
 TYPED = {
     "n": "3", "on": "'each turn'", "system_prompt": "'Be strict.'", "prompt": "'Why?'", "index": "'text'", "api_base": "'http://localhost:8000/v1'", "base_url": "'http://localhost:8000/v1'", "messages": "[]",
-    "token_limit": "50_000", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
+    "token_limit": "50_000", "any_of": "['Friday']", "all_of": "['Friday']", "case_insensitive": "True", "temperature": "0", "threshold": "0.5", "timeout": "30", "retries": "3", "tpm": "90_000", "description": "'Be strict.'",
 }  # fmt: skip
 """What people give for an option, as they type it."""
 

@@ -205,6 +205,19 @@ SAYS = [
     ("r.penalizes('a', weight=-2)", "rubric.penalizes('a', points=2)"),
     ("Judge('m', timeout='30s', max_tokens='4k')", "write max_tokens=4000; timeout: expected"),
     ("Judge('m', timeout='2 minutes')", "write timeout=120"),
+    # figures of a name are composed of the values that there are
+    ("gs.avg_cost", "write grades.usage.cost / len(grades)"),
+    ("gs.cost_per_result", "write grades.usage.cost / len(grades)"),
+    ("gs.error_rate", "write len(grades.ungraded) / len(grades)"),
+    ("gs.max_score", "write max(g.score for g in grades if g.score is not None)"),
+    ("gs.pass_count", "write len(grades.passed)"),
+    ("gs.total_calls", "write grades.usage.calls"),
+    ("r.criterionCount", "write len(rubric.criteria)"),
+    ("g.n_failed", "write len([f for f in grade if grade.contributions.get(f.id) != 1])"),
+    ("r.criteria['polite']", "write rubric['polite']"),
+    ("grade('x', criteria=['a'], judge='offline')", "Write grade('x', rubric=Rubric('reply', ['a']), judge='offline')"),
+    ("grade('x', r, 'offline', min_pass=True)", "write grade('x', rubric.passing_at(0.8), 'offline')"),
+    ("Criterion('a', when={1: 'a'})", "When(contains=...)"),
     # what asks for nothing is left out, and the line has the rest; what wraps the call stays around it
     ("grade('x', r, 'offline', cache=False)", "leave it out; write grade('x', rubric, 'offline')"),
     ("grade_many(['x'], r, 'offline', embeddings=None)", "leave it out; write grade_many(['x'], rubric, 'offline')"),
@@ -258,7 +271,7 @@ SAYS = [
     ("Panel(['offline', 'offline'], voting='Majority')", "write Panel(['offline', 'offline'], aggregate='majority')"),
     ("Panel(models=['a', 'b'], method='median')", "Write Panel(judges=['a', 'b'], aggregate='median')"),
     ("gs.num_failed", "write len(grades.failed)"),
-    ("gs.error_count", "it has by, count"),
+    ("gs.error_count", "write len(grades.ungraded)"),
     ("g.average_score", "grade.score"),
     (
         "grade('x', r, 'offline', cache_config={}, run_config=None)",
