@@ -133,8 +133,7 @@ class Inputs:
         if file is not None and holds_many(Path(file)):
             line = f"rubric grade-many {shlex.quote(rubric)} {shlex.quote(file)}"
             as_one = "" if Path(file).is_dir() else f"; as one text, give it at standard input: - < {shlex.quote(file)}"
-            cure = f"{line} grades each{as_one}"
-            raise click.UsageError(f"{file} holds many candidates; {cure}")
+            raise click.UsageError(f"{file} holds many candidates; {line} grades each{as_one}")
         if file is not None and is_run(file):
             return one_candidate(
                 Path(file), input=options.read_stream(self.question), reference=options.read_stream(self.reference)

@@ -57,7 +57,7 @@ def label(
     """
     if (out is None) == (page is None):
         wanted = "name the file of labels with --out FILE, or a page to send with --html FILE"
-        raise click.UsageError(wanted if out is None else f"--html: the page exports labels itself; {wanted}, not both")
+        raise click.UsageError(wanted if out is None else f"{wanted}, which exports labels itself")
     for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             refuse_folder(file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,4 +60,3 @@ def prefer(
     print_result(found, form)
     if missing := found.counts["unjudged"]:
         raise Refusal(f"{missing} of {len(found)} pairs have no verdict")
-    sys.exit(0)

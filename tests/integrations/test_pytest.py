@@ -257,6 +257,20 @@ def test_without_a_plug_in_it_is_a_plain_assertion() -> None:
         assert_grade("Says hello.", Rubric().expects("Names a zebra"), "offline")
 
 
+def test_a_missing_judge_is_told_at_the_line_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest shows none of the library's own lines."""
+    from rubric import NoJudgeError, Rubric
+
+    def none_is_named(named: str | None) -> None:
+        raise NoJudgeError("no judge was given")
+
+    monkeypatch.setattr("rubric.embed.judge_or_default", none_is_named)
+    monkeypatch.setattr("rubric.integrations.pytest._run", None)
+    with pytest.raises(pytest.UsageError, match="run pytest with --rubric-judge") as caught:
+        assert_grade("Says hello.", Rubric(criteria=["Says hello"]))
+    assert [entry.path.name for entry in caught.traceback.filter(caught)] == ["test_pytest.py"]
+
+
 def test_a_least_score_is_met_as_a_threshold_is() -> None:
     """A mean that misses it by a rounding of its last digit meets it, and a gate of a negated rubric is not a hindrance."""
     rubric = Rubric().scores("Short", id="a", weight=6).scores("Warm", id="b", weight=4)
