@@ -268,7 +268,7 @@ def test_a_missing_judge_is_told_at_the_line_of_the_test(monkeypatch: pytest.Mon
     monkeypatch.setattr("rubric.integrations.pytest._run", None)
     with pytest.raises(pytest.UsageError, match="run pytest with --rubric-judge") as caught:
         assert_grade("Says hello.", Rubric(criteria=["Says hello"]))
-    assert [entry.path.name for entry in caught.traceback.filter(caught)] == ["test_pytest.py"]
+    assert [Path(entry.path).name for entry in caught.traceback.filter(caught)] == ["test_pytest.py"]
 
 
 def test_a_least_score_is_met_as_a_threshold_is() -> None:
