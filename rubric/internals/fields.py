@@ -9,8 +9,6 @@ import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -59,14 +57,7 @@ def shown_fields(value: Any) -> list[attrs.Attribute[Any]]:
 
 def fields_in(kind: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of *kind* among what an `__init__` of its own was *given*: the `locals()` of that one."""
-    names, values_in = _names_among(kind, tuple(given))
-    return dict(zip(names, values_in(given), strict=True))
-
-
-@cache  # for each `__init__`: a candidate for each row is made by one
-def _names_among(kind: type[attrs.AttrsInstance], given: tuple[str, ...]) -> tuple[list[str], Callable[[Any], Any]]:
-    names = [one.name for one in attrs.fields(kind) if one.name in given]
-    return names, itemgetter(*names)
+    return {one.name: given[one.name] for one in attrs.fields(kind) if one.name in given}
 
 
 def default_of(field: attrs.Attribute[Any], value: Any) -> Any:

@@ -113,12 +113,10 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_HINTS = (
-    "sk-", "pk-", "rk-", "glpat-", "xox", "-----begin", "api-key", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_",
-    "ghr_", "github_pat_", "hf_", "api_key", "eyj", "ya29.", "apikey", "accountkey", "://", "aiza", "akia", "asia",
-    "bearer ", "basic ",
-)  # fmt: skip
-"""One of these is in each text, in lower case, that a shape fits: nearly no reply holds any."""
+_HINTS = ("eyj", "ya29.", "apikey", "accountkey", "://", "aiza", "akia", "asia", "bearer ", "basic ")
+_HYPHENED = ("sk-", "pk-", "rk-", "glpat-", "-----begin", "api-key", "xox")
+_UNDERSCORED = ("sk_", "pk_", "rk_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_", "api_key")
+"""One of all these is in each text, in lower case, that a shape fits: nearly no reply holds any."""
 
 _QUERY = re.compile(r"(?<=[?&;])([\w.\-%\[\]]{1,100})=(?!\[secret\])([^\s&;#\"'<>\\]+)")
 _IN_QUERIES = frozenset({"assertion", "code", "codeverifier", "samlresponse", "session", "sessionid", "sid"})
@@ -165,7 +163,8 @@ def _mask_text(masked: str, forms: Iterable[str]) -> str:
             masked = masked.replace(form, MASK)
     low = masked.lower()
     holds = low.__contains__  # mapped over names: a loop over them takes as long as all the rest
-    if True in map(holds, _HINTS):
+    hints = [*_HINTS, *(_HYPHENED if "-" in low else ()), *(_UNDERSCORED if "_" in low else ())]
+    if True in map(holds, hints):
         masked = _SHAPES.sub(MASK, masked)
     if "=" in masked:
         masked = _QUERY.sub(lambda m: f"{m[1]}={MASK}" if _is_secret_in_query(unquote(m[1])) else m[0], masked)

@@ -210,14 +210,27 @@ class Candidate(Shown):
         group: str | int = "",
         remarks: Iterable[str] = (),
     ) -> None:
-        given = fields.fields_in(Candidate, locals())
         is_text = isinstance(input, str) and (output is None or isinstance(output, str))
         if is_text and (run is not None or messages is not None or tool_calls is not None or output is None):
             said = None if messages is None else as_events(messages)
             called = None if tool_calls is None else as_calls(tool_calls)
-            whole = place_in_run(output, input, reference, run, messages=said, calls=called)
-            given |= zip(("output", "input", "reference", "run"), whole, strict=True)
-        self.__attrs_init__(**given)  # pyright: ignore[reportAttributeAccessIssue] - attrs makes it
+            output, input, reference, run = place_in_run(output, input, reference, run, messages=said, calls=called)
+        made_by_attrs: Any = self.__attrs_init__  # pyright: ignore[reportAttributeAccessIssue]
+        made_by_attrs(  # not by a mapping of them: each grade makes a candidate
+            output,
+            input=input,
+            reference=reference,
+            run=run,
+            file_changes=file_changes,
+            files=files,
+            context=context,
+            variables=variables,
+            images=images,
+            metrics=metrics,
+            key=key,
+            group=group,
+            remarks=remarks,
+        )
 
     @property
     def run(self) -> Run:
