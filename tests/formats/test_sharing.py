@@ -186,6 +186,21 @@ def test_the_variables_of_a_case_are_written_once() -> None:
     assert loads_suite(text).cases == suite.cases
 
 
+def test_rubrics_that_stand_for_several_cases_may_have_the_variables_of_each() -> None:
+    """The suite's own rubric and a named one are read without any, and a rubric of another case stands beside them."""
+    code = {"q": "output === context.vars.q", "r": "output !== context.vars.q"}
+    tests = "".join(
+        f"  - {{vars: {{q: {q}}}, assert: [{{type: javascript, value: '{code[which]}'}}]}}\n"
+        for q, which in (("one", "q"), ("two", "q"), ("three", "q"), ("four", "r"), ("five", "r"))
+    )
+    suite = loads_suite(
+        f"prompts: ['{{{{q}}}}']\nproviders: [echo]\ntests:\n{tests}  - {{assert: [{{type: is-json}}]}}\n"
+    )
+    text = dumps_suite(suite)
+    assert (text.count("type: javascript"), text.count('"{{variables}}"'), text.count("ref: ")) == (2, 2, 2)
+    assert loads_suite(text).cases == suite.cases
+
+
 def test_tests_of_one_name_are_numbered_before_their_columns() -> None:
     """So that scenarios, whose tests stand under each configuration again, are written as a matrix."""
     suite = loads_suite("""

@@ -108,7 +108,7 @@ def _read_written_out(data: Any) -> Suite:
 def _readable(gathering: Gathering, rubric: Any, *place: Any) -> Any:
     """Return *rubric* if it can be read; else one that can, so that its problems are told once, at its *place*."""
     with gathering.at(*place):
-        _read_any_rubric(rubric)
+        _read_any_rubric(with_variables(rubric, {}))
         return rubric
     return "unknown"
 
