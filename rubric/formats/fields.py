@@ -80,10 +80,10 @@ class UnknownKeyError(WrongKeyError):
 
 
 def message_of(problem: DefinitionError) -> str:
-    """Return the message of *problem*; that of an unknown key has the nearest known one."""
+    """Return the message of *problem*, its cure as a file has it; that of an unknown key has the nearest known one."""
     if isinstance(problem, UnknownKeyError):
         return f"unknown key{key_cure(problem.owner, problem.key, problem.allowed)}"
-    return problem.message + form_cure(problem.message)
+    return problem.message.replace(f"write {problem.field}=", f"write {problem.field}: ") + form_cure(problem.message)
 
 
 class SeveralError(Exception):

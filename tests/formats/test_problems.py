@@ -77,7 +77,10 @@ criteria:
         ),
         ("text: a\nthreshold: .nan", "2:12: threshold: expected a finite number, got .nan; quote it if it is text"),
         ("text: a\nthreshold: 1e999", "2:12: threshold: expected a finite number, got 1e999; quote it if it is text"),
-        ("text: a\nborderline: 0.9", "2:13: borderline: expected at most the threshold 0.7, got 0.9"),
+        (
+            "text: a\nborderline: 0.9",
+            "2:13: borderline: expected at most the threshold 0.7, got 0.9; write borderline: 0.5",
+        ),
         ("text: a\nstrict: 'true'", "2:9: strict: expected True or False, got 'true'; take the quotes off"),
         (
             "text: a\naggregation: mean",
