@@ -16,7 +16,7 @@ from scipy import stats
 
 from rubric.embed import counted, percent
 from rubric.trust import coefficients as co
-from rubric.trust.inference import UPPER, compact, unpaired_contrast
+from rubric.trust.inference import UPPER, compact, effective_size, unpaired_contrast
 from rubric.trust.labels import Labels
 from rubric.trust.ratings import Judged, Ratings, count_reused
 
@@ -154,9 +154,8 @@ def _weight_remark(one: Ratings) -> str:
     weights = one.weights[~np.isnan(one.target)]
     if not len(weights) or np.ptp(weights) == 0:
         return ""
-    worth = weights.sum() ** 2 / (weights**2).sum()
     spread = f"{len(weights):,} labels of weight {weights.min():.3g} to {weights.max():.3g}"
-    return f"figures are by weight: {spread} are worth {worth:,.0f} that count alike"
+    return f"figures are by weight: {spread} are worth {effective_size(weights):,.0f} that count alike"
 
 
 def _division_remark(one: Ratings) -> str:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -110,9 +110,9 @@ def undefined(reason: str) -> Coefficient:
     return Coefficient(None, reason)
 
 
-def share(name: str, values: Floats, groups: Codes | None) -> Statistic:
-    """Return the mean of *values* in 0..1 with its interval."""
-    interval = unit_interval(values, groups)
+def share(name: str, values: Floats, groups: Codes | None, worth: float | None = None) -> Statistic:
+    """Return the mean of *values* in 0..1 with its interval; by weight, of labels that are *worth* so many."""
+    interval = unit_interval(values, groups, worth)
     return Statistic(name, float(values.mean()), interval, "" if interval else "one group")
 
 
@@ -146,6 +146,14 @@ def widen(found: Statistic, other: Interval | None) -> Statistic:
     if found.interval is None or other is None:
         return found
     return evolve(found, interval=(min(found.interval[0], other[0]), max(found.interval[1], other[1])))
+
+
+def without_intervals(found: Any, why: str) -> Any:
+    """Return a statistic, or what holds some, without intervals, and *why* there are none."""
+    if isinstance(found, Statistic):
+        return evolve(found, interval=None, reason=found.reason or why)
+    held = {name: one for name, one in asdict(found, recurse=False).items() if isinstance(one, Statistic)}
+    return evolve(found, **{name: without_intervals(one, why) for name, one in held.items()})
 
 
 def among_many(name: str, find: Callable[[Floats], Coefficient], ratings: Floats, groups: Codes | None) -> Statistic:

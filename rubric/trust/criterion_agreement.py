@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 
 from rubric.embed import NoTruth, Statistic, counted, few_groups, percent
 from rubric.trust import coefficients as co
-from rubric.trust.coefficients import among_many, coefficient, share, widen
-from rubric.trust.inference import Codes, Floats, compact, paired_contrast, repeat_by_weight, unit_interval
+from rubric.trust.coefficients import among_many, coefficient, share, widen, without_intervals
+from rubric.trust.inference import Codes, Floats, compact, paired_contrast, repeat_by_weight, unit_interval, worth_of
 from rubric.trust.rates import ClassRates, balanced_accuracy, named_rates, rates_of
 from rubric.trust.ratings import Ratings, Scale
 
@@ -132,18 +132,22 @@ def agreement_of(ratings: Ratings) -> CriterionAgreement:
     counted = by_weight(ratings)
     a, b, codes = _both(counted)
     groups = codes if counted.grouped else None
-    rates = rates_of(a, b, scale.names, groups) if n > 1 else ()
-    statistics = tuple(_pair(a, b, scale, groups, rates)) if n > 1 else ()
+    worth, why = worth_of(ratings.weights[~np.isnan(ratings.target) & ~np.isnan(ratings.judge)])
+    rates = rates_of(a, b, scale.names, groups, worth) if n > 1 else ()
+    statistics = _pair(a, b, scale, groups, rates=rates, worth=worth) if n > 1 else []
     rates = tuple(evolve(r, people=int((other == k).sum()), judge=int((one == k).sum())) for k, r in enumerate(rates))
     categories, confusion = _confusion(one, other, scale)
     each, ceiling = _like_for_like(counted)
     constant = _constant(b, scale) if n else None
     remarks = _remarks(other, scale, coverage, groups if ratings.grouped else None)
+    if why:
+        statistics, each, ceiling = ([without_intervals(s, why) for s in of] for of in (statistics, each, ceiling))
+        rates, remarks = tuple(without_intervals(one, why) for one in rates), [*remarks, why]
     if constant is not None and scale.kind != "number":
         said = constant.name.removeprefix("always ")
         remarks.append(f"a judge that always says {said} agrees in {percent(constant.value or 0.0)}")
     people, judge = (float(side.mean()) if n and scale.kind != "option" else None for side in (b, a))
-    made = (categories, confusion, statistics, tuple(ceiling), constant, tuple(remarks), rates, tuple(each))
+    made = (categories, confusion, tuple(statistics), tuple(ceiling), constant, tuple(remarks), rates, tuple(each))
     return CriterionAgreement(ratings.criterion, scale.kind, n, coverage, ties, people, judge, *made)
 
 
@@ -176,30 +180,36 @@ def _correlations(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficien
     return {"pearson": co.pearson(a, b), "spearman": co.spearman(a, b), "kendall": co.kendall(a, b)}
 
 
-def _alike(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> Statistic:
+def _alike(a: Floats, b: Floats, scale: Scale, groups: Codes | None, worth: float | None = None) -> Statistic:
     """Return how often two raters say the same."""
     different = len(co.categories_of(a, b)) if scale.kind == "number" else 0
     if different > co.MOST_CATEGORIES:
         return Statistic("agreement", None, reason=f"{different:,} different ratings are numbers, no categories")
-    return share("agreement", (a == b).astype(float), groups)
+    return share("agreement", (a == b).astype(float), groups, worth)
 
 
 def _pair(
-    a: Floats, b: Floats, scale: Scale, groups: Codes | None, rates: tuple[ClassRates, ...] = ()
+    a: Floats,
+    b: Floats,
+    scale: Scale,
+    groups: Codes | None,
+    *,
+    rates: Sequence[ClassRates] = (),
+    worth: float | None = None,
 ) -> list[Statistic]:
-    """Return the statistics of two raters on a scale."""
-    found = [_alike(a, b, scale, groups)]
+    """Return the statistics of two raters on a scale; by weight, of labels that are *worth* so many."""
+    found = [_alike(a, b, scale, groups, worth)]
     found += named_rates(rates, balanced_accuracy(rates, a, b, groups)) if rates else []
     freedom = _freedom(a, b, scale, groups)
     plain = {name: coefficient(name, one, groups, freedom) for name, one in _coefficients(a, b, scale).items()}
-    if (more := _unseen(a, b, scale, groups)) is not None:
+    if (more := _unseen(a, b, scale, groups, worth)) is not None:
         x, y, unit = np.append(a, more[0]), np.append(b, more[1]), more[2]
         among = None if groups is None else np.append(groups, groups.max() + 1 + unit)
         for name, one in _coefficients(x, y, scale).items():
             other = coefficient(name, one, among, freedom).interval
-            if name in plain and name != "AC1":
+            if name in plain and (name != "AC1" or scale.kind == "number"):
                 plain[name] = widen(plain[name], other)
-    errors = _errors(a, b, scale, groups) if scale.kind == "number" else []
+    errors = _errors(a, b, scale, groups, worth) if scale.kind == "number" else []
     first = [plain.pop(name) for name in ("pearson", "spearman", "kendall") if errors]
     return [*found, *first, *errors, *plain.values()]
 
@@ -221,13 +231,14 @@ def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
     """
     Return the units that a coefficient which is corrected for chance rests on, as its degrees of freedom.
 
-    Of verdicts in groups these are the groups that the rarer verdict is worth, of numbers that are mostly equal those
-    that differ (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics 99, 2017).
+    Of verdicts in groups these are groups that the rarer verdict is worth, of options and mostly equal numbers those
+    that differ, ten at least (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics
+    99, 2017).
     """
-    least, counted = 1.0, [side != _commonest(side) for side in (a, b)]
+    least, counted = 1.0 if groups is not None else co.FEWEST, [side != _commonest(side) for side in (a, b)]
     if scale.kind == "number" and (a == b).mean() > _EXACT:
         least, counted = co.FEWEST, [a != b]
-    elif groups is None or scale.kind != "verdict":
+    elif scale.kind == "number" or (scale.kind == "verdict" and groups is None):
         return np.inf
     units = np.arange(len(b)) if groups is None else groups
     counts = [np.bincount(units[rows]) for rows in counted]
@@ -239,26 +250,29 @@ def _commonest(values: Floats) -> float:
     return float(found[counts.argmax()])
 
 
-def _unseen(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> tuple[Floats, Floats, Codes] | None:
+def _unseen(
+    a: Floats, b: Floats, scale: Scale, groups: Codes | None, worth: float | None
+) -> tuple[Floats, Floats, Codes] | None:
     """
     Return candidates that a small sample may have missed, and which belong together; None where it has enough of them.
 
     Coefficients rest on the candidates to which a rater does not give his commonest rating: of a few, a sample may show
-    none that differ. In groups they come as often as in those that have one.
+    none that differ. In groups they come as often as in those that have one, and by weight as heavy as one of those
+    that the labels are worth.
     """
     units, every = np.arange(len(b)) if groups is None else groups, np.concatenate([a, b])
     often, rare = min(((_commonest(side), side != _commonest(side)) for side in (a, b)), key=lambda of: of[1].sum())
-    number = len(np.unique(units[rare]))
+    number = worth * float(rare.mean()) if worth else len(np.unique(units[rare]))
     others = every[every != often]
     if number >= co.RARE or (scale.kind == "number" and not len(others)):
         return None
     other = _commonest(others) if len(others) else float(often == 0)
-    times = round(int(rare.sum()) / number) if number else 1
+    times = round(len(b) / worth if worth else int(rare.sum()) / max(number, 1)) or 1
     x, y = np.array([often, often, other, other]), np.array([often, other, often, other])
     return np.repeat(x, times), np.repeat(y, times), np.repeat(np.arange(4), times)
 
 
-def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[Statistic]:
+def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None, worth: float | None = None) -> list[Statistic]:
     """
     Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square.
 
@@ -267,21 +281,31 @@ def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> list[St
     most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
     off = np.abs(a - b)
     largest = float(off.max()) or float(np.ptp(np.concatenate([a, b]))) or 1.0
-    unseen = 3 if groups is None and (len(a) < _FEW or (a == b).mean() > _EXACT) else 0
+    unseen = 3 if worth or (groups is None and (len(a) < _FEW or (a == b).mean() > _EXACT)) else 0
     out = []
-    for name, power, more in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
+    for name, power, times in (("MAE", 1, unseen // 2), ("RMSE", 2, unseen)):
         shares = (off / largest) ** power
         found = Statistic(name, largest * float(shares.mean()) ** (1 / power), unit_interval(shares, groups))
-        found = widen(found, unit_interval(np.append(shares, [1.0] * more), groups) if more else None)
+        found = widen(found, unit_interval(*_append(shares, [1.0] * times, groups, worth)) if times else None)
         low, high = found.interval or (np.nan, np.nan)
         low, high = (min(most, largest * end ** (1 / power)) for end in (low, high))
         is_told = found.interval is not None and len(a if groups is None else np.unique(groups)) >= co.FEWEST
         out.append(evolve(found, interval=(low, high) if is_told else None))
     contrasts = [paired_contrast(a - b, groups)]
-    contrasts += [paired_contrast(np.append(a - b, end), None) for end in (-largest, largest) if unseen]
+    more = (-largest, largest) if unseen else ()
+    contrasts += [paired_contrast(*_append(a - b, [end], groups, worth)) for end in more]
     ends = [one.interval for one in contrasts if one is not None]
     both = (max(-most, min(low for low, _ in ends)), min(most, max(high for _, high in ends))) if ends else None
     return [*out, Statistic("bias", float((a - b).mean()), both)]
+
+
+def _append(
+    values: Floats, more: Sequence[float], groups: Codes | None, worth: float | None
+) -> tuple[Floats, Codes | None]:
+    """Return *values* with *more* of them, each a group where there are groups, and by weight as heavy as others."""
+    times = round(len(values) / worth) if worth else 1
+    units = None if groups is None else np.append(groups, np.repeat(groups.max() + 1 + np.arange(len(more)), times))
+    return np.append(values, np.repeat(more, times)), units
 
 
 def _confusion(a: Floats, b: Floats, scale: Scale) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:

@@ -22,9 +22,9 @@ from rubric import DefinitionError, Grade, Grades, Rubric, Ungraded
 from rubric.embed import TOLERANCE, Listed, NoTruth, Presented, Statistic, Table, fields, guided, percent
 from rubric.suites.report import Report
 from rubric.trust.assumptions import of_labels, sentences
-from rubric.trust.coefficients import share, widen
+from rubric.trust.coefficients import share, widen, without_intervals
 from rubric.trust.criterion_agreement import by_weight
-from rubric.trust.inference import Codes, Floats, compact, folds_of
+from rubric.trust.inference import Codes, Floats, compact, folds_of, worth_of
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.rates import balanced_accuracy, rates_of
 from rubric.trust.ratings import as_judged, mark_of, match_labels
@@ -214,7 +214,8 @@ def thresholds(
     groups = compact(counted.groups[rows]) if counted.grouped else None
     known = {**rubric.provenance, "labels": [*rubric.provenance.get("labels", ()), mark_of(given, every)]}
     sides = counted.judge[rows], counted.target[rows], groups
-    sample = _Sample(*sides, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n)
+    weight = worth_of(found.weights[~np.isnan(found.target) & ~np.isnan(reach)])
+    sample = _Sample(*sides, reach[~np.isnan(reach)], evolve(rubric, provenance=known), n, *weight)
     points = tuple(Point(*map(float, figures)) for figures in zip(*sample.curve(), strict=True))
     return Thresholds(points, n, rubric.threshold or 0.0, sample, tuple(of_labels(given, every, [found])))
 
@@ -249,7 +250,7 @@ def _rubric(results: Sequence[Grade | Ungraded]) -> Rubric:
 
 @frozen(eq=False)
 class _Sample:
-    """The labelled candidates: the highest threshold that each reaches, what people say, and *every* graded one."""
+    """The labelled candidates: what each reaches and what people say, *every* graded one, and `worth_of` the first."""
 
     reach: Floats
     people: Floats
@@ -257,6 +258,8 @@ class _Sample:
     every: Floats
     rubric: Rubric
     n: int
+    worth: float | None = None
+    why: str = ""
 
     @property
     def cuts(self) -> Floats:
@@ -283,10 +286,11 @@ class _Sample:
         yield self.passing(cuts, self.every).mean(axis=1)
 
     def _figures(self, said: Floats) -> list[Statistic]:
-        no, yes = rates_of(said, self.people, ("no", "yes"), self.groups)
-        agreement = share("agreement", (said == self.people).astype(float), self.groups)
+        no, yes = rates_of(said, self.people, ("no", "yes"), self.groups, self.worth)
+        agreement = share("agreement", (said == self.people).astype(float), self.groups, self.worth)
         named = evolve(yes.recall, name="TPR"), evolve(no.recall, name="TNR")
-        return [agreement, *named, balanced_accuracy((no, yes), said, self.people, self.groups)]
+        found = [agreement, *named, balanced_accuracy((no, yes), said, self.people, self.groups)]
+        return [without_intervals(one, self.why) for one in found] if self.why else found
 
     def choice(self, aim: Aim, at: float) -> ChosenThreshold:
         cuts = self.cuts

@@ -29,11 +29,13 @@ from rubric.trust.inference import (
     Floats,
     Interval,
     compact,
+    effective_size,
     mean_error,
     quantile,
     repeat_by_weight,
     student,
     unit_interval,
+    worth_of,
 )
 from rubric.trust.labels import Labels, as_labels
 from rubric.trust.ratings import UNIT, VERDICT, Judged, Ratings, as_judged, ratings_of
@@ -181,16 +183,15 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     _check_enough(ratings, both)
     low, high = (0.0, 1.0) if is_rate else scale.ends(np.append(y, judge[graded]))
     span = (high - low) or 1.0
-    among = None if groups is None else groups[both]
-    own = _interval((y - low) / span, among, weights)
-    labels_only = Statistic("labels only", float(np.average(y, weights=weights)), _stretch(own, low, span))
-    judged_all = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
-    judge_only = Statistic("judge only", float(judge[graded].mean()), _stretch(judged_all, low, span))
+    labels_only = _of_labels("labels only", ratings, target, both, (low, span))
+    ends = unit_interval((judge[graded] - low) / span, None if groups is None else groups[graded])
+    judge_only = Statistic("judge only", float(judge[graded].mean()), _stretch(ends, low, span))
     notes = _notes(ratings, y, len(more), groups, both)
     ungraded = int((~graded).sum())
-    apart = _apart(ratings, target, labelled & ~graded, low, span)
-    measure = _measure_of(ratings)
-    made: dict[str, Any] = {"how": how, "labels": len(y), "grades": unlabelled, "ungraded": ungraded}
+    missed = labelled & ~graded
+    apart = _of_labels("labels on ungraded", ratings, target, missed, (low, span)) if missed.any() else None
+    counts = {"labels": len(y), "grades": unlabelled, "ungraded": ungraded}
+    made: dict[str, Any] = {"how": how, "ungraded_labels": apart, **counts}
     if how == "rogan-gladen":
         if not is_rate:
             raise DefinitionError("how", "rogan-gladen corrects rates; for a mean use 'ppi'")
@@ -204,6 +205,8 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         value, interval, extra = _ppi(
             _Sample(y, f, more, weights * weights.sum() / (weights @ weights), both_groups, is_rate)
         )
+        if is_rate and (weights != 1).any():
+            interval = _by_verdict(interval, ratings, target, both)
         value, interval = low + value * span, _stretch(interval, low, span)
         made |= extra
         if labels_only.interval is not None and len(more) == 0:  # the labels are all there is
@@ -211,7 +214,7 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
     if how == "ppi" and value is not None and interval is not None and apart is not None and apart.interval is not None:
         value, interval = _stratify(Statistic("", value, interval), apart, *mean_error((~graded).astype(float), groups))
         interval = max(low, interval[0]), min(high, interval[1])
-        basis = f"by their {counted(int((labelled & ~graded).sum()), 'label')}, of which {apart.value:.2f} is the mean"
+        basis = f"by their {counted(int(missed.sum()), 'label')}, of which {apart.value:.2f} is the mean"
         notes.append(
             f"the {ungraded:,} ungraded candidates count {basis}; of graded ones it is {labels_only.value:.2f}"
         )
@@ -220,9 +223,29 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
         made["bounds"] = ((1 - share) * least + share * low, (1 - share) * most + share * high)
         said = " to ".join(f"{end:.3f}" for end in made["bounds"])
         notes.append(f"{ungraded:,} candidates are ungraded and left out: over all, the value is {said}")
-    return Estimate(
-        measure, value, interval, labels_only, judge_only, ungraded_labels=apart, notes=tuple(notes), **made
-    )
+    return Estimate(_measure_of(ratings), value, interval, labels_only, judge_only, notes=tuple(notes), **made)
+
+
+def _by_verdict(interval: Interval, ratings: Ratings, target: Floats, labelled: NDArray[np.bool_]) -> Interval:
+    """
+    Return the *interval* of a rate from labels by weight, as wide as by strata of what the judge says, too.
+
+    The share that the judge passes is known (D. Holt and T. M. F. Smith, Journal of the Royal Statistical Society A
+    142, 1979), and a verdict without a label may have any rate: of few heavy labels a sample may show none that
+    differs, or none at all.
+    """
+    graded, groups = ~np.isnan(ratings.judge), ratings.groups if ratings.grouped else None
+
+    def part(verdict: int) -> Statistic:
+        rows = labelled & (ratings.judge == verdict)
+        if not rows.any():
+            return Statistic("", 0.5)
+        ends = _interval(target[rows], None if groups is None else groups[rows], ratings.weights[rows])
+        return Statistic("", float(np.average(target[rows], weights=ratings.weights[rows])), ends)
+
+    passed = mean_error(ratings.judge[graded], None if groups is None else groups[graded])
+    low, high = _stratify(part(0), part(1), *passed)[1]
+    return min(interval[0], low), max(interval[1], high)
 
 
 def _check_enough(ratings: Ratings, both: NDArray[np.bool_]) -> None:
@@ -251,7 +274,8 @@ def _interval(values: Floats, groups: Codes | None, weights: Floats) -> Interval
     if not np.ptp(weights):
         return unit_interval(values, groups)
     rows = repeat_by_weight(weights)
-    return unit_interval(values[rows], (np.arange(len(values)) if groups is None else groups)[rows])
+    among = np.arange(len(values)) if groups is None else groups
+    return unit_interval(values[rows], among[rows], effective_size(weights) if groups is None else None)
 
 
 def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: NDArray[np.bool_]) -> list[str]:
@@ -259,10 +283,10 @@ def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: N
     if ratings.unmatched:
         notes.append(count_unmatched(ratings.unmatched))
     weights = ratings.weights[both]
-    if len(y) < _FEW:
-        notes.append(f"with {counted(len(y), 'label')} the interval says little")
-    elif (worth := weights.sum() ** 2 / (weights @ weights)) < _FEW:
-        notes.append(f"with labels that are worth {worth:.0f} of one weight the interval says little")
+    if (worth := effective_size(weights)) < _FEW:
+        few = counted(len(y), "label") if len(y) < _FEW else f"labels that are worth {worth:.0f} of one weight"
+        alone = ", and labels alone have none" if worth_of(weights)[1] else ""
+        notes.append(f"with {few} the interval says little{alone}")
     if not more:
         notes.append("every graded candidate is labelled, so the labels are the estimate")
     if groups is not None and (few := few_groups(len(np.unique(groups[both])))):
@@ -270,14 +294,16 @@ def _notes(ratings: Ratings, y: Floats, more: int, groups: Codes | None, both: N
     return notes
 
 
-def _apart(ratings: Ratings, target: Floats, where: NDArray[np.bool_], low: float, span: float) -> Statistic | None:
-    """Return what people say of ungraded candidates, those *where* a label is; None without any."""
-    if not where.any():
-        return None
-    values, w = (target[where] - low) / span, ratings.weights[where]
-    among = ratings.groups[where] if ratings.grouped else None
-    mean = low + span * float(np.average(values, weights=w))
-    return Statistic("labels on ungraded", mean, _stretch(_interval(values, among, w), low, span))
+def _of_labels(
+    name: str, ratings: Ratings, target: Floats, rows: NDArray[np.bool_], scale: tuple[float, float]
+) -> Statistic:
+    """Return what the labels in *rows* say by themselves, on a *scale* with a low end and a width."""
+    (low, span), y, weights = scale, target[rows], ratings.weights[rows]
+    ends, why = (
+        _interval((y - low) / span, ratings.groups[rows] if ratings.grouped else None, weights),
+        worth_of(weights)[1],
+    )
+    return Statistic(name, float(np.average(y, weights=weights)), None if why else _stretch(ends, low, span), why)
 
 
 def _stratify(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
@@ -437,9 +463,7 @@ def _design_effect(sample: _Sample, power: float) -> float:
 
 def _right(right: NDArray[np.bool_], weights: Floats) -> tuple[float, float]:
     """Return how many labels that count alike these are worth, and the share of them that is *right*."""
-    if not len(right):
-        return 0.0, 0.0
-    return float(weights.sum() ** 2 / (weights**2).sum()), float(np.average(right, weights=weights))
+    return effective_size(weights), float(np.average(right, weights=weights)) if len(right) else 0.0
 
 
 def _rogan_gladen(

@@ -28,6 +28,8 @@ UPPER = 0.975
 _COPIES = 50
 """How often a candidate of average weight is repeated."""
 
+_LEAST_WORTH = 30
+
 POWER = 0.8
 """The probability with which a difference is found that counts as one that can be found."""
 
@@ -44,11 +46,38 @@ def folds_of(groups: Codes, count: int) -> Codes:
     return np.array(order, dtype=np.intp)[groups] % count
 
 
-def unit_interval(values: Floats, groups: Codes | None) -> Interval | None:
-    """Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, that of a share."""
+def unit_interval(values: Floats, groups: Codes | None, worth: float | None = None) -> Interval | None:
+    """
+    Return where the mean of *values* in 0..1 lies; for one value that is 0 or 1, that of a share.
+
+    A share by weight has at least the width of a share of as many verdicts as its labels are *worth* (E. L. Korn and B.
+    I. Graubard, Survey Methodology 24, 1998, with the number of L. Kish): a sample may show no heavy one that differs.
+    """
     if len(values) == 1 and values[0] in (0, 1):
         return share_interval(int(values[0]), 1)
-    return mean_interval(values.tolist(), None if groups is None else groups.tolist())
+    found = mean_interval(values.tolist(), None if groups is None else groups.tolist())
+    if found is None or not worth or not np.isin(values, (0, 1)).all():
+        return found
+    ends = share_interval(float(values.mean()) * worth, worth, student(max(1.0, worth - 1))) or found
+    return min(found[0], ends[0]), max(found[1], ends[1])
+
+
+def effective_size(weights: Floats) -> float:
+    """Return how many labels that count alike those of these *weights* are worth (L. Kish, Survey Sampling, 1965)."""
+    return float(weights.sum() ** 2 / (weights @ weights)) if len(weights) else 0.0
+
+
+def worth_of(weights: Floats) -> tuple[float | None, str]:
+    """
+    Return what labels by weight are worth, and why they have no interval; None and '' where each counts as one.
+
+    Below 30 they have none (J. D. Parker and others, National Center for Health Statistics, Vital and Health Statistics
+    2/175, 2017): a sample may have none of the candidates that weigh most, and then nothing in it shows that.
+    """
+    worth = None if (weights == 1).all() else effective_size(weights)
+    if worth is None or worth >= _LEAST_WORTH:
+        return worth, ""
+    return worth, f"labels that are worth {worth:.0f} of one weight, fewer than {_LEAST_WORTH}, have no interval"
 
 
 @lru_cache

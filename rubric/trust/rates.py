@@ -49,13 +49,20 @@ class ClassRates(NoTruth):
     f1: Statistic
 
 
-def rates_of(judge: Floats, people: Floats, names: Sequence[str], groups: Codes | None) -> tuple[ClassRates, ...]:
-    """Return the rates of each class, by the codes that the *judge* and *people* gave, in the order of *names*."""
+def rates_of(
+    judge: Floats, people: Floats, names: Sequence[str], groups: Codes | None, worth: float | None = None
+) -> tuple[ClassRates, ...]:
+    """
+    Return the rates of each class, by the codes that the *judge* and *people* gave, in the order of *names*.
+
+    By weight, all labels are *worth* so many that count alike, and a class its share of that.
+    """
 
     def part(name: str, right: NDArray[np.bool_], among: NDArray[np.bool_], why: str) -> Statistic:
         if not among.any():
             return Statistic(name, None, reason=why)
-        return share(name, right[among].astype(float), None if groups is None else compact(groups[among]))
+        part = worth and worth * float(among.mean())
+        return share(name, right[among].astype(float), None if groups is None else compact(groups[among]), part)
 
     found = []
     for code, name in enumerate(names):

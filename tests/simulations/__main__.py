@@ -72,7 +72,8 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
     assuming.ungraded: (1, ("labels", "with labels on ungraded ones", "without them", "bounds")),
     assuming.divided: (2, ("labels", "the mean of the votes", "without those on which they differ")),
     assuming.weighted: (3, ("labels", "by weight", "without weights")),
-    assuming.drawn: (1, ("rate", "odds of a fail", "20 labels", "60 labels", "200 labels")),
+    assuming.drawn: (1, ("rate", "odds of a fail", "5 labels", "20 labels", "60 labels", "200 labels")),
+    assuming.by_weight: (4, ("what", "drawn", "labels", "coverage")),
     assuming.corrected_differences: (2, ("the new system", "labels of both", "corrected", "by the judge alone")),
     assuming.calibrated: (16, ("labels", "isotonic", "platt", "linear")),
     assuming.beside: (1, ("criteria", "an interval leaves out 0", "a change is shown", "the word is said")),
@@ -98,7 +99,7 @@ def put(name: str, lines: Sequence[str]) -> None:
 
 
 def main() -> int:
-    """Print tables; return 1 if an interval covers less than 92 %, or another figure does not hold."""
+    """Print tables; return 1 if an interval covers less than 93 %, or another figure does not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0, help="draw other samples")
@@ -118,7 +119,7 @@ def main() -> int:
         if given.write:
             put(name, lines)
     print("\nThe lowest of each table:", ", ".join(f"{name} {worst:.1%}" for name, worst in least.items()))
-    return int(min(least.values()) < 0.92)
+    return int(min(least.values()) < 0.93)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def lowest(shares: Sequence[float | None]) -> float:
 def figures(judge: Floats, people: Floats, groups: Codes | None = None, *, of_classes: bool) -> Found:
     """Return agreement and coefficients of verdicts, and the rates *of_classes*."""
     rates = rates_of(judge, people, VERDICT.names, groups) if of_classes else ()
-    return {one.name: one for one in _pair(judge, people, VERDICT, groups, rates)}
+    return {one.name: one for one in _pair(judge, people, VERDICT, groups, rates=rates)}
 
 
 def of_table(counts: Sequence[int], *, of_classes: bool) -> Found:

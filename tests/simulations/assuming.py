@@ -16,7 +16,9 @@ from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.differences import _difference
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, holm, paired_contrast
-from rubric.trust.ratings import Scale
+from rubric.trust.ratings import VERDICT, Scale
+from tests.simulations.agreeing import STARS, Tally, lowest, rated
+from tests.simulations.agreeing import shown as told
 from tests.simulations.drawing import Chance, Table, chance_of, covers, grouped, ratings, verdicts
 
 _FINDS = {".9/.8": (0.9, 0.8), ".8/.95": (0.8, 0.95)}
@@ -108,19 +110,54 @@ def drawn(runs: int) -> Table:
     for rate in (0.5, 0.8, 0.95):
         for odds in (4, 10):
             cells, worst = [], 1.0
-            for labels in (20, 60, 200):
-                chance, hits = chance_of(48, odds), np.zeros(2)
+            for labels in (5, 20, 60, 200):
+                chance, hits, counts = chance_of(48, odds), np.zeros(2), np.zeros(2)
                 for _ in range(runs):
                     people, judge = verdicts(chance, rate, (0.9, 0.8), 1_500)
-                    likely = np.where(judge == 0, odds, 1.0)
-                    share = np.minimum(1.0, labels * likely / likely.sum())
-                    shown = np.where(chance.random(1_500) < share, people, np.nan)
+                    shown, share = _drawn(chance, people, np.where(judge == 0, odds, 1.0), labels)
                     if (~np.isnan(shown)).sum() > 1:
                         found = estimate_of(evolve(ratings(shown, judge), weights=1 / share))
-                        hits += covers(found.interval, rate), covers(found.labels_only.interval, rate)
-                worst = worst if labels < 60 else min(worst, *(hits / runs))
-                cells.append(f"{hits[0] / runs:.1%}, {hits[1] / runs:.1%}")
+                        ends = found.interval, found.labels_only.interval
+                        hits += [covers(one, rate) for one in ends]
+                        counts += [one is not None for one in ends]
+                printed = counts > runs / 20  # of the labels alone there is none where they are worth little
+                shares = np.divide(hits, counts, where=printed, out=np.full(2, np.nan))
+                worst = min(worst, *shares[printed])
+                cells.append(", ".join("–" if np.isnan(each) else f"{each:.1%}" for each in shares))
             yield (rate, odds, *cells), worst
+
+
+def _drawn(chance: Chance, people: Floats, odds: Floats, labels: int) -> tuple[Floats, Floats]:
+    """Return what *people* say of so many candidates, drawn by *odds*, and the share that was drawn of each kind."""
+    share = np.minimum(1.0, labels * odds / odds.sum())
+    return np.where(chance.random(len(people)) < share, people, np.nan), share
+
+
+BY_WEIGHT = ("agreement", "kappa", "alpha", "AC1", "TPR", "TNR", "F1", "balanced accuracy")
+BY_WEIGHT_OF_NUMBERS = ("pearson", "MAE", "RMSE", "bias", "kappa", "kappa, quadratic", "alpha, interval", "ICC1")
+
+
+def by_weight(runs: int) -> Table:
+    """Yield the coverage of agreement by weight, where what the judge fails, or any, is four times as likely drawn."""
+    for what, rate in (("verdicts", 0.5), ("verdicts", 0.95), ("numbers", 0.0)):
+        names, scale = (BY_WEIGHT, VERDICT) if rate else (BY_WEIGHT_OF_NUMBERS, STARS)
+
+        def draw(chance: Chance, n: int, rate: float = rate) -> tuple[Floats, Floats]:
+            return verdicts(chance, rate, (0.9, 0.8), n) if rate else rated(chance, n, 0.8)
+
+        people, judge = draw(chance_of(53), 200_000)
+        truth = {one.name: one for one in agreement_of(ratings(people, judge, scale=scale)).statistics}
+        for kind in ("by verdict", "by chance"):
+            for labels in (20, 60, 200):
+                chance, tally = chance_of(54), Tally(truth, names)
+                for _ in range(runs):
+                    people, judge = draw(chance, 2_000)
+                    often = judge < 3 * (rate == 0) + 0.5 if kind == "by verdict" else chance.random(2_000) < 0.3
+                    shown, share = _drawn(chance, people, np.where(often, 4.0, 1.0), labels)
+                    made = evolve(ratings(shown, judge, scale=scale), weights=1 / share)
+                    tally.add({one.name: one for one in agreement_of(made).statistics})
+                named = f"{what}, {rate:.0%} pass" if rate else what
+                yield (named, kind, labels, ", ".join(map(told, tally.shares()))), lowest(tally.shares())
 
 
 def corrected_differences(runs: int) -> Table:

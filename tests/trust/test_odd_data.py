@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from rubric import DefinitionError, Rubric
-from rubric.trust import Label, Labels, agreement, compare, estimate
+from rubric.trust import Label, Labels, agreement, compare, estimate, thresholds
 from rubric.trust.criterion_agreement import agreement_of
 from rubric.trust.estimates import estimate_of
 from rubric.trust.inference import Floats, paired_contrast
@@ -110,13 +110,36 @@ def test_weighted_labels_that_are_alike_leave_room() -> None:
     """Ten passes by weight are no certainty; a heavy label is worth one."""
     alike = Labels([Label(str(n), value=True, weight=1 + n % 2) for n in range(10)])
     found = estimate(GRADES, alike)
-    assert found.labels_only.interval is not None
-    assert found.labels_only.interval[0] < 0.8
+    assert found.interval is not None
+    assert found.interval[0] < 0.8
     heavy = Labels([Label(str(n), n == 0, weight=1e6 if n == 0 else 1) for n in range(30)])
     found = estimate(GRADES, heavy)
     assert found.interval is not None
     assert found.interval[0] < 0.1
     assert "worth 1 of one weight" in str(found)
+
+
+def test_labels_by_weight_that_are_worth_little_have_no_interval_alone() -> None:
+    """Below 30 of one weight none is printed of labels alone, of an agreement and of a threshold, which says so."""
+    few = Labels([Label(str(n), n % 3 > 0, weight=1.0 + 9 * (n % 4 == 0)) for n in range(40)])
+    assert estimate(GRADES, few).labels_only.interval is None
+    assert "the interval says little, and labels alone have none" in str(estimate(GRADES, few))
+    found = agreement(GRADES, few)
+    assert "labels that are worth 16 of one weight, fewer than 30, have no interval" in str(found)
+    whole = found.criteria[0]
+    rates = [figure for one in whole.rates for figure in (one.recall, one.specificity, one.precision, one.f1)]
+    assert all(one.interval is None for one in (*whole.statistics, *rates))
+    assert all(one.interval is None for one in thresholds(GRADES, few).best().statistics)
+    plain = Labels([evolve(label, weight=1.0) for label in few])
+    assert agreement(GRADES, plain).criteria[0]["agreement"].interval is not None
+
+
+def test_a_verdict_without_a_label_may_have_any_rate() -> None:
+    """Labels by weight of what the judge fails alone: the rate of what it passes is unknown, so the interval is wide."""
+    failed = Labels([Label(str(n), n % 2 == 0, weight=5.0) for n in range(40) if n % 3 == 0])
+    low, high = estimate(GRADES, failed).interval or (0.0, 0.0)
+    assert low < 0.25
+    assert high > 0.75
 
 
 @pytest.mark.parametrize(("rate", "odds"), [(0.5, 4), (0.5, 10), (0.95, 10)])
