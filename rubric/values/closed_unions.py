@@ -7,33 +7,16 @@ a file of their own, since a rubric that has no rules is built without the class
 
 from __future__ import annotations
 
+from rubric.values import checks
 from rubric.values.answers import JudgeAnswer
-from rubric.values.checks import (
-    Calls,
-    Contains,
-    ContainsAll,
-    ContainsAny,
-    Decided,
-    EndsWith,
-    Equals,
-    FitsSchema,
-    Holds,
-    IsJSON,
-    Matches,
-    Script,
-    Similar,
-    StartsWith,
-    Trajectory,
-    Unsupported,
-    Within,
-)
 from rubric.values.rubrics import Rubric
 from rubric.values.run_rules import RunRule, RunRules
 from rubric.values.trees import DecisionTree
 
 AnyCheck = (
-    Contains | StartsWith | EndsWith | ContainsAny | ContainsAll | Equals | Matches | IsJSON | FitsSchema | Calls
-    | Trajectory | RunRule | RunRules | Within | Similar | Holds | Script | Unsupported | Decided
+    checks.Contains | checks.StartsWith | checks.EndsWith | checks.ContainsAny | checks.ContainsAll | checks.Equals
+    | checks.Matches | checks.IsJSON | checks.FitsSchema | checks.Calls | checks.Trajectory | RunRule | RunRules
+    | checks.Within | checks.Similar | checks.Holds | checks.Script | checks.Unsupported | checks.Decided
 )  # fmt: skip
 
 AnyAnswer = JudgeAnswer | DecisionTree | Rubric | AnyCheck

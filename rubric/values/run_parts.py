@@ -235,7 +235,5 @@ def _relist(
     if (messages is None or calls is None) and own != part.run.events[: part.answered]:
         name = "tool_calls" if messages is None else "messages"
         raise DefinitionError(name, f"its messages and calls stand in one order; {_ORDER}")
-    said, called = messages, calls
-    return _part_of_lists(
-        part.messages if said is None else said, part.tool_calls if called is None else called, output, asked
-    )
+    messages, calls = part.messages if messages is None else messages, part.tool_calls if calls is None else calls
+    return _part_of_lists(messages, calls, output, asked)
