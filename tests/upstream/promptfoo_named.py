@@ -47,6 +47,10 @@ _ELSEWHERE = {
 NAMED: tuple[Named, ...] = (
     *(Named(row, _about(kinds, lambda _, pair: _ungraded(pair))) for row, kinds in _ELSEWHERE.items()),
     Named("`storeOutputAs`", lambda pair: pair.kind == "live: stored outputs"),
+    Named(  # so the numbers of its tests are others, and each is compared with another one
+        "files of prompts and tests that a pattern names",
+        lambda pair: pair.kind.endswith(": globs of tests") and None not in (pair.ours.passed, pair.theirs.passed),
+    ),
     Named(
         "a number as the `value` of `starts-with`",
         _about("(?:not-)?starts-with", lambda one, _: isinstance(one.get("value"), int)),
