@@ -23,10 +23,9 @@ _MADE = "Judge Jury Panel Budget Limits Candidate Criterion Rubric Likert Contai
 
 def merge(line: str, code: str, alike: str, places: Sequence[str]) -> str:
     """
-    Return *line*, which calls something, with what *code* changes: `budget=Budget(cost=5)`, or the same call.
+    Return *line*, a call, with what *code* changes: `budget=Budget(cost=5)`, or the call, which is also named *alike*.
 
-    *alike* is another name of the call, and *places* are its arguments without names. What stands around the call in
-    one of both, such as `print(...)`, stays. '' if both change one argument, or *code* has no such call.
+    *places* are arguments without names; what is around a call, as `print(...)`, stays. '' if both change one argument.
     """
     outer, call = _call_in(line, "")
     name = ast.unparse(call.func) if call else ""

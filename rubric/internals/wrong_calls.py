@@ -15,6 +15,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Any, NoReturn
 
+import attrs
 from attrs import define
 
 from rubric.errors import CallError, DefinitionError
@@ -117,7 +118,7 @@ class _Call:
 
     def with_cures(self, error: DefinitionError) -> DefinitionError:
         """Return *error* with its cure, and with those of the other values that would be refused next."""
-        first, said, values = error, "", {**self.given}
+        field, said, values = error.field, "", {**self.given}
         for _ in range(_MOST_ERRORS):
             cure = self.cure_of(error)
             told = error.message if cure in error.message else _with_cure(error.message, cure)
@@ -129,7 +130,7 @@ class _Call:
             if not isinstance(found, DefinitionError) or found.field not in values or found.field == error.field:
                 break
             error = found
-        return DefinitionError(first.field, sound(said))
+        return DefinitionError(field, sound(said))
 
     def cure_of(self, error: DefinitionError) -> str:
         """Return the end of the message of *error*: the value that was meant, or the form of one that works."""
@@ -219,14 +220,14 @@ class _Call:
         raise CallError(names[0], sound(self._together(names, cures, words)))
 
     def _nothing(self, name: str, *, asks_nothing: bool) -> str:
-        known = asks_nothing and (self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name))
-        is_asked = not asks_nothing or (self.named[name] is not None and not known)
-        return "" if is_asked else "nothing changes without it; leave it out"
+        is_known = self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name)
+        is_idle = asks_nothing and (self.named[name] is None or is_known)
+        return "nothing changes without it; leave it out" if is_idle else ""
 
     def _holder(self, name: str) -> str:
         """Return the argument that is not given yet and takes the kind of value that was given as *name*."""
-        kind = type(self.named[name]).__name__
-        return next((n for n in self.names if kind in table()["held"].get(n, "").split() and n not in self.given), "")
+        kind, held = type(self.named[name]).__name__, table()["held"]
+        return next((n for n in self.names if kind in held.get(n, "").split() and n not in self.given), "")
 
     def _together(self, names: Sequence[str], cures: Mapping[str, str], words: Mapping[str, str]) -> str:
         """Return the message on the arguments with these *names*, with one line that has all *cures* of this call."""
@@ -300,8 +301,8 @@ class _Call:
         what_for = table()["meanings"]
         allowed = [name for name in self.names if name not in self.positional_only]
         said = ", ".join(f"{name} ({what_for[name]})" if name in what_for else name for name in allowed)
-        example = f"; write {self._example()}" if self.positional_only else ""
-        return f"{self.called}() has no such option{said and f'; allowed: {said}'}{example}"
+        said = f"{self.called}() has no such option{said and f'; allowed: {said}'}"
+        return f"{said}; write {self._example()}" if self.positional_only else said
 
     def _word(self, name: str) -> str:
         names = [*self.names, *(n for n in self.positional_only if n not in self.names)]
@@ -321,9 +322,8 @@ class _Call:
 
     def _misfit(self) -> str:
         """Return why the arguments do not fit: there are too many of them, or one is missing."""
-        most = len(self.places)
-        if len(self.args) > most:
-            return f"it takes {counted(most, 'argument')} without a name, got {len(self.args)}"
+        if len(self.args) > len(self.places):
+            return f"it takes {counted(len(self.places), 'argument')} without a name, got {len(self.args)}"
         missing = " and ".join(map(repr, self.missing))
         return (
             f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
@@ -403,9 +403,12 @@ def _cure_of_list(field: str, value: object, *, is_text: bool) -> str:
 def _text_of(name: str, value: object, *, is_text: bool = False) -> str:
     """Return *value* as `source_of` does; documents for a field that is one text are joined."""
     source = source_of(name, value, name)
-    if (made := table()["made"].get(name)) and isinstance(value, list | tuple if name == "rubric" else int | float):
-        return str(made).replace("{value}", source)
+    if name == "columns" and isinstance(value, Mapping):  # by the fields of a candidate, whatever they are called
+        known = attrs.fields_dict(import_module("rubric").Candidate)
+        return repr({argument_for("Candidate", str(each), known) or each: column for each, column in value.items()})
     are_texts = isinstance(value, list | tuple) and bool(value) and all(isinstance(each, str) for each in value)
+    if (made := table()["made"].get(name)) and (are_texts if name == "rubric" else isinstance(value, int | float)):
+        return str(made).replace("{value}", source)
     return f"'\\n\\n'.join({source})" if are_texts and (is_text or name in _ONE_TEXT) else source
 
 
@@ -419,8 +422,7 @@ def order_error(
         return CallError("text", f"a check is decided by code, and no judge is asked its text; write {line}")
     parameters = inspect.signature(function).parameters
     names = [*parameters]
-    call = _call_of(function, args, named)
-    cure = call.cure_of(error) if ", got " in error.message else ""
+    cure = _call_of(function, args, named).cure_of(error) if ", got " in error.message else ""
     if cure and cure not in error.message:
         return CallError(error.field, sound(_with_cure(error.message, cure)))
     if " comes first" in error.message and names[0].startswith("candidate"):

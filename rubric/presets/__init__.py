@@ -52,8 +52,7 @@ def text_of(name: str) -> str:
     """Return the text of the file of the rubric *name*; raise `DefinitionError` if there is none."""
     known = name.replace("-", "_").replace(" ", "_")
     if known not in NAMES:
-        near = fields.suggest(known, NAMES)
-        raise DefinitionError("preset", f"there is no ready rubric {name!r}{near}; there are {', '.join(NAMES)}")
+        raise DefinitionError("preset", f"there is no ready rubric {name!r}{fields.suggest(known, NAMES)}")
     return files(__name__).joinpath(f"{known}.yaml").read_text("utf-8")
 
 

@@ -205,6 +205,14 @@ SAYS = [
     ("r.penalizes('a', weight=-2)", "rubric.penalizes('a', points=2)"),
     ("Judge('m', timeout='30s', max_tokens='4k')", "write max_tokens=4000; timeout: expected"),
     ("Judge('m', timeout='2 minutes')", "write timeout=120"),
+    (
+        "grade_many(df, r, 'offline', column_mapping={'response': 'output'})",
+        "Write grade_many(candidates, rubric, 'offline', columns={'output': 'output'})",
+    ),
+    ("grade('x', metrics=[r], judge='offline')", "Write grade('x', rubric=rubric, judge='offline')"),
+    ("gs.to_csv('x.csv', index=False)", "write grades.to_pandas().to_csv('results.csv', index=False)"),
+    ("rubric.answer", "write said('assistant')"),
+    ("loads('rubric: {preset: safety}')", "write rubric init --preset groundedness"),
     # figures of a name are composed of the values that there are
     ("gs.avg_cost", "write grades.usage.cost / len(grades)"),
     ("gs.cost_per_result", "write grades.usage.cost / len(grades)"),
