@@ -56,8 +56,7 @@ def label(
     --out at once; `agree` and `estimate` read that file.
     """
     if (out is None) == (page is None):
-        wanted = "name the file of labels with --out FILE, or a page to send with --html FILE"
-        raise click.UsageError(wanted if out is None else f"{wanted}, which exports labels itself")
+        raise click.UsageError("name one: the file of labels with --out FILE, or a page to send with --html FILE")
     for file, endings, given in ((out, (".csv",), "--out"), (page, (".html", ".htm"), "--html")):
         if file is not None:
             refuse_folder(file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -285,6 +286,7 @@ class Commands(_OneVoice, click.Group):
         return result
 
 
+_PYTHON = re.compile(r"; write [\w.]+\(.*")  # a cure that the command line cannot take
 _PARAMETERS = {"calls": "max_calls", "environ": "names", "format": "source"}
 """Parameters of commands that have another name than those of functions."""
 
@@ -307,7 +309,8 @@ def in_options(said: RubricError | Problem, command: click.Command | None = None
     if isinstance(said, DefinitionError):
         name, _, part = said.field.partition(".")
         if name in options and was_given(name):
-            return f"{options[name].opts[0]} {part}".rstrip() + f": {Wording(said.message).render(word)}"
+            text = _PYTHON.sub("", Wording(said.message).render(word))
+            return f"{options[name].opts[0]} {part}".rstrip() + f": {text}"
     return said.text.render(word)
 
 

@@ -51,10 +51,8 @@ def lint(files: Sequence[str], form: str, *, hints: bool) -> None:
             for remark in remarks:
                 output.print_line(str(remark))
             output.print_line(f"{file}: {remarks.sentence}")
-    if unreadable:
-        sys.exit(output.REFUSED)
-    if not all(remarks.ok for remarks in found.values()):
-        sys.exit(1)
+    is_sound = all(remarks.ok for remarks in found.values())
+    sys.exit(output.REFUSED if unreadable else 0 if is_sound else 1)
 
 
 @click.command(cls=Command)

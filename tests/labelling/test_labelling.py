@@ -452,7 +452,7 @@ def test_a_page_is_written_and_what_it_exports_is_added(inputs: Path) -> None:
     ("more", "said"),
     [
         ((), "--out FILE, or a page to send with --html FILE"),
-        (("--html", "page.html", "--out", "labels.csv"), "with --html FILE, which exports labels itself"),
+        (("--html", "page.html", "--out", "labels.csv"), "name one: the file of labels with --out FILE, or"),
         (("--out", "labels.txt"), "ends in .csv"),
         (("--html", "page.csv"), "ends in .html"),
         (("--html", "page.html", "--port", "8000"), "is for the served page"),
