@@ -288,11 +288,8 @@ def _note(short: list[str], result: Grade | Ungraded) -> None:
 
 @contextmanager
 def _open_results(out: Path | None) -> Iterator[IO[bytes] | None]:
-    """
-    Open the file of results, as bytes; a written line is in it a moment later, even if this process is killed.
-
-    A thread flushes it: a flush for each line would compete with the event loop's thread a thousand times a second.
-    """
+    """Open the file of results, as bytes; a written line is in it a moment later, even if this process is killed."""
+    # A thread flushes it: a flush for each line would compete with the event loop's thread a thousand times a second.
     if out is None:
         yield None
         return

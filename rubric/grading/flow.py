@@ -323,13 +323,11 @@ def _any_judge(about: SharedPrompt, voter: Voter) -> Steps[Result]:
 def _votes(
     rubric: Rubric, rule: Jury | Panel, members: Sequence[Steps[Result]], notes: list[str]
 ) -> Steps[list[Result]]:
-    """
-    Cast the votes; with an early stop, as many at a time as could decide.
-
-    The stop is exact: it compares the outcome with all missing votes at their worst and at their best, and stops when
-    both come to the same verdict. That holds as long as every aggregation is monotone: a better vote never makes the
-    outcome worse. A rule that rewards, say, agreement among the votes would stop on a verdict that later votes change.
-    """
+    """Cast the votes; with an early stop, as many at a time as could decide."""
+    # The stop is exact: it compares the outcome with all missing votes at their worst and at their best, and stops when
+    # both come to the same verdict. That holds as long as every aggregation is monotone: a better vote never makes the
+    # outcome worse. A rule that rewards, say, agreement among the votes would stop on a verdict that later votes
+    # change.
 
     def cast(some: Sequence[Steps[Result]]) -> Steps[list[Result]]:
         steps = together(some)
@@ -610,12 +608,9 @@ class _Session:
         return findings
 
     def _ask_again(self, ask: Ask, got: Reply | Failure, findings: Sequence[Finding]) -> Steps[Sequence[Finding]]:
-        """
-        Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*.
-
-        One group takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
-        numbers would multiply. A reply without text is a bad response: it takes a retry, and once at most.
-        """
+        """Ask again, with the complaint, for what could not be read in *got*, the reply to *ask*."""
+        # One group takes at most 1 + retries + repairs requests: a re-ask gets the retries that are left, else the two
+        # numbers would multiply. A reply without text is a bad response: it takes a retry, and once at most.
         found = {finding.id: finding for finding in findings}
         max_tokens, repairs, retries, was_empty = ask.max_tokens, self.judge.repairs, self.judge.retries, False
         for repair in count(1):

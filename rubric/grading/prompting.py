@@ -213,12 +213,9 @@ _Section = tuple[str, str, list[NumberedStep]]
 
 
 def _run_sections(part: RunPart) -> list[_Section]:
-    """
-    Return what is shown of a run, in sections that end where other prompts may begin to differ.
-
-    A whole run has two: up to what was asked, which all answers to it share, and what was done for that. A window has
-    the beginning of the run, and the last section before the turn with the one that the turn is in.
-    """
+    """Return what is shown of a run, in sections that end where other prompts may begin to differ."""
+    # A whole run has two: up to what was asked, which all answers to it share, and what was done for that. A window has
+    # the beginning of the run, and the last section before the turn with the one that the turn is in.
     steps, at = numbered_steps(part), attrgetter("offset")
     if not steps:
         return []
@@ -260,18 +257,14 @@ def _places(parts: Sequence[_Section], sections: Mapping[str, str]) -> tuple[tup
 def _fence(
     blocks: Sequence[tuple[Sequence[str], _Hash]], whole: _Hash, sections: Mapping[str, str], texts: Sequence[str]
 ) -> tuple[str, tuple[int, ...]]:
-    """
-    Return *sections* between marks that occur in none of *texts*, and where each block but the last ends.
-
-    Nor does a near-copy of a mark occur there (in capitals, in look-alikes, broken by a line or by markup): a judge
-    could take it for the mark. The files that a judge with tools may read are among *texts*.
-
-    The mark of a block depends on what is shown up to its end and on nothing later, so that candidates with the same
-    beginning have the same prompt up to where they differ. A later block is announced in a line with the mark before:
-    no text can hold that mark, so no text can announce a block. The author of an output may know the task, and so its
-    mark. If the output holds it, the mark comes from *whole* instead, which depends on the output too; trying marks of
-    the task until one is missing would take minutes for an output that holds thousands of them.
-    """
+    """Return *sections* between marks that occur in none of *texts*, and where each block but the last ends."""
+    # Nor does a near-copy of a mark occur there (in capitals, in look-alikes, broken by a line or by markup): a judge
+    # could take it for the mark. The files that a judge with tools may read are among *texts*.
+    # The mark of a block depends on what is shown up to its end and on nothing later, so that candidates with the same
+    # beginning have the same prompt up to where they differ. A later block is announced in a line with the mark before:
+    # no text can hold that mark, so no text can announce a block. The author of an output may know the task, and so its
+    # mark. If the output holds it, the mark comes from *whole* instead, which depends on the output too; trying marks
+    # of the task until one is missing would take minutes for an output that holds thousands of them.
     shared, mark, cuts = "", "", list[int]()
     skeletons: dict[int, bytes] = {}
     for place, (titles, state) in enumerate(blocks):

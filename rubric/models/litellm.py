@@ -195,24 +195,18 @@ async def complete(
 
 @Memo
 def _is_plain(judge: Judge) -> bool:
-    """
-    True if LiteLLM adds nothing to the response: one of OpenAI's, with the usual prices.
-
-    What LiteLLM does after the response takes a third of its CPU time: objects of pydantic, and the cost, which is
-    then worked out here. It knows more where prices depend on more than tokens sent, cached and received.
-    """
+    """True if LiteLLM adds nothing to the response: one of OpenAI's, with the usual prices."""
+    # What LiteLLM does after the response takes a third of its CPU time: objects of pydantic, and the cost, which is
+    # then worked out here. It knows more where prices depend on more than tokens sent, cached and received.
     return vendor_of(judge.name)[1] == "openai" and _PLAIN.issuperset(judge.params) and is_simply_priced(judge)
 
 
 @lru_cache(maxsize=256)
 def _first_form(model: str) -> Form:
-    """
-    Return the form of reply that *model* is asked for first, by LiteLLM's dialect of its vendor.
-
-    LiteLLM knows of listed models alone whether they take a schema; a deployment or a model of last week needs it most.
-    JSON mode is sent where the vendor has no more, or where OpenAI lists the model without a schema; nothing, where
-    the dialect has no `response_format`.
-    """
+    """Return the form of reply that *model* is asked for first, by LiteLLM's dialect of its vendor."""
+    # LiteLLM knows of listed models alone whether they take a schema; a deployment or a model of last week needs it
+    # most. JSON mode is sent where the vendor has no more, or where OpenAI lists the model without a schema; nothing,
+    # where the dialect has no `response_format`.
     name, provider = vendor_of(model)
     if "response_format" not in supported_parameters(model):
         return "nothing"

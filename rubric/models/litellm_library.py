@@ -130,12 +130,9 @@ async def _close() -> None:
 
 
 def _forget_clients() -> None:
-    """
-    Drop the parent's clients in a forked child: closing them would end connections that the parent still uses.
-
-    A finaliser closes them, too, and takes their sockets out of the epoll that both processes share: the parent would
-    wait for ever for its next response. So they are kept, also when the child ends: Python empties modules then.
-    """
+    """Drop the parent's clients in a forked child: closing them would end connections that the parent still uses."""
+    # A finaliser closes them, too, and takes their sockets out of the epoll that both processes share: the parent would
+    # wait for ever for its next response. So they are kept, also when the child ends: Python empties modules then.
     clients = library().in_memory_llm_clients_cache
     if not _orphans:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_orphans))  # one reference that nothing takes back

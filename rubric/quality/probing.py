@@ -431,12 +431,9 @@ class _Reading:
 
 
 def _cells(id_: str, readings: Sequence[_Reading]) -> list[tuple[Moved, list[Test]]]:
-    """
-    Return what each attack does to the criterion *id_*, and its tests.
-
-    A verdict can move up where there is room: the mean of its candidate's verdicts is low. Attacks that take the answer
-    away say nothing of the others' noise, so their verdicts count for themselves alone.
-    """
+    """Return what each attack does to the criterion *id_*, and its tests."""
+    # A verdict can move up where there is room: the mean of its candidate's verdicts is low. Attacks that take the
+    # answer away say nothing of the others' noise, so their verdicts count for themselves alone.
     seen: defaultdict[int, list[float]] = defaultdict(list)
     by_attack: defaultdict[str, list[_Reading]] = defaultdict(list)
     for one in readings:

@@ -126,11 +126,8 @@ class Reach:
 
     @cached_property
     def _above_threshold(self) -> Sums:
-        """
-        What the others add, each its weight times what it contributes above the threshold.
-
-        So one that leaves the mean adds 0, and the grade passes from a sum of 0.
-        """
+        """What the others add, each its weight times what it contributes above the threshold."""
+        # So one that leaves the mean adds 0, and the grade passes from a sum of 0.
         return Sums.of([self._allowance(n) for n in range(len(self._criteria))])
 
     @cached_property

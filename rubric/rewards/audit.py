@@ -173,11 +173,8 @@ class Audit(Presented):
         return tuple(raised)
 
     def _follow(self, ids: Iterable[str]) -> None:
-        """
-        Begin to follow criteria by themselves: those of the first audits, unless each prompt has its own.
-
-        Later ones are those that a dropout left out at first; they have shares of the risk that were kept for them.
-        """
+        """Begin to follow criteria by themselves: those of the first audits, unless each prompt has its own."""
+        # Later ones are those that a dropout left out at first; they have shares of the risk that were kept for them.
         new = [id_ for id_ in ids if id_ not in self._seen]
         if not self._seen:
             new = new if len(new) <= _MOST_CRITERIA else [""]

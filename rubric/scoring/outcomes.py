@@ -304,12 +304,9 @@ def failing(rubric: Rubric, findings: Sequence[Finding]) -> list[str]:
 
 @Memo
 def _inner(finding: Scored | Unjudged, rubric: Rubric) -> Outcome:
-    """
-    Return the outcome of the findings of a nested rubric, worked out once a finding.
-
-    Else each level works out all levels below it again, at both extremes, and 64 levels take four times as long as 32.
-    Findings are told apart by identity; under another rubric (a rescore) the outcome is worked out anew.
-    """
+    """Return the outcome of the findings of a nested rubric, worked out once a finding."""
+    # Else each level works out all levels below it again, at both extremes, and 64 levels take four times as long as
+    # 32. Findings are told apart by identity; under another rubric (a rescore) the outcome is worked out anew.
     return outcome(rubric, finding.parts) if finding.parts else unknown(rubric)
 
 
@@ -336,11 +333,8 @@ def _leans_well(rubric: Rubric, rule: _Rule, finding: Scored) -> bool:
 
 
 def _open(rule: _Rule, low: float, high: float, *, best: bool) -> Part:
-    """
-    Return a criterion whose verdict is missing, and may lie anywhere from *low* to *high*.
-
-    A judge may still abstain where it is allowed to, or fail to quote: then any contribution is possible, and a gate.
-    """
+    """Return a criterion whose verdict is missing, and may lie anywhere from *low* to *high*."""
+    # A judge may still abstain where it is allowed to, or fail to quote: then any contribution is possible, and a gate.
     if rule.quoted or rule.abstainable:
         low, high = 0.0, 1.0
     part = _judged_part(rule, high if best != rule.unwanted else low, flag=best)

@@ -228,13 +228,10 @@ def _coefficients(a: Floats, b: Floats, scale: Scale) -> dict[str, co.Coefficien
 
 
 def _freedom(a: Floats, b: Floats, scale: Scale, groups: Codes | None) -> float:
-    """
-    Return the units that a coefficient which is corrected for chance rests on, as its degrees of freedom.
-
-    Of verdicts in groups these are groups that the rarer verdict is worth, of options and mostly equal numbers those
-    that differ, ten at least (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics
-    99, 2017).
-    """
+    """Return the units that a coefficient which is corrected for chance rests on, as its degrees of freedom."""
+    # Of verdicts in groups these are groups that the rarer verdict is worth, of options and mostly equal numbers those
+    # that differ, ten at least (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics and Statistics
+    # 99, 2017).
     least, counted = 1.0 if groups is not None else co.FEWEST, [side != _commonest(side) for side in (a, b)]
     if scale.kind == "number" and (a == b).mean() > _EXACT:
         least, counted = co.FEWEST, [a != b]
@@ -273,11 +270,9 @@ def _unseen(
 
 
 def _errors(a: Floats, b: Floats, scale: Scale, groups: Codes | None, worth: float | None = None) -> list[Statistic]:
-    """
-    Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square.
-
-    Most errors of a good judge are 0 and a few are large, so the intervals have pseudo-errors at the largest one seen.
-    """
+    """Return MAE, RMSE and bias, within the width of the scale; the root has the interval of its square."""
+    # Most errors of a good judge are 0 and a few are large, so the intervals have pseudo-errors at the largest one
+    # seen.
     most = np.inf if scale.low is None or scale.high is None else scale.high - scale.low
     off = np.abs(a - b)
     largest = float(off.max()) or float(np.ptp(np.concatenate([a, b]))) or 1.0

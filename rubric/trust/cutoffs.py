@@ -221,11 +221,8 @@ def thresholds(
 
 
 def _reaches(results: Sequence[Grade | Ungraded], rubric: Rubric) -> Floats:
-    """
-    Return the highest threshold at which each result passes: of most its score. NaN if ungraded.
-
-    A gate may ask for the threshold itself, and a jury may count verdicts; such results are scored anew, by halves.
-    """
+    """Return the highest threshold at which each result passes: of most its score. NaN if ungraded."""
+    # A gate may ask for the threshold itself, and a jury may count verdicts; such results are scored anew, by halves.
     gated = any(rubric.gate_of(criterion) is not None for criterion in rubric.judged)
     found = [np.nan if isinstance(one, Ungraded) else one.score for one in results]
     scores = sorted({one.score for r in results for one in (r, *r.votes) if one.score is not None} | {0.0, 1.0})

@@ -227,13 +227,10 @@ def estimate_of(ratings: Ratings, how: How = "ppi") -> Estimate:
 
 
 def _by_verdict(interval: Interval, ratings: Ratings, target: Floats, labelled: NDArray[np.bool_]) -> Interval:
-    """
-    Return the *interval* of a rate from labels by weight, as wide as by strata of what the judge says, too.
-
-    The share that the judge passes is known (D. Holt and T. M. F. Smith, Journal of the Royal Statistical Society A
-    142, 1979), and a verdict without a label may have any rate: of few heavy labels a sample may show none that
-    differs, or none at all.
-    """
+    """Return the *interval* of a rate from labels by weight, as wide as by strata of what the judge says, too."""
+    # The share that the judge passes is known (D. Holt and T. M. F. Smith, Journal of the Royal Statistical Society A
+    # 142, 1979), and a verdict without a label may have any rate: of few heavy labels a sample may show none that
+    # differs, or none at all.
     graded, groups = ~np.isnan(ratings.judge), ratings.groups if ratings.grouped else None
 
     def part(verdict: int) -> Statistic:
@@ -307,12 +304,9 @@ def _of_labels(
 
 
 def _stratify(graded: Statistic, ungraded: Statistic, share: float, error: float) -> tuple[float, Interval]:
-    """
-    Return the value over all candidates, of which a *share* is ungraded, with its interval.
-
-    The interval is put together from those of both and from the *error* of the share, as in G. Y. Zou and A. Donner,
-    Statistics in Medicine 27, 2008.
-    """
+    """Return the value over all candidates, of which a *share* is ungraded, with its interval."""
+    # The interval is put together from those of both and from the *error* of the share, as in G. Y. Zou and A. Donner,
+    # Statistics in Medicine 27, 2008.
     parts = [(by, one.value or 0.0, one.interval or (0.0, 1.0)) for by, one in ((1 - share, graded), (share, ungraded))]
     value, apart = sum(by * mean for by, mean, _ in parts), parts[0][1] - parts[1][1]
     moved = float(stats.norm.ppf(UPPER)) * apart * error
@@ -408,12 +402,9 @@ class _Fit:
 
 
 def _freedom(sample: _Sample, fit: _Fit) -> float:
-    """
-    Return Student's degrees of freedom: the labels, or groups of them, that the variance rests on, less one.
-
-    By weight, a few heavy ones may decide it (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics
-    and Statistics 99, 2017): by what is seen of each, and by what the fit takes each to be, since few may differ.
-    """
+    """Return Student's degrees of freedom: the labels, or groups of them, that the variance rests on, less one."""
+    # By weight, a few heavy ones may decide it (A. V. Carter, K. T. Schnepel and D. G. Steigerwald, Review of Economics
+    # and Statistics 99, 2017): by what is seen of each, and by what the fit takes each to be, since few may differ.
     w, groups = sample.w, np.arange(len(sample.w)) if sample.groups is None else compact(sample.groups[0])
     units = float(groups.max()) + 1
     if np.ptp(w) > 0:
@@ -425,12 +416,10 @@ def _freedom(sample: _Sample, fit: _Fit) -> float:
 
 
 def _design_effect(sample: _Sample, power: float) -> float:
-    """
-    Return how much larger the variance is for groups than for candidates on their own; see L. Kish, 1965.
-
-    Groups of which all have the commonest label do not tell whether labels go together; where few do, it is uncertain,
-    and most often too small. So half a pseudo-group of candidates that are alike is added to those that tell.
-    """
+    """Return how much larger the variance is for groups than for candidates on their own; see L. Kish, 1965."""
+    # Groups of which all have the commonest label do not tell whether labels go together; where few do, it is
+    # uncertain, and most often too small. So half a pseudo-group of candidates that are alike is added to those that
+    # tell.
     if sample.groups is None:
         return 1.0
     y, f, more, w = sample.y, sample.f, sample.more, sample.w

@@ -163,11 +163,8 @@ def _least_of_share(share: float, width: float) -> int:
 
 
 def _width_of_rate(labels: int, graded: int, share: float, agreement: float) -> float:
-    """
-    Return the width of the estimate from candidates of which each kind is as often as expected.
-
-    That of many labels falls with the root of their number, and a million graded candidates tell as much as more.
-    """
+    """Return the width of the estimate from candidates of which each kind is as often as expected."""
+    # That of many labels falls with the root of their number, and a million graded candidates tell as much as more.
     times = max(1.0, labels / _MANY)
     labels, graded = round(labels / times), min(round(graded / times), 10 * _MANY)
 

@@ -278,12 +278,9 @@ class Rubric(Building, Answer, Shown, Listed[Criterion]):
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """
-        The place of each criterion, by id.
-
-        A rubric hands it on to those that `adding` makes of it, so that a chain of 1,000 `expects` takes twice the time
-        of 500, and not four times. So it may also hold criteria that come after those of this rubric.
-        """
+        """The place of each criterion, by id."""
+        # A rubric hands it on to those that `adding` makes of it, so that a chain of 1,000 `expects` takes twice the
+        # time of 500, and not four times. So it may also hold criteria that come after those of this rubric.
         return {criterion.id: index for index, criterion in enumerate(self.criteria)}
 
     @cached_property

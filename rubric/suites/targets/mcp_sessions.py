@@ -154,13 +154,10 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 @contextmanager
 def _group() -> Iterator[tuple[str, ...]]:
-    """
-    Yield the start of a command whose process group ends with this block; empty on Windows.
-
-    The SDK starts a server in a group of its own, and ends the group only if the server does not end by itself: a
-    grandchild that the server left behind would stay. The SDK does not show the number of the group, so a launcher
-    writes it to a file before it becomes the server. On Windows the SDK has a job object, which ends with the server.
-    """
+    """Yield the start of a command whose process group ends with this block; empty on Windows."""
+    # The SDK starts a server in a group of its own, and ends the group only if the server does not end by itself: a
+    # grandchild that the server left behind would stay. The SDK does not show the number of the group, so a launcher
+    # writes it to a file before it becomes the server. On Windows the SDK has a job object, which ends with the server.
     if not hasattr(os, "killpg"):
         yield ()
         return
