@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from tests.places import ROOT
-from tests.simulations import agreeing, aligning, assuming, choosing, drawing, estimating, trusting
+from tests.simulations import agreeing, aligning, assuming, choosing, drawing, estimating, preferring, trusting
 from tests.simulations.drawing import SIZES, Table
 
 PAGE = ROOT / "docs" / "explanation" / "simulations.md"
@@ -61,12 +61,15 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
     trusting.useless: (1, ("judge", "20 labels", "60 labels", "200 labels")),
     choosing.chosen: (
         2,
-        ("labels", "cross-fitted: coverage", "cross-fitted less true", "apparent less true", "true agreement"),
+        ("labels", *choosing.FIGURES, "cross-fitted less true", "apparent less true", "true agreement"),
     ),
+    preferring.won: (1, ("rate", *_BY_SIZE, "20 × 10, ICC 0.3")),
+    preferring.strengths: (1, ("pairs", "strongest", "second", "third", "weakest")),
     choosing.paired: (
         1,
         ("n", "2 % lost, 2 % gained", "2 % lost, 12 % gained", "10 % lost, 20 % gained", "errors by length"),
     ),
+    choosing.detected: (1, ("pairs", "2 % lost, 2 % gained", "10 % lost, 10 % gained")),
     choosing.slices: (1, ("labels", "no difference", "fails .2 more of the long ones that people pass")),
     assuming.clustered: (3, ("rate", "intraclass correlation", *_CLUSTERED)),
     assuming.ungraded: (1, ("labels", "with labels on ungraded ones", "without them", "bounds")),

@@ -6,12 +6,14 @@ import numpy as np
 from attrs import evolve
 
 from rubric import Rubric
+from rubric.embed import paired_mean
 from rubric.trust.cutoffs import _Sample
 from rubric.trust.inference import Floats, paired_contrast
 from rubric.trust.slices import _slice
-from tests.simulations.drawing import Chance, Table, chance_of, covers, ratings, verdicts
+from tests.simulations.drawing import SIZES, Chance, Table, chance_of, covers, ratings, verdicts
 
 TPR, TNR = 0.9, 0.8
+FIGURES = ("agreement", "TPR", "TNR", "balanced accuracy")
 
 
 def chosen(runs: int) -> Table:
@@ -19,7 +21,7 @@ def chosen(runs: int) -> Table:
     chance = chance_of(27)
     rubric = Rubric("r").scores("Good", id="good")
     quality, scores = _scored(chance, 50_000)
-    for n in (20, 60, 200):
+    for n in SIZES[1:]:
         covered, honest, flattering, reached = [], [], [], []
         for _ in range(runs):
             real, given = _scored(chance, n)
@@ -27,14 +29,16 @@ def chosen(runs: int) -> Table:
             if people.sum() in (0, n):
                 continue
             best = _Sample(given, people, None, given, rubric, n).choice("agreement", 0.0)
-            true = float(np.mean((scores >= best.threshold) == (quality >= 0.45)))
-            low, high = best["agreement"].interval or (0.0, 1.0)
-            covered.append(low <= true <= high)
+            passed, good = scores >= best.threshold, quality >= 0.45
+            true, rates = float(np.mean(passed == good)), (passed[good].mean(), 1 - passed[~good].mean())
+            truths = zip(FIGURES, (true, *rates, sum(rates) / 2), strict=True)
+            covered.append([covers(best[name].interval or (0.0, 1.0), one) for name, one in truths])
             honest.append((best["agreement"].value or 0.0) - true)
             flattering.append(best.apparent - true)
             reached.append(true)
         told = (f"{np.mean(honest):+.3f}", f"{np.mean(flattering):+.3f}", f"{np.mean(reached):.3f}")
-        yield (n, f"{np.mean(covered):.1%}", *told), float(np.mean(covered))
+        shares = np.mean(covered, axis=0)
+        yield (n, *(f"{share:.1%}" for share in shares), *told), float(shares.min())
 
 
 def _scored(chance: Chance, n: int) -> tuple[Floats, Floats]:
@@ -82,3 +86,21 @@ def slices(runs: int) -> Table:
                 told += found.p <= 0.05
             cells.append(told / runs)
         yield (n, *(f"{cell:.1%}" for cell in cells)), 1 - cells[0]
+
+
+def detected(runs: int) -> Table:
+    """Yield how often a comparison finds a difference as large as it calls detectable, which should be 80 %."""
+    for n in SIZES[1:]:
+        cells = []
+        for flips in (0.02, 0.1):
+            chance, sizes, found = chance_of(57, n), list[float](), 0
+            for place in range(2 * runs):
+                gain = float(np.mean(sizes)) if place >= runs else 0.0
+                moved = chance.choice([-1.0, 0.0, 1.0], n, p=[flips, 1 - 2 * flips - gain, flips + gain])
+                one = paired_mean(moved.tolist())
+                assert one is not None
+                if place < runs:
+                    sizes.append(min(one.detectable(), 1 - 2 * flips))
+                found += place >= runs and one.interval()[0] > 0
+            cells.append((float(np.mean(sizes)), found / runs))
+        yield (n, *(f"{size:.3f}: {share:.1%}" for size, share in cells)), 1.0
