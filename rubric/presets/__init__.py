@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from rubric.embed import fields
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
@@ -52,7 +51,7 @@ def text_of(name: str) -> str:
     """Return the text of the file of the rubric *name*; raise `DefinitionError` if there is none."""
     known = name.replace("-", "_").replace(" ", "_")
     if known not in NAMES:
-        raise DefinitionError("preset", f"there is no ready rubric {name!r}{fields.suggest(known, NAMES)}")
+        raise DefinitionError("preset", f"there is no ready rubric {name!r}; there are {', '.join(NAMES)}")
     return files(__name__).joinpath(f"{known}.yaml").read_text("utf-8")
 
 
