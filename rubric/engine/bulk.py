@@ -168,11 +168,8 @@ class _Job:
     options: Options
 
     async def grade(self, index: int, item: object) -> Result:
-        """
-        Grade *item*; nothing is raised but errors that end the stream.
-
-        The first result has among its warnings what columns hold that no judge sees, and that it lacks a context.
-        """
+        """Grade *item*; nothing is raised but errors that end the stream."""
+        # The first result has among its warnings what columns hold that no judge sees, and that it lacks a context.
         remarks = [] if index else [self.source.remark(item)]
         given, columns = item, self.source.columns
         candidate: Candidate | None = None

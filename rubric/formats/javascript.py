@@ -30,15 +30,13 @@ RETURNS = re.compile(r"\breturn\b")
 
 _DECLARES = re.compile(r"(?:const|let|var)\s")
 _RETURNS = re.compile(r"\s*return\b")
+# Comments, texts and patterns, whose brackets and semicolons are none. One that nothing ends goes on to the end: each
+# part is read once.
 _QUOTED = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.?|[^'\\])*(?:'|\Z)|"(?:\\.?|[^"\\])*(?:"|\Z)|`(?:\\.?|[^`\\])*(?:`|\Z)"""
     r"""|(?<=[(,=:\[!&|?{};])\s*/(?![/*])(?:\\.?|\[(?:\\.?|[^\]\\])*(?:\]|\Z)|[^/\\\n\[])+(?:/|\Z)""",
     re.DOTALL,
 )
-"""
-Comments, texts and patterns, whose brackets and semicolons are none. One that nothing ends goes on to the end: each
-part is read once.
-"""
 
 
 def inline(code: str) -> Program:

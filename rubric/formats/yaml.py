@@ -82,17 +82,14 @@ def parse_yaml(text: str, source: str, limits: Limits = FOR_RUBRICS) -> Node | N
 _UNFIT = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that YAML refuses, and three line ends that YAML 1.2 lacks but ruamel turns to spaces."""
 
+# Text that libyaml, a parser of YAML 1.1, may read otherwise than YAML 1.2; found by comparing both.
+# No alternative scans beyond the next character that is not a space, so that a search takes linear time.
 _DISPUTED = re.compile(
     r"[\t\ufeff]"  # tabs as separation; a mark in the text, which takes a column or none
     r"|\r(?!\n)"  # a line end, or a character
     r"|[|>][-+\d]{0,2} *(?:#|\r?\n(?:\r?\n)* +\r?\n|\r?\n(?: *\r?\n)*(?:---|\.\.\.|[#%]))"  # odd heads of blocks
     r"|:[,\]}]"  # an empty value, or a part of the text
 )
-"""
-Text that libyaml, a parser of YAML 1.1, may read otherwise than YAML 1.2; found by comparing both.
-
-No alternative scans beyond the next character that is not a space, so that a search takes linear time.
-"""
 
 
 _AFTER_NAMES = frozenset(("", " ", "\n", ",", "]", "}"))

@@ -32,12 +32,10 @@ REASON, QUOTE, QUOTES = 400, 300, 3
 
 _WORDS, _WORD = 40, 20
 _LETTER = r'[^ "\\\n\r\t]'
+# Two sentences as words, where a server can hold them. A small model repeats itself until it may not, and 400
+# characters such as `jxjxjx` are 400 tokens; a bound on the word ends that. A pattern and a length would contradict
+# each other: llama.cpp drops the length, and vLLM's xgrammar refuses the schema.
 _REASON = f"^{_LETTER}{{1,{_WORD}}}( {_LETTER}{{1,{_WORD}}}){{0,{_WORDS - 1}}}$"
-"""
-Two sentences as words, where a server can hold them. A small model repeats itself until it may not, and 400 characters
-such as `jxjxjx` are 400 tokens; a bound on the word ends that. A pattern and a length would contradict each other:
-llama.cpp drops the length, and vLLM's xgrammar refuses the schema.
-"""
 
 _MOST_VALUES, _NONCE_HERE = 101, "\0"
 _FRAME, _EACH = 256, 64  # tokens of prose or white space around a verdict, and of its keys, its id and its nonce

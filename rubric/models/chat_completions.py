@@ -51,6 +51,9 @@ _BOUNDS: dict[str, dict[str, Any]] = {
 }
 """The bounds of keys that are the same for all asks of a kind."""
 
+# Domains, by their end, whose servers get a schema that is the same for all criteria of a kind. They keep what they
+# make of it, some for 24 hours after minutes of work; and gateways among them mend replies by the schema, which could
+# put a nonce beside a candidate's words.
 _VENDORS: dict[str, str] = {
     "ai": "cerebras cohere fireworks mistral moonshot novita openrouter perplexity sambanova together x z",
     "cn": "moonshot",
@@ -60,11 +63,6 @@ _VENDORS: dict[str, str] = {
     "us": "azure",
     "xyz": "together",
 }
-"""
-Domains, by their end, whose servers get a schema that is the same for all criteria of a kind. They keep what they make
-of it, some for 24 hours after minutes of work; and gateways among them mend replies by the schema, which could put a
-nonce beside a candidate's words.
-"""
 
 _ABOUT_THE_FORM = re.compile(
     r"response[ _]?(?:json[ _]?)?(?:format|schema)|json[ _]?(?:schema|object|mode)|\bschemas?\b|structured[ _]?output"

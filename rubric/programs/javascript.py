@@ -35,12 +35,9 @@ MEMORY = 64 << 20
 _PATIENCE = 30.0
 """Seconds until the process is killed, whatever it does: the machine may be busy, or have no limits of its own."""
 
+# Names that Node 20 has, or that reach out, and the engine may lack: a program that asks for one cannot run as meant.
+# `RegExp.$1` is a member of `RegExp`. A name that the engine has is left as it is.
 _ABSENT = tuple(files("rubric.programs").joinpath("javascript_absent.txt").read_text("utf-8").split())
-"""
-Names that Node 20 has, or that reach out, and the engine may lack: a program that asks for one cannot run as meant.
-
-`RegExp.$1` is a member of `RegExp`. A name that the engine has is left as it is.
-"""
 
 
 _QUIET = (

@@ -381,16 +381,13 @@ def _tree(questions: Sequence[Mapping[str, Any]], number: int) -> DecisionTree:
 
 
 _LONGEST = 600
+# What some reader of files acts on: templates of promptfoo and AgentV, references to files, and waivers of `lint`.
+# A source may be hostile, and so make a model write any of it.
 _ACTIVE = re.compile(
     r"(?P<template>\{\{|\{%|\{#|\$\{|<%)|(?P<waiver>\blint\s*:)"
     r"|(?P<reference>\bfile:/|^\s*(?!https?:)[a-z][a-z+.-]*:/|^\s*(?:exec|file|javascript|package|python|ruby):)",
     re.IGNORECASE,
 )
-"""
-What some reader of files acts on: templates of promptfoo and AgentV, references to files, and waivers of `lint`.
-
-A source may be hostile, and so make a model write any of it.
-"""
 
 
 def is_plain(text: str) -> bool:

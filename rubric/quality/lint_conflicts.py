@@ -15,11 +15,10 @@ Placed = tuple[int, Criterion]
 
 
 class _Parts:
-    """
-    Checks for a part of a text, as a tree of their letters.
+    """Checks for a part of a text, as a tree of their letters."""
 
-    Looking one text up takes as long whatever their number is, so a rubric of 800 checks needs no 320,000 comparisons.
-    """
+    # Looking one text up takes as long whatever their number is, so a rubric of 800 checks needs no 320,000
+    # comparisons.
 
     def __init__(self, checks: Iterable[Placed]) -> None:
         self._trees: dict[bool, dict[str, Any]] = {}

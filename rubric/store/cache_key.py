@@ -107,11 +107,9 @@ _IN_REQUEST = frozenset({"judge", "messages", "retries", "resends"})
 _READING = frozenset({"criteria", "nonce", "abstainable", "quoted", "candidate", "run", "many", "flagless", "about"})
 """Fields of an ask that are in its messages already, or that only reading the reply depends on."""
 
+# Fields that hold a model to its reply's form and length. Which schema a server takes is found out by asking, and a
+# reply that is whole is the same under any limit: a stored one serves all of them. A limit of the user's own counts.
 _HOLDING = frozenset({"exact", "max_tokens"})
-"""
-Fields that hold a model to its reply's form and length. Which schema a server takes is found out by asking, and a
-reply that is whole is the same under any limit: a stored one serves all of them. A limit of the user's own counts.
-"""
 
 _HANDLING = frozenset(
     {"model", "identity", "params", "timeout", "retries", "repairs", "speculate", "prime", "threads", "context"}
