@@ -80,8 +80,7 @@ def _callee(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
 
 
 def _is_free(function: Callable[..., Any]) -> bool:
-    first = next(iter(inspect.signature(function).parameters), "")
-    return "." not in function.__qualname__ or first not in ("self", "cls")
+    return "." not in function.__qualname__ or len(_parameters(function)) == len(inspect.signature(function).parameters)
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from rubric.embed import fields
 from rubric.errors import DefinitionError
 from rubric.formats.suites import loads_suite
 from rubric.suites.suite import Suite
@@ -51,7 +52,8 @@ def text_of(name: str) -> str:
     """Return the text of the file of the rubric *name*; raise `DefinitionError` if there is none."""
     known = name.replace("-", "_").replace(" ", "_")
     if known not in NAMES:
-        raise DefinitionError("preset", f"there is no ready rubric {name!r}; there are {', '.join(NAMES)}")
+        near = fields.suggest(known, NAMES).partition("; allowed")[0]
+        raise DefinitionError("preset", f"there is no ready rubric {name!r}{near}; there are {', '.join(NAMES)}")
     return files(__name__).joinpath(f"{known}.yaml").read_text("utf-8")
 
 
