@@ -413,12 +413,9 @@ class Leads:
 
 
 def chain_limiters(*several: Limiter | None) -> Limiter | None:
-    """
-    Return one limiter that passes a request through all of *several*, in order; None for none.
-
-    They are left in the reverse order, and each is told the outcome. A request that one of them refuses, or that is
-    cancelled while it waits there, was not sent: the limiters before it are told so.
-    """
+    """Return one limiter that passes a request through all of *several*, in order; None for none."""
+    # They are left in the reverse order, and each is told the outcome. A request that one of them refuses, or that is
+    # cancelled while it waits there, was not sent: the limiters before it are told so.
     present = [limiter for limiter in several if limiter is not None]
     if len(present) < 2:  # noqa: PLR2004
         return present[0] if present else None

@@ -359,13 +359,11 @@ def compose_all(
     complaint: str = "",
     guidelines: str = "",
 ) -> tuple[Ask, ...]:
-    """
-    Return an ask for each of *groups*; *complaint*, for a re-ask, is why the last reply could not be used.
-
-    Each has the nonce that a sealed verdict must carry: a hash of candidate, criteria, judge and re-ask. Whoever wrote
-    the candidate would have to know a hash of it beforehand; yet the same ask has the same nonce, so its reply can be
-    kept. It is no secret from the model and does not protect from persuasion. Votes share it: they are sent the same.
-    """
+    """Return an ask for each of *groups*; *complaint*, for a re-ask, is why the last reply could not be used."""
+    # Each has the nonce that a sealed verdict must carry: a hash of candidate, criteria, judge and re-ask. Whoever
+    # wrote the candidate would have to know a hash of it beforehand; yet the same ask has the same nonce, so its reply
+    # can be kept. It is no secret from the model and does not protect from persuasion. Votes share it: they are sent
+    # the same.
     template, most = judge.prompt or rubric.prompt, MOST_TOKENS if judge.may_think else 0
     if template is not None:
         render.check_slots(template)

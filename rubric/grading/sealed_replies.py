@@ -70,12 +70,9 @@ def sealed_object(reply: str, text: str, *, nonce: str, asked: frozenset[str]) -
 def sealed_list(
     reply: str, text: str, *, nonce: str, asked: frozenset[str], ids: Sequence[str]
 ) -> list[list[Mapping[str, Any]]]:
-    """
-    Return the lists of sealed verdicts on *ids* in *text*, in order; none, if it has none.
-
-    A list is `Ambiguous` if any entry lacks the nonce: one that a candidate began takes its value from the one it cut
-    short.
-    """
+    """Return the lists of sealed verdicts on *ids* in *text*, in order; none, if it has none."""
+    # A list is `Ambiguous` if any entry lacks the nonce: one that a candidate began takes its value from the one it cut
+    # short.
     keys = frozenset({*asked, *LISTS})
     found = pieces(text, strict=True)
     own: list[Piece] = []

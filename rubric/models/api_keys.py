@@ -78,12 +78,9 @@ def vendors() -> Mapping[str, Vendor]:
 def borrow_arguments(
     provider: str, given: Mapping[str, object], environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """
-    Return the arguments for a call to *provider* that *environ* has under names which LiteLLM does not read.
-
-    Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
-    that was given in code.
-    """
+    """Return the arguments for a call to *provider* that *environ* has under names which LiteLLM does not read."""
+    # Nothing is borrowed for a judge with a key or an address of its own: no key of the environment goes to an address
+    # that was given in code.
     vendor = vendors().get(provider)
     if vendor is None or {"api_key", "api_base", "base_url"} & given.keys():
         return {}

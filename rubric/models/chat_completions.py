@@ -84,12 +84,9 @@ _server: Memo[Judge, [], tuple[str, str]] = Memo(
 
 @lru_cache(maxsize=256)
 def first_form(address: str) -> Form:
-    """
-    Return the form that the server at *address* is asked for first, as docs/how-to/choose_judges.md has it.
-
-    `exact` for servers that compile the schema of each request, `bounded` for OpenAI, which keeps it and enforces
-    ranges, `schema` for vendors that refuse bounds or enforce a part of them.
-    """
+    """Return the form that the server at *address* is asked for first, as docs/how-to/choose_judges.md has it."""
+    # `exact` for servers that compile the schema of each request, `bounded` for OpenAI, which keeps it and enforces
+    # ranges, `schema` for vendors that refuse bounds or enforce a part of them.
     host = (urlsplit(address).hostname or "").lower()
     if host == "api.openai.com":
         return "bounded"
@@ -227,12 +224,9 @@ class Body(NamedTuple):
 
 
 def body_of(ask: Ask, endpoint: Endpoint) -> Body:
-    """
-    Return the body of the request for *ask*.
-
-    OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest models no
-    schema. Models of others get all parameters. `extra_body` overrides the rest; None in it takes a parameter away.
-    """
+    """Return the body of the request for *ask*."""
+    # OpenAI's reasoning models take no sampling parameters unless they are told not to reason, and its oldest models no
+    # schema. Models of others get all parameters. `extra_body` overrides the rest; None in it takes a parameter away.
     form, replies = _form_of(ask, endpoint), replies_for(ask)
     key = (id(ask.schema), ask.max_tokens, replies, form, ask.tools, ask.steps > 0)
     template = endpoint.templates.get(key)

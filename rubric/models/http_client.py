@@ -81,12 +81,9 @@ def is_reachable(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """
-    Return the environment's proxy for *url*; None for none. A SOCKS proxy is refused.
-
-    `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, lower case before upper case. `NO_PROXY` lists hosts, with
-    all hosts below them, with or without a port, and networks such as 10.0.0.0/8; or is `*`.
-    """
+    """Return the environment's proxy for *url*; None for none. A SOCKS proxy is refused."""
+    # `HTTPS_PROXY` or `HTTP_PROXY` goes before `ALL_PROXY`, lower case before upper case. `NO_PROXY` lists hosts, with
+    # all hosts below them, with or without a port, and networks such as 10.0.0.0/8; or is `*`.
     return _proxy(url, tuple(map(os.environ.get, _PROXIES)))
 
 

@@ -226,11 +226,8 @@ def vendor_of(model: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=256)
 def price_entry(model: str) -> Mapping[str, Any] | None:
-    """
-    Return the entry of *model* in LiteLLM's price list; None if it has no price.
-
-    For a name that looks like one of a vendor's, or a model whose price has steps, LiteLLM makes up a price of 0.
-    """
+    """Return the entry of *model* in LiteLLM's price list; None if it has no price."""
+    # For a name that looks like one of a vendor's, or a model whose price has steps, LiteLLM makes up a price of 0.
     name, provider = vendor_of(model)
     try:
         info: Mapping[str, Any] = library().get_model_info(name, custom_llm_provider=provider or None)

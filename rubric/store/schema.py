@@ -36,12 +36,10 @@ from rubric.internals.text import shorten
 APPLICATION = 0x52554247
 """Marks a SQLite file as a reply store: `RUBG`."""
 
+# Of the tables, in `PRAGMA user_version`. An older file is brought to this version when it is opened for writing, in
+# one transaction; keys and checksums stay, so its replies are still served. A newer file is refused: this version would
+# write rows that the newer one takes for something else.
 VERSION = 2
-"""
-Of the tables, in `PRAGMA user_version`. An older file is brought to this version when it is opened for writing, in one
-transaction; keys and checksums stay, so its replies are still served. A newer file is refused: this version would write
-rows that the newer one takes for something else.
-"""
 
 PATIENCE = 30.0
 """Seconds to wait for another process that keeps the file locked."""

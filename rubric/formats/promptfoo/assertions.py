@@ -458,6 +458,8 @@ def _of_type(at: Cursor, context: Context, depth: int) -> Assertion | None:
     return None if made is None else _apply_transforms(made, at, context, kind)
 
 
+# The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions.
+# A reader takes the assertion, its test, and its type as the file has it. Types that are not here are unsupported.
 READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], frozenset[str]]] = {
     "llm-rubric": (read_llm_rubric, BAR),
     "agent-rubric": (looking, BAR),
@@ -466,11 +468,6 @@ READERS: dict[str, tuple[Callable[[Cursor, Context, str], Assertion | None], fro
     "python": (read_python, BAR | {"config"}),
     **GRADERS,
 }
-"""
-The readers of assertion types, without `not-`, and the keys that they read besides those of all assertions.
-
-A reader takes the assertion, its test, and its type as the file has it. Types that are not here are unsupported.
-"""
 
 
 _TURNED_HERE = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa", *SOURCES})
