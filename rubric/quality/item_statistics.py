@@ -21,7 +21,7 @@ from rubric.embed import Listed, NoTruth, Presented, Statistic, Table, fields, g
 from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
 from rubric.trust.assumptions import of_labels, sentences
-from rubric.trust.coefficients import coefficient, share
+from rubric.trust.coefficients import share
 from rubric.trust.drift import Baseline, Drift, drift
 from rubric.trust.inference import Codes, Floats, compact
 from rubric.trust.labels import Labels, as_labels
@@ -229,7 +229,7 @@ def _correlation(name: str, one: Floats, other: Floats, groups: Codes | None) ->
     if not there.any():
         return Statistic(name, None, reason="no grade has both")
     among = None if groups is None else compact(groups[there])
-    return coefficient(name, co.pearson(one[there], other[there]), among)
+    return co.correlation(name, one[there], other[there], among)
 
 
 def _pair(one: str, other: str, said: Mapping[str, Floats], groups: Codes | None) -> Pair:

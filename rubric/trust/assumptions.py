@@ -177,8 +177,9 @@ def _useless(one: Ratings) -> str:
         return ""
     if np.ptp(a) == 0:
         return f"the judge says the same of all {len(a):,} labelled candidates, so it tells nothing"
-    name, found = ("kappa", co.cohen(a, b)) if one.scale.kind == "option" else ("correlation", co.pearson(a, b))
-    figure = co.coefficient(name, found, compact(one.groups[both]) if one.grouped else None)
+    groups, is_option = compact(one.groups[both]) if one.grouped else None, one.scale.kind == "option"
+    name = "kappa" if is_option else "correlation"
+    figure = co.coefficient(name, co.cohen(a, b), groups) if is_option else co.correlation(name, a, b, groups)
     if figure.value is None or figure.interval is None:
         return ""
     together, apart = figure.interval[0] > 0, figure.interval[1] < 0

@@ -230,6 +230,29 @@ def pearson(a: Floats, b: Floats) -> Coefficient:
     return Coefficient(r, "", u * v - r * (u**2 + v**2) / 2, partial(_left_out, _products(u, v), _of_products))
 
 
+def correlation(name: str, a: Floats, b: Floats, groups: Codes | None) -> Statistic:
+    """
+    Return the correlation of two columns, with its interval.
+
+    Where few units, or groups, have other than the commonest value, or one of two values beside an end of the other
+    column, a sample may have missed some of them: the interval allows for one more at each pair of the columns' ends.
+    """
+    found = coefficient(name, pearson(a, b), groups)
+    units = np.arange(len(a)) if groups is None else groups
+    x, y = np.repeat([a.min(), a.max()], 2), np.tile([b.min(), b.max()], 2)
+    rows = [
+        side != values[counts.argmax()] for side in (a, b) for values, counts in [np.unique(side, return_counts=True)]
+    ]
+    if min(len(categories_of(side)) for side in (a, b)) == 2:
+        rows += [(a == one) & (b == other) for one, other in zip(x, y, strict=True)]
+    if min(len(np.unique(units[each])) for each in rows) >= RARE:
+        return found
+    times = round(len(a) / len(np.unique(units)))
+    more = None if groups is None else np.append(groups, np.repeat(groups.max() + 1 + np.arange(4), times))
+    wider = pearson(np.append(a, np.repeat(x, times)), np.append(b, np.repeat(y, times)))
+    return widen(found, coefficient(name, wider, more).interval)
+
+
 def _products(u: Floats, v: Floats) -> Floats:
     return np.stack([np.ones(len(u)), u, v, u * u, v * v, u * v])
 

@@ -49,6 +49,14 @@ async def instant(messages: list[dict[str, Any]]) -> str:
     return f'{{"reason": "because", "{key}": {value}, "nonce": "{nonce[1]}"}}'
 
 
+def instant_judge() -> Any:
+    """Return `instant` as a judge: with an identity where a store wants one, which older checkouts do not have."""
+    from rubric import Judge
+
+    named: dict[str, Any] = {"identity": "instant"} if hasattr(Judge, "identity") else {}
+    return Judge(instant, sealed=True, **named)
+
+
 def texts(count: int, characters: int) -> list[str]:
     """Return *count* different candidates of so many *characters*."""
     text = "The refund arrives on Friday, five days after the article came back to us. " * (characters // 70 + 1)
@@ -64,9 +72,9 @@ def criteria(count: int) -> Any:
 
 def grades(rubric: Any, count: int, characters: int, **options: Any) -> Figures:
     """Grade *count* candidates; seconds of CPU, without what the first hundred bring about."""
-    from rubric import Grade, Judge, agrade_many
+    from rubric import Grade, agrade_many
 
-    judge = Judge(instant, sealed=True)
+    judge = instant_judge()
 
     async def run(given: list[str]) -> None:
         async for result in agrade_many(given, rubric, judge, progress=False, **options):
@@ -101,14 +109,14 @@ def tree() -> Figures:
 
 def suite() -> Figures:
     """A thousand cases of a check and a criterion, in an environment such as CI has."""
-    from rubric import Case, Contains, Criterion, Judge, Rubric, Suite
+    from rubric import Case, Contains, Criterion, Rubric, Suite
 
     os.environ.update({f"CI_SETTING_{n}": f"value-{n}-{'x' * (n % 40)}" for n in range(200)})
     rubric = Rubric(
         "r", criteria=[Criterion("Names Friday", id="day", answer=Contains("Friday")), Criterion("Is kind")]
     )
     cases = [Case(f"c{n}", rubric, output=text) for n, text in enumerate(texts(1_000, 500))]
-    whole, judge = Suite("s", cases), Judge(instant, sealed=True)
+    whole, judge = Suite("s", cases), instant_judge()
     Suite("s", cases[:20]).run(judge)
     begun = time.process_time()
     report = whole.run(judge)
@@ -209,9 +217,9 @@ def store() -> Figures:
 
 def many_criteria() -> Figures:
     """One grade of 1,000 criteria, and of 500."""
-    from rubric import Judge, agrade
+    from rubric import agrade
 
-    judge = Judge(instant, sealed=True)
+    judge = instant_judge()
 
     def once(number: int) -> float:
         rubric = criteria(number)
@@ -227,9 +235,9 @@ def many_criteria() -> Figures:
 def files_passed() -> Figures:
     """The modules of ours that a warm grade of one criterion passes through."""
     import rubric
-    from rubric import Judge, agrade
+    from rubric import agrade
 
-    judge, one = Judge(instant, sealed=True), criteria(1)
+    judge, one = instant_judge(), criteria(1)
     home, seen = str(Path(rubric.__file__).parent), set()
 
     def look(frame: Any, *_: Any) -> None:

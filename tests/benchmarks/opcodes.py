@@ -32,8 +32,11 @@ from tests.benchmarks.older import FACTS, criteria, instant, texts
 from tests.benchmarks.sampling import place_of
 
 ROOT = Path(__file__).parents[2]
-FEW, MANY = 20, 60
-"""Grades are counted in two runs of so many each; what both have in common is the price of a run, not of a grade."""
+FEW, MANY = 80, 120
+"""
+Grades are counted in two runs of so many each: what both have in common, such as the start of 64 workers, is the price
+of a run, not of a grade.
+"""
 
 
 # -- counting ----------------------------------------------------------------------------------------------

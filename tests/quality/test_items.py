@@ -51,6 +51,16 @@ def test_twins_are_named_with_their_number_and_interval() -> None:
     assert "correlation 1.000" in str(found)
 
 
+def test_rare_verdicts_that_never_meet_may_meet_in_other_candidates() -> None:
+    """A criterion and people pass 4 of 60 each, never the same: a validity of .2 is not excluded, as .05 once was."""
+    grades = Grades([result(RUBRIC, {"a": n % 15 == 0, "b": n % 2 == 0, "clarity": 3}, key=str(n)) for n in range(60)])
+    validity = items(grades, {str(n): n % 15 == 7 for n in range(60)})["a"].validity
+    assert validity is not None
+    assert validity.value == pytest.approx(-1 / 14)
+    assert validity.interval is not None
+    assert validity.interval[1] > 0.2
+
+
 def test_three_grades_are_too_few_for_a_pair() -> None:
     """No redundancy is claimed from three results."""
     assert not items([result(RUBRIC, {"a": one, "b": one, "clarity": 3}) for one in (True, False, True)]).redundant

@@ -48,6 +48,7 @@ TABLES: dict[Callable[[int], Table], tuple[int, Sequence[object]]] = {
     agreeing.rates: (1, ("rate", "n", *agreeing.RATES_OF_CLASSES)),
     agreeing.numbers: (1, ("ratings", "n", *agreeing.NUMBERS)),
     agreeing.uneven: (1, ("what", "n", *agreeing.UNEVEN)),
+    agreeing.items: (1, ("rate", "shared", *_BY_SIZE[1:], "20 × 10")),
     agreeing.ceilings: (1, ("what", "people", "n", "judge with each", "people with each other")),
     agreeing.juries: (1, ("candidates", "flip rate", "ICC1", "alpha")),
     trusting.kept: (1, ("judge", "error", "labels", "allowed", "kept", "too many")),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 from attrs import evolve
+from scipy import stats
 
 from rubric.embed import Statistic
+from rubric.trust import coefficients as co
 from rubric.trust.annotators import votes_of
 from rubric.trust.criterion_agreement import _like_for_like, _pair
 from rubric.trust.inference import Codes, Floats
@@ -179,6 +182,39 @@ def uneven(runs: int) -> Table:
             for _ in range(runs):
                 tally.add({one.name: one for one in _pair(*draw(chance, size), scale, None)})
             yield (named, size, *map(shown, tally.shares())), lowest(tally.shares())
+
+
+def items(runs: int) -> Table:
+    """Yield the coverage of the correlation of two yes/no criteria, and of one with the mean of four others."""
+
+    def drawn(
+        chance: Chance, rate: float, common: float, n: int, groups: Codes | None
+    ) -> tuple[Floats, Floats, Floats]:
+        quality = chance.normal(size=n)
+        if groups is not None:
+            quality = 0.55 * chance.normal(size=groups.max() + 1)[groups] + (1 - 0.55**2) ** 0.5 * quality
+        limits = stats.norm.ppf([rate, rate, 0.3, 0.5, 0.7, 0.8])
+        seen = common**0.5 * quality + (1 - common) ** 0.5 * chance.normal(size=(len(limits), n))
+        one, other, *others = (seen < limits[:, None]).astype(float)
+        return one, other, np.asarray(np.mean(others, axis=0))
+
+    names = ("two", "rest")
+    for rate, common in product(RATES, (0.0, 0.5, 0.8)):
+        one, other, rest = drawn(chance_of(61), rate, common, _LARGE // 2, None)
+        whole = {name: co.correlation(name, one, side, None) for name, side in zip(names, (other, rest), strict=True)}
+        shares = []
+        for size in (*SIZES[1:], None):
+            chance, tally, groups = chance_of(62), Tally(whole, names), _GROUPS if size is None else None
+            for _ in range(runs if size != SIZES[-1] else runs // 2):
+                one, other, rest = drawn(chance, rate, common, size or len(_GROUPS), groups)
+                tally.add(
+                    {
+                        name: co.correlation(name, one, side, groups)
+                        for name, side in zip(names, (other, rest), strict=True)
+                    }
+                )
+            shares.append(tally.shares())
+        yield (rate, common, *(", ".join(map(shown, each)) for each in shares)), min(map(lowest, shares))
 
 
 # -- people, and juries --------------------------------------------------------------------------------------

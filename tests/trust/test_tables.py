@@ -20,7 +20,7 @@ _TABLES = {
     "quality/cross_fitting.py": "aligned",
     "quality/edit_effects.py": "paired",
     "quality/generating.py": "rates_of_one means",
-    "quality/item_statistics.py": "means numbers",
+    "quality/item_statistics.py": "means items",
     "quality/probing.py": "rates_of_one",  # Clopper and Pearson's, which is exact
     "trust/annotators.py": "juries",
     "trust/assumptions.py": "numbers coefficients",

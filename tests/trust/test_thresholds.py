@@ -59,6 +59,16 @@ def test_weights_count_as_often_as_they_say() -> None:
     assert high - low > 0.05
 
 
+def test_labels_of_very_uneven_weight_say_why_their_figures_have_no_interval() -> None:
+    """Forty labels of which two weigh a hundred times as much are worth few, and the print says so."""
+    given_, labels = sample(40)
+    found = thresholds(
+        given_, Labels([evolve(row, weight=100.0 if place < 2 else 1.0) for place, row in enumerate(labels)])
+    )
+    assert found.best()["agreement"].interval is None
+    assert "fewer than 30, have no interval" in str(found)
+
+
 def test_labels_that_chose_a_threshold_are_remarked_on_when_they_measure_it() -> None:
     """The rubric of a choice names them; other labels have no such remark."""
     given_, labels = sample(200)
