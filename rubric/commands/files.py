@@ -27,7 +27,7 @@ from rubric.commands.output import (
     print_text,
 )
 from rubric.commands.trust import from_extra
-from rubric.embed import NOTHING, counted, shorten, table, write_text
+from rubric.embed import NOTHING, counted, shorten, table
 from rubric.errors import Problem
 from rubric.formats import Converted
 from rubric.formats import schema as json_schema
@@ -150,7 +150,7 @@ def convert(
     if out is None:
         print_text(str(converted))
     else:
-        write_text(Path(out), str(converted))
+        converted.dump(out)
 
 
 def _count_changes(suite: Suite, converted: Converted) -> int:

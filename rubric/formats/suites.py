@@ -211,6 +211,11 @@ class Converted:
     def __str__(self) -> str:
         return to_yaml(self.data)
 
+    def dump(self, path: str | PathLike[str], /) -> None:
+        """Write it to the file at *path*, as JSON where that ends in `.json`, else as YAML."""
+        file = fields.as_path("path", path)
+        write_text(file, to_json(self.data) if file.suffix.lower() == ".json" else str(self))
+
 
 @guided
 def convert(suite: Suite, format: str = "native", /) -> Converted:

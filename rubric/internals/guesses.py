@@ -316,8 +316,15 @@ def number_cure(found: object, message: str, before: str = "") -> str:
         return f"; take the quotes off{shown}" if re.search("number|True or False", message) else ""
     if message.startswith("expected True or False") and text in {"yes", "on", "no", "off"}:
         return f"; write {before}{text in {'yes', 'on'}}"
-    is_percent = type(found) in (int, float) and _FEWEST_PERCENT <= found <= 100  # type: ignore[operator]  # noqa: PLR2004
-    share = as_share(f"{text}%" if is_percent and "from 0 to 1" in message else text) if "finite" in message else None
+    number: float = found if type(found) in (int, float) and " 0 to 1" in message else 0  # type: ignore[assignment]
+    if 2 <= number < _FEWEST_PERCENT:  # noqa: PLR2004 - the second level of a scale
+        top = 5 if number <= 5 else 10  # noqa: PLR2004 - as most scales end
+        scaled = f"{before}{(number - 1) / (top - 1):.3g}"
+        return (
+            f"; {text} on a scale from 1 to {top} is {scaled}, and {text} of {top} points are {before}{number / top:g}"
+        )
+    is_percent = _FEWEST_PERCENT <= number <= 100  # noqa: PLR2004
+    share = as_share(f"{text}%" if is_percent else text) if "finite" in message else None
     return "" if share is None else f"; {text}{'%' * is_percent} is {before}{share:g}"
 
 

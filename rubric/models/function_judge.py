@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from attrs import define
@@ -58,10 +58,17 @@ def judge_function(function: CriterionFunction, /, *, threads: int = 1, identity
     if not callable(function) or isinstance(function, type):
         raise refuse("function", function, "a function of the candidate and a criterion")
     try:
-        inspect.signature(function).bind(None, None)
+        first, second = [*inspect.signature(function).bind(None, None).arguments, "candidate"][:2]  # or `*args` alone
     except TypeError:
         cure = "write def decide(candidate, criterion): ...; a function from messages to text is a judge as it is"
         raise DefinitionError("function", f"it takes other arguments than two; {cure}") from None
+    if first in ("criterion", "rubric", "question"):
+        name = getattr(function, "__name__", "")
+        name, told = name if name.isidentifier() else "function", "" if second == "candidate" else ".output"
+        cure = f"write judge_function(lambda candidate, criterion: {name}(criterion, candidate{told}))"
+        raise DefinitionError(
+            "function", f"its first argument is called {first!r}, and the candidate comes first; {cure}"
+        )
     return Judge(FunctionJudge(function, threads), sealed=False, identity=identity)
 
 
@@ -111,7 +118,11 @@ class FunctionJudge:
 
 
 def _ambiguous(criterion: Criterion, said: Any) -> str:
-    """Return why *said*, a number, could mean two things for *criterion*, with what to return; '' if it could not."""
+    """Return why *said* is not a verdict, or could mean two things for *criterion*, with what to return; else ''."""
+    if isinstance(said, Mapping):
+        return (
+            "got a dict; return the verdict, such as True, or a pair with the reason: (True, 'it thanks the customer')"
+        )
     value = plain_number(said[0] if isinstance(said, tuple) and len(said) == 2 else said)  # noqa: PLR2004 - a pair
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""

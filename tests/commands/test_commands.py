@@ -601,6 +601,8 @@ def test_a_suite_is_converted(suite: str, tmp_path: Path) -> None:
     result = run("convert", suite, "--to", "promptfoo", "--out", str(out))
     assert (result.exit_code, result.stdout) == (0, "")
     assert "llm-rubric" in out.read_text()
+    run("convert", suite, "--out", str(tmp_path / "native.json"))
+    assert json.loads((tmp_path / "native.json").read_text())["suite"] == "replies"
     unknown = run("convert", suite, "--to", "promtfoo")
     assert "'promtfoo' is unknown; did you mean 'promptfoo'?" in unknown.stderr
 

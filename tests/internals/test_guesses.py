@@ -299,7 +299,7 @@ SAYS = [
     ("r.rates('a', min_value=1, max_value=5)", "rubric.rates('a', (1, 5))"),
     ("r.expects('a', on='each turn')", "rubric.adding(Criterion('a', on='each turn'))"),
     ("r.checks('contains: x')", "rubric.checks(Contains('x'))"),
-    ("r.passing_at(4, out_of=5)", "rubric.passing_at(0.8)"),
+    ("r.passing_at(4, out_of=5)", "4 on a scale from 1 to 5 is 0.75, and 4 of 5 points are 0.8"),
     ("Criterion('a', required='yes')", "write required=True"),
     ("Judge(['a', 'b'])", "Panel(['a', 'b'])"),
     ("Judge({'model': 'm'})", "Judge(**{'model': 'm'})"),

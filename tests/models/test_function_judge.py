@@ -89,6 +89,27 @@ def test_a_function_of_other_arguments_is_refused() -> None:
         judge_function("x")  # type: ignore[arg-type]
 
 
+def test_a_function_of_the_criterion_first_is_refused_with_the_line_that_turns_it() -> None:
+    """It would judge the words of the criterion."""
+
+    def judge(criterion: Any, text: Any) -> bool:
+        return text == "All done." and bool(criterion)
+
+    with pytest.raises(DefinitionError) as refused:
+        judge_function(judge)
+    line = str(refused.value).partition("write ")[2]
+    assert line == "judge_function(lambda candidate, criterion: judge(criterion, candidate.output))"
+    turned = eval(line, {"judge_function": judge_function, "judge": judge})  # noqa: S307 - as it is printed
+    assert grade("All done.", Rubric("r", ["Is short"]), turned).passed
+
+
+def test_a_mapping_is_not_a_decision() -> None:
+    """The failure says what to return."""
+    said: Any = {"verdict": True}
+    result = evaluate("All done.", Rubric("r", ["Is short"]), judge_function(lambda _, __: said))
+    assert "a pair with the reason: (True, " in result.failures[0].message
+
+
 def test_a_rubric_that_requires_quotes_is_ungraded_and_never_scores_zero_for_lack_of_them() -> None:
     """The failure says that a function gives no quotes and names the criterion."""
     judge = judge_function(lambda candidate, criterion: True)
