@@ -272,7 +272,7 @@ JUDGE = options(
         help="Ask for so many criteria in one request: fewer requests, and verdicts that may sway each other.",
     ),
 )
-THRESHOLD = click.option("--threshold", "-t", type=float, help="Pass from this score in 0..1, not the rubric's.")
+THRESHOLD = click.option("--threshold", "-t", type=Share(), help="Pass from this score in 0..1, not the rubric's.")
 
 OUTPUTS = click.option(
     "--outputs",

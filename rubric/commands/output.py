@@ -211,7 +211,7 @@ def _message_of(problem: click.UsageError) -> str:
 def _of_judge(name: str) -> str:
     """Return the end of the message on the option *name*, if it is a judge's."""
     line = f"; it belongs to the judge in a suite, or in Python; write judge: {{model: openai/gpt-5, {name}: ...}}"
-    return line if name in attrs.fields_dict(Judge) else ""
+    return line if name in attrs.fields_dict(Judge) and name != "model" else ""
 
 
 def _options_of(command: click.Command) -> list[str]:
