@@ -280,6 +280,8 @@ class _Call:
         """Return *line* with the value that was *typed*, or what it was meant as; or else why it would be refused."""
         known = {each: value for each, value in self.given.items() if each not in self.unknown}
         refused = ""
+        if isinstance(self.named[typed], Mapping):  # which is what the line would make of it
+            line = line.replace("{'{name}': {value}}", "{value}")
         for value in (self.named[typed], *conversions(field, self.named[typed]), *_form_of(field)):
             cure = self._as_typed(line.replace("{name}", name).replace("{value}", source_of(name, value)))
             is_own = field in self.names and f"{field}={{value}}" in line

@@ -131,6 +131,7 @@ TO_READ = {
     "suite.yaml": dumps_suite(VALUES["suite"]),
     "results.jsonl": VALUES["grades"].to_jsonl(),
     "labels.csv": "key,value\n0,1\n",
+    "rows.csv": "output\nWe thank you.\n",
 }
 """What lines read, made once: to make it takes longer than to run a line."""
 

@@ -212,6 +212,9 @@ SAYS = [
     ("grade('x', metrics=[r], judge='offline')", "Write grade('x', rubric=rubric, judge='offline')"),
     ("gs.to_csv('x.csv', index=False)", "write grades.to_pandas().to_csv('results.csv', index=False)"),
     ("rubric.answer", "write said('assistant')"),
+    ("rubric.never", "write call('search').never()"),
+    ("rubric.Percent", "write rubric.shown_as(Likert(0, 100))"),
+    ("Candidate('x', metadata={'model': 'm'})", "write Candidate('x', variables={'model': 'm'})"),
     ("loads('rubric: {preset: safety}')", "write rubric init --preset groundedness"),
     # figures of a name are composed of the values that there are
     ("gs.avg_cost", "write grades.usage.cost / len(grades)"),
