@@ -205,7 +205,7 @@ class _Call:
         for name in self.unknown:
             value, term = self.named[name], term_of(name)
             asks_nothing = value is None or value is (name in table()["filler"]["inverted"])
-            note = "" if asks_nothing else self._note(name, forms_of(name))
+            note = "" if asks_nothing else self._column(name) or self._note(name, forms_of(name))
             cure = note or self._nothing(name, asks_nothing=asks_nothing)
             word = name if name in self.positional_only else self._word(name)
             if word and not note and value is not None:
@@ -223,6 +223,17 @@ class _Call:
         is_known = self._note(name, forms_of(name)) or self._elsewhere(name, term_of(name) or name)
         is_idle = asks_nothing and (self.named[name] is None or is_known)
         return "nothing changes without it; leave it out" if is_idle else ""
+
+    def _column(self, name: str) -> str:
+        """Return the cure of a field of candidates that names a column of theirs; '' if it does not."""
+        rows, value = self.given.get("candidates"), self.named[name]
+        first = rows[0] if isinstance(rows, list) and rows else None
+        there = getattr(rows, "columns", first if isinstance(first, Mapping) else ())
+        if "columns" not in self.names or not isinstance(value, str) or value not in there:
+            return ""
+        fields = [*_parameters(import_module("rubric").Candidate.__init__)]
+        field = name if name in fields else argument_for("Candidate", name, {*fields})
+        return field and f"a column is named by its field; write columns={{{field!r}: {value!r}}}"
 
     def _holder(self, name: str) -> str:
         """Return the argument that is not given yet and takes the kind of value that was given as *name*."""

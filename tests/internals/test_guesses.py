@@ -213,6 +213,12 @@ SAYS = [
     ("gs.to_csv('x.csv', index=False)", "write grades.to_pandas().to_csv('results.csv', index=False)"),
     ("rubric.answer", "write said('assistant')"),
     ("rubric.never", "write call('search').never()"),
+    ("call('refund', args={'order': 7})", "did you mean 'arguments'?"),
+    ("Cascade('offline', 'offline', threshold=0.8)", "write Cascade('offline', 'offline', when=(0.3, 0.7))"),
+    (
+        "grade_many([{'said': 'x', 'n': 1}], r, 'offline', text='said', id='n')",
+        "write grade_many([{'said': 'x', 'n': 1}], rubric, 'offline', columns={'output': 'said', 'key': 'n'})",
+    ),
     ("rubric.Percent", "write rubric.shown_as(Likert(0, 100))"),
     ("Candidate('x', metadata={'model': 'm'})", "write Candidate('x', variables={'model': 'm'})"),
     ("loads('rubric: {preset: safety}')", "write rubric init --preset groundedness"),
