@@ -198,7 +198,8 @@ class _Call:
 
     def refuse(self) -> NoReturn:
         """Raise the error for all arguments that do not fit, with one line in which each of them has its place."""
-        if not self.unknown or not (self.names or self.positional_only):
+        takes = self.names or self.positional_only or [n for n in self.unknown if self._note(n, forms_of(n))]
+        if not self.unknown or not takes:
             raise CallError(self.owner, f"{self._misfit()}; write {self._example()}")
         cures: dict[str, str] = {}
         words: dict[str, str] = {}
@@ -338,11 +339,9 @@ class _Call:
         if len(self.args) > len(self.places):
             return f"it takes {counted(len(self.places), 'argument')} without a name, got {len(self.args)}"
         missing = " and ".join(map(repr, self.missing))
-        return (
-            f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
-            if missing
-            else "these arguments do not fit"
-        )
+        if missing:
+            return f"{missing} {'is' if len(self.missing) == 1 else 'are'} missing"
+        return "these arguments do not fit" if self.parameters else "it takes no arguments"
 
     def _example(self) -> str:
         """Return a call that works: what was given, and the example of the table for what is missing."""

@@ -213,6 +213,9 @@ SAYS = [
     ("gs.to_csv('x.csv', index=False)", "write grades.to_pandas().to_csv('results.csv', index=False)"),
     ("rubric.answer", "write said('assistant')"),
     ("rubric.never", "write call('search').never()"),
+    ("IsJSON(required_keys=['status'])", "write FitsSchema({'type': 'object', 'required': ['status']})"),
+    ("Matches('a', flags='i')", "write Matches('(?i)ticket')"),
+    ("IsJSON(1)", "write IsJSON()"),
     ("call('refund', args={'order': 7})", "did you mean 'arguments'?"),
     ("Cascade('offline', 'offline', threshold=0.8)", "write Cascade('offline', 'offline', when=(0.3, 0.7))"),
     (
