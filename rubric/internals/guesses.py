@@ -308,7 +308,7 @@ def word_cure(part: str, owner: str, word: str, known: Collection[str]) -> str:
 _FEWEST_PERCENT = 10  # a smaller number may as well be one of a scale from 1 to 5
 
 
-def number_cure(found: object, message: str, before: str = "") -> str:
+def number_cure(found: object, message: str, before: str = "", *, is_threshold: bool = False) -> str:
     """Return the end of *message* on a number or a switch that was *found* in another form: "80%", "4/5", "2", 80."""
     text = str(found).strip()
     if isinstance(found, str) and re.fullmatch(r"(?a)-?\d{1,9}(\.\d{1,9})?|true|false", text):
@@ -317,7 +317,7 @@ def number_cure(found: object, message: str, before: str = "") -> str:
     if message.startswith("expected True or False") and text in {"yes", "on", "no", "off"}:
         return f"; write {before}{text in {'yes', 'on'}}"
     number: float = found if type(found) in (int, float) and " 0 to 1" in message else 0  # type: ignore[assignment]
-    if 2 <= number < _FEWEST_PERCENT:  # noqa: PLR2004 - the second level of a scale
+    if is_threshold and 2 <= number < _FEWEST_PERCENT:  # noqa: PLR2004 - the second level of a scale
         top = 5 if number <= 5 else 10  # noqa: PLR2004 - as most scales end
         scaled = f"{before}{(number - 1) / (top - 1):.3g}"
         return (

@@ -141,8 +141,9 @@ class _Call:
         head = head if head in self.given else next(holders, head)
         given, is_place = self.given.get(field), head in self.positional_only
         is_of_form = error.message.startswith("expected") and ("; write" not in error.message or is_place)
-        before = "" if is_place else f"{field}="
-        if cure := number_cure(given, error.message, before) if field in self.given else "":
+        before, is_threshold = "" if is_place else f"{field}=", field in ("threshold", "min_score")
+        cure = number_cure(given, error.message, before, is_threshold=is_threshold) if field in self.given else ""
+        if cure:
             return cure
         is_open = error.message.startswith(("expected", "unknown value"))
         if is_open and head in self.given and (meant := self._meant(head, error)):

@@ -178,8 +178,8 @@ def _useless(one: Ratings) -> str:
     if np.ptp(a) == 0:
         return f"the judge says the same of all {len(a):,} labelled candidates, so it tells nothing"
     groups, is_option = compact(one.groups[both]) if one.grouped else None, one.scale.kind == "option"
-    name = "kappa" if is_option else "correlation"
-    figure = co.coefficient(name, co.cohen(a, b), groups) if is_option else co.correlation(name, a, b, groups)
+    name, found = ("kappa", co.cohen(a, b)) if is_option else ("correlation", co.pearson(a, b))
+    figure = co.coefficient(name, found, groups)
     if figure.value is None or figure.interval is None:
         return ""
     together, apart = figure.interval[0] > 0, figure.interval[1] < 0
@@ -189,7 +189,8 @@ def _useless(one: Ratings) -> str:
         together, apart = (at or p.pvalue <= 1 - UPPER for at, p in zip((together, apart), exact, strict=True))
     if together:
         return ""
-    shown = f"{name} {figure.value:.2f}, {figure.interval[0]:.2f} to {figure.interval[1]:.2f}"
+    low, high = figure.interval if is_option else co.correlation(name, a, b, groups).interval or figure.interval
+    shown = f"{name} {figure.value:.2f}, {low:.2f} to {high:.2f}"
     if apart:
         return f"the judge says the opposite of people ({shown}): is the criterion meant the other way round?"
     return f"no agreement with people beyond chance is shown ({shown}): the judge may be of no use"

@@ -245,9 +245,10 @@ def correlation(name: str, a: Floats, b: Floats, groups: Codes | None) -> Statis
     ]
     if min(len(categories_of(side)) for side in (a, b)) == 2:
         rows += [(a == one) & (b == other) for one, other in zip(x, y, strict=True)]
-    if min(len(np.unique(units[each])) for each in rows) >= RARE:
+    number = len(np.unique(units))
+    if min(len(np.unique(units[each])) for each in rows) >= min(RARE, number if groups is None else number / 2):
         return found
-    times = round(len(a) / len(np.unique(units)))
+    times = round(len(a) / number)
     more = None if groups is None else np.append(groups, np.repeat(groups.max() + 1 + np.arange(4), times))
     wider = pearson(np.append(a, np.repeat(x, times)), np.append(b, np.repeat(y, times)))
     return widen(found, coefficient(name, wider, more).interval)
