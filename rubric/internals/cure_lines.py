@@ -17,7 +17,10 @@ from rubric.errors import DefinitionError
 _ARGUMENT = "call"  # stands for the call of an argument that is proposed alone
 _VARIABLES = {"rubric", "judge", "grade", "grades", "suite", "candidate", "criterion", "labels"}
 _VERBS = {f"rubric.{verb}" for verb in ("passing_at", "expects", "requires", "scores", "rates", "chooses", "penalizes")}
-_MADE = "Judge Jury Panel Budget Limits Candidate Criterion Rubric Likert ContainsAll ContainsAny"
+_MADE = _VERBS | {
+    *("Judge", "Jury", "Panel", "Budget", "Limits", "Candidate", "Criterion", "Rubric", "Likert"),
+    *("ContainsAll", "ContainsAny"),
+}
 """The values in such lines that are made to see if they can be: making one reads, sends and changes nothing."""
 
 
@@ -151,7 +154,7 @@ def problem_in(code: str, **values: Any) -> str:
 
     for node in ast.walk(_call_in(code, "")[1] or ast.Pass()):
         called = ast.unparse(node.func) if isinstance(node, ast.Call) and "..." not in ast.unparse(node) else ""
-        if isinstance(node, ast.Call) and called in {*_MADE.split(), *_VERBS}:
+        if isinstance(node, ast.Call) and called in _MADE:
             package = import_module("rubric")
             try:
                 named = {each.arg or "": value(each.value) for each in node.keywords}

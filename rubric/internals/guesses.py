@@ -157,6 +157,8 @@ def attribute_cure(kind: type, name: str, value: object = None) -> str:
 def _composed(kind: type, words: Sequence[str], value: object) -> str:
     """Return the figure that *words* ask of *value*, as `avg cost` or `failed count` do; '' if there is none."""
     variable, whole = variable_of(kind), "_".join(words)
+    if not whole.isidentifier():  # a name from elsewhere may be code, and what is composed is evaluated
+        return ""
     words = ["avg", *whole.partition("_per_")[0].split("_")] if "_per_" in whole else words
     for part, rest in ((words[0], words[1:]), (words[-1], words[:-1])):
         forms = [form for role, forms in table()["composed"].items() if part in role.split() for form in forms]
@@ -194,9 +196,9 @@ def _expression(kind: type, name: str) -> str:
                 of = getattr(import_module(module), related)
             except ImportError:  # pandas is optional
                 continue
-            ours = [one for one, words in cures_in("attributes", *_lineage(of)) if name in words]
-            if "{}" in expression and ours and ours[0].startswith(f"{variable_of(of)}.") and "(" not in ours[0]:
-                return str(expression).format(ours[0].partition(".")[2])
+            path = next((path for path, words in cures_in("attributes", *_lineage(of)) if name in words), "")
+            if "{}" in expression and path.startswith(f"{variable_of(of)}.") and "(" not in path:
+                return str(expression).format(path.partition(".")[2])
             if ".collect()" in expression and (meant := _expression(of, name)):
                 return f"the results are read first: grades = {expression[expression.index(':') + 2 : -3]}; {meant}"
             if name in _public(of) and not (related == "Rubric" and inspect.isroutine(getattr(of, name))):

@@ -189,6 +189,7 @@ def _useless(one: Ratings) -> str:
         together, apart = (at or p.pvalue <= 1 - UPPER for at, p in zip((together, apart), exact, strict=True))
     if together:
         return ""
+    # What is said rests on the plain interval: the wider one, which is told, may hold 0 for a good judge of few labels.
     low, high = figure.interval if is_option else co.correlation(name, a, b, groups).interval or figure.interval
     shown = f"{name} {figure.value:.2f}, {low:.2f} to {high:.2f}"
     if apart:

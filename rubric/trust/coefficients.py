@@ -234,8 +234,9 @@ def correlation(name: str, a: Floats, b: Floats, groups: Codes | None) -> Statis
     """
     Return the correlation of two columns, with its interval.
 
-    Where few units, or groups, have other than the commonest value, or one of two values beside an end of the other
-    column, a sample may have missed some of them: the interval allows for one more at each pair of the columns' ends.
+    Where fewer than 15 units have other than the commonest value, or one of two values beside an end of the other
+    column, a sample may have missed some: the interval allows for one more at each pair of the columns' ends. Of groups
+    half are enough, since with fewer than 30 nothing could be common.
     """
     found = coefficient(name, pearson(a, b), groups)
     units = np.arange(len(a)) if groups is None else groups

@@ -527,3 +527,22 @@ def test_documents_for_a_field_that_is_one_text_are_joined_in_the_line() -> None
     line = str(refused.value).partition("Write ")[2]
     assert line == r"grade('Hi', 'Is polite', 'offline', context='\n\n'.join(['One.', 'Two.']))"
     assert eval(line, {"grade": grade}).candidate.context == "One.\n\nTwo."  # noqa: S307 - our own line
+
+
+@each_row(
+    "name",
+    [
+        "max_score for g in grades if [ascii('x')]) or max(g.score",
+        "best_score for g in [ascii('x')]) or max(g.score",
+        "cost + ascii('x')_avg",
+    ],
+)
+def test_a_name_that_is_code_is_not_run(name: str) -> None:
+    """A name may come from elsewhere, as in `getattr(grades, column)`: only words are looked up."""
+    ran: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.ascii", ran.append)
+        with pytest.raises(AttributeError) as refused:
+            getattr(GS, name)
+        assert "has no attribute" in str(refused.value)  # the message is composed when it is read
+    assert not ran
