@@ -27,8 +27,8 @@ def default_candidate(inputs: Any, outputs: Any, reference_outputs: Any) -> Cand
     if isinstance(outputs, Mapping) and len(outputs) > 1 and "messages" not in outputs and not is_run(outputs):
         of = "candidate=lambda inputs, outputs, reference: default_candidate(inputs, "
         one, whole = f"{of}outputs[{next(iter(outputs))!r}], reference)", f"{of}json.dumps(outputs), reference)"
-        source = "from rubric.integrations.langsmith import default_candidate"
-        ways = f"to grade one, give {one}; to grade all as JSON, give {whole} ({source})"
+        source = "import json; from rubric.integrations.langsmith import default_candidate"
+        ways = f"to grade one, give {one}; to grade all as JSON, give {whole}; both need: {source}"
         raise DefinitionError("outputs", f"there are {', '.join(map(repr, outputs))}; {ways}")
     return mapping.default_candidate(inputs, outputs, reference_outputs)
 

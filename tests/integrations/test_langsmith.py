@@ -89,15 +89,18 @@ def test_an_example_whose_target_failed_is_not_graded(nothing: Any) -> None:
 
 
 def test_one_of_several_outputs_is_named_and_not_guessed() -> None:
-    """The error has a line for one of them and a line for all, and both grade."""
-    from rubric.integrations.langsmith import default_candidate, rubric_evaluator
+    """The error has a line for one of them, a line for all, and the imports with which both grade."""
+    from rubric.integrations.langsmith import rubric_evaluator
 
     outputs = {"answer": GOOD, "sources": ["a"]}
+    names: dict[str, Any] = {}
     with judging() as judge:
         with pytest.raises(DefinitionError, match="there are 'answer', 'sources'") as refused:
             rubric_evaluator(POLITE, judge)(inputs={"q": "When?"}, outputs=outputs)
-        lines = re.findall(r"give candidate=(.*?)(?:;|$)", str(refused.value))
+        said, _, imports = str(refused.value).partition("; both need: ")
+        exec(imports, names)  # noqa: S102 - ours
+        lines = re.findall(r"give candidate=(.*?)(?:;|$)", said)
         for line, text in zip(lines, (GOOD, json.dumps(outputs)), strict=True):
-            candidate = eval(line, {"json": json, "default_candidate": default_candidate})  # noqa: S307 - ours
+            candidate = eval(line, names)  # noqa: S307 - ours
             assert candidate({"q": "When?"}, outputs, None).output == text
             assert rubric_evaluator(POLITE, judge, candidate=candidate)(inputs={"q": "When?"}, outputs=outputs)
