@@ -30,7 +30,7 @@ from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from rubric import DefinitionError, Grade, Judge, RubricError, Ungraded
-from rubric.embed import TOLERANCE, Wording, shown
+from rubric.embed import TOLERANCE, Wording, plugins, shown
 from rubric.errors import Problem
 from rubric.internals.guesses import word_cure
 from rubric.quality import UnreviewedWarning
@@ -225,7 +225,7 @@ def _warnings_as_lines() -> Iterator[None]:
         showwarning = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
-            if issubclass(category, UnreviewedWarning):
+            if issubclass(category, UnreviewedWarning | plugins.PluginWarning):
                 print_line(f"warning: {message}", problem=True)
             else:
                 showwarning(message, category, *place, **options)

@@ -127,20 +127,16 @@ def written_names() -> tuple[str, ...]:
 
 @cache
 def formats() -> dict[str, Format]:
-    """
-    Return all formats by their names, those of other packages too.
+    """Return all formats by their names, those of other packages too; a warning tells of one that is left out."""
+    return {name: _function(format) for name, format in OWN.items()} | plugins.load_all(GROUP, _registered)
 
-    Raises:
-        DefinitionError: A package registers something else than a new format.
-    """
-    found: dict[str, Format] = {name: _function(format) for name, format in OWN.items()}
-    for name in plugins.names(GROUP):
-        plugin = plugins.load(GROUP, name, "format")
-        if plugin is None or not isinstance(plugin.value, Format) or name in found or plugin.value.name != name:
-            message = f"{name!r} of {plugin and plugin.source} is not a new Format of that name; uninstall it"
-            raise DefinitionError("format", message)
-        found[name] = plugin.value
-    return found
+
+def _registered(name: str) -> Format:
+    plugin = plugins.load(GROUP, name, "format")
+    if plugin is None or not isinstance(plugin.value, Format) or name in OWN or plugin.value.name != name:
+        message = f"{name!r} of {plugin and plugin.source} is not a new Format of that name; uninstall it"
+        raise DefinitionError("format", message)
+    return plugin.value
 
 
 def find_format(name: str) -> Format:
@@ -148,11 +144,13 @@ def find_format(name: str) -> Format:
     Return the format called *name*.
 
     Raises:
-        DefinitionError: No format has this name.
+        DefinitionError: No format has this name, or a package registers something else than a new format.
     """
-    if name not in formats():
-        raise DefinitionError("format", f"unknown format {name!r}{fields.suggest(name, formats())}")
-    return formats()[name]
+    if name in formats():
+        return formats()[name]
+    if name in format_names():
+        return _registered(name)
+    raise DefinitionError("format", f"unknown format {name!r}{fields.suggest(name, formats())}")
 
 
 # -- recognition ----------------------------------------------------------------------------------------------

@@ -2,15 +2,18 @@
 Plug-ins: what installed distributions register by entry point.
 
 Entry points are looked up for a name that is not ours, or to list all names, and not before: a look-up reads the
-metadata of every installed distribution. A plug-in is imported when it is used.
+metadata of every installed distribution. A plug-in is imported when it is used. One that cannot be loaded stops what
+needs it by name; all else goes on without it, with one warning.
 """
 
 from __future__ import annotations
 
 import tomllib
+import warnings
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import frozen
 
@@ -26,6 +29,11 @@ class Plugin:
     source: str
 
 
+class PluginWarning(UserWarning):
+    """A plug-in is left out, since it cannot be loaded; the text names its distribution and the error."""
+
+
+T = TypeVar("T")
 _NAME, _PROJECT = "rubric-grade", Path(__file__).parents[2] / "pyproject.toml"
 
 
@@ -73,6 +81,17 @@ def load(group: str, name: str, kind: str) -> Plugin | None:
     except Exception as error:
         message = f"{name!r} of {source} cannot be loaded: {describe(error)}; upgrade that distribution or uninstall it"
         raise DefinitionError(kind, message) from error
+
+
+def load_all(group: str, find: Callable[[str], T]) -> dict[str, T]:
+    """Return what *find* returns for each name in *group*; a `PluginWarning` tells of each that it refuses."""
+    found = {}
+    for name in names(group):
+        try:
+            found[name] = find(name)
+        except DefinitionError as problem:
+            warnings.warn(str(problem), PluginWarning, stacklevel=2)
+    return found
 
 
 def _source(entry: EntryPoint) -> str:

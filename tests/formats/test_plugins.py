@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -21,7 +22,7 @@ from rubric.formats import registry
 from rubric.formats.assertions import table
 from rubric.formats.built_in import OWN
 from rubric.formats.suites import convert, load_suite, loads_suite
-from rubric.internals.plugins import entry_points_of
+from rubric.internals.plugins import PluginWarning, entry_points_of
 from tests.places import ROOT
 
 MODULE = '''"""Checklists: `checklist: [{say: ..., expect: [...]}]`."""
@@ -163,17 +164,34 @@ def test_the_command_line_offers_it(site: Path) -> None:
         (MODULE, "other", "is not a new Format of that name; uninstall it"),
     ],
 )
-def test_a_package_that_registers_nonsense_is_named(
+def test_a_package_that_registers_nonsense_stops_only_what_needs_it(
     module: str, name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is passed over in silence."""
+    """Files of other formats are read, with one warning that names the package; its own format is refused."""
     monkeypatch.syspath_prepend(installed(tmp_path, module, name))
     forget()
-    with pytest.raises(DefinitionError) as caught:
-        loads_suite(TEXT)
-    assert str(caught.value) == f"format: {name!r} of checklists 1.0 {why}"
+    said = f"format: {name!r} of checklists 1.0 {why}"
+    native = "cases: [{id: a, rubric: Is it kind?}]"
+    with pytest.warns(PluginWarning, match=f"^{re.escape(said)}$"):
+        assert loads_suite(native).format == "native"
+    assert loads_suite(native).format == "native"
+    if name not in OWN:
+        with pytest.raises(DefinitionError, match=f"^{re.escape(said)}$"):
+            loads_suite(TEXT, name)
     monkeypatch.undo()
     forget()
+
+
+def test_the_command_line_prints_the_warning_as_a_line(tmp_path: Path) -> None:
+    """And goes on: only the exit code of what was asked for counts."""
+    site = installed(tmp_path, "import nope")
+    (tmp_path / "r.yaml").write_text("rubric: kind\ncriteria: [Is kind]\n")
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rubric.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "validate", str(tmp_path / "r.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0
+    why = "ModuleNotFoundError: No module named 'nope'; upgrade that distribution or uninstall it"
+    assert done.stderr == f"warning: format: 'checklist' of checklists 1.0 cannot be loaded: {why}\n"
 
 
 PARSED = MODULE.replace(
@@ -283,3 +301,21 @@ def test_a_package_adds_an_assertion_type() -> None:
         loads_suite(json.dumps({"tests": [{"assert": [{**assertion, "threshold": 9}]}]}), "promptfoo")
     forms = table.assertion_schema()["anyOf"]
     assert any("distinct-share" in one["properties"]["type"]["enum"] for one in forms)
+
+
+def test_an_assertion_type_that_cannot_be_loaded_stops_only_files_that_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The schema and a type that nobody has are as without it, but for one warning."""
+    monkeypatch.syspath_prepend(installed(tmp_path, "import nope", "distinct-share", "rubric.assertions"))
+    table._plugin_kinds.cache_clear()
+    table._plugin_names.cache_clear()
+    said = re.escape("type: 'distinct-share' of checklists 1.0 cannot be loaded")
+    with pytest.warns(PluginWarning, match=said):
+        assert table.find_kind("no-such-type") is None
+    assert table.assertion_schema()["anyOf"]
+    with pytest.raises(DefinitionError, match=said):
+        table.find_kind("distinct-share")
+    monkeypatch.undo()
+    table._plugin_kinds.cache_clear()
+    table._plugin_names.cache_clear()

@@ -293,14 +293,20 @@ KINDS: dict[str, Kind] = {
 
 
 @cache
+def _plugin_names() -> tuple[str, ...]:
+    return plugins.names(GROUP)  # a look-up is slow, and files may hold many types that nobody has
+
+
+@cache
 def _plugin_kinds() -> dict[str, Kind]:
-    kinds = {}
-    for name in plugins.names(GROUP):
-        plugin = plugins.load(GROUP, name, "type")
-        if plugin is None or not isinstance(plugin.value, Kind) or name in KINDS:
-            raise DefinitionError("type", f"{name!r} of {plugin and plugin.source} is not a new Kind; uninstall it")
-        kinds[name] = plugin.value
-    return kinds
+    return plugins.load_all(GROUP, _registered)
+
+
+def _registered(name: str) -> Kind:
+    plugin = plugins.load(GROUP, name, "type")
+    if plugin is None or not isinstance(plugin.value, Kind) or name in KINDS:
+        raise DefinitionError("type", f"{name!r} of {plugin and plugin.source} is not a new Kind; uninstall it")
+    return plugin.value
 
 
 def find_kind(name: str) -> Kind | None:
@@ -308,9 +314,11 @@ def find_kind(name: str) -> Kind | None:
     Return the type called *name*, without `not-`; None if neither this package nor a plug-in has it.
 
     Raises:
-        DefinitionError: A package registers something else than a new type.
+        DefinitionError: A package registers something else than a new type under this name.
     """
-    return KINDS.get(name) or _plugin_kinds().get(name)
+    if known := KINDS.get(name) or _plugin_kinds().get(name):
+        return known
+    return _registered(name) if name in _plugin_names() else None
 
 
 # -- writing -----------------------------------------------------------------------------------------------
