@@ -132,12 +132,14 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, figures: 
     right, rows = frozenset(figures), list(rows)
 
     def cells(name: str, row: Sequence[object]) -> Html:
-        return tag("tr", *(tag(name, _cell(c), class_="num r" if n in right else None) for n, c in enumerate(row)))
+        names = ("td" if c == "" else name for c in row)  # a head without words is none to a screen reader
+        parts = enumerate(zip(names, row, strict=True))
+        return tag("tr", *(tag(each, _cell(c), class_="num r" if n in right else None) for n, (each, c) in parts))
 
     body = [cells("td", row) for row in rows[:MOST_ROWS]]
     drawn = tag("table", tag("thead", cells("th", head)), tag("tbody", *body), class_="grid")
     more = tag("p", f"and {len(rows) - MOST_ROWS:,} more", class_="soft") if len(rows) > MOST_ROWS else None
-    return tag("div", drawn, more, class_="scroll")
+    return tag("div", drawn, more, class_="scroll", tabindex="0")
 
 
 def _cell(value: object) -> Html | Markup:

@@ -30,6 +30,7 @@ LONGEST = 200_000
 
 def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
     """Return *page*, whose script reads *data*."""
+    title = f"Label {page.title}"
     templates = [
         (f"{kind}-{n}", join(parts))
         for n, (item, candidate) in enumerate(zip(page.draw.items, page.candidates, strict=False))
@@ -40,7 +41,8 @@ def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
         "label_page.html",
         page=page,
         mode=mode,
-        head=html.header(f"Label {page.title}", title=page.rubric.name or "rubric"),
+        title=title,
+        head=html.header(title, title=page.rubric.name or "rubric"),
         facts=html.facts(("candidates", f"{len(page.candidates):,}"), ("questions each", len(page.questions))),
         guidelines=cut(clean(page.rubric.guidelines), LONGEST),
         questions=[(question, _question(question)) for question in page.questions],
@@ -48,7 +50,7 @@ def render(page: LabelPage, data: Mapping[str, Any], mode: str) -> str:
         data=Html(json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")),
     )
     return html.page(
-        f"Label {page.title}",
+        title,
         body,
         more_style=html.file("label_page.css"),
         script=html.file("label_page.js"),

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rubric import Candidate, Rubric, grade_many
 from rubric.commands.kept_runs import Keeper
 from rubric.commands.local_server import LocalServer
 from rubric.commands.view import listing
 from rubric.embed import RowBuilder
+from rubric.labelling.drawing import Draw
+from rubric.labelling.page import LabelPage
 from tests.browsers import browsing
 from tests.reports import REPORT
 from tests.view.runs import run
@@ -28,6 +31,31 @@ RUN_AXE = "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.length, 
 
 pytestmark = pytest.mark.skipif(not AXE, reason="RUBRIC_AXE names no axe.min.js (npm install axe-core)")
 LOOKS = pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (1280, 400) for s in ("light", "dark")])
+
+
+CELL = (
+    '<!doctype html><html lang="en"><head><title>x</title><meta name="color-scheme" content="light dark"></head>'
+    "<body><main><h1>x</h1><h2>x</h2>{}</main></body></html>"
+)
+"""A notebook's page, with the output of one cell."""
+
+ASKED = (
+    Rubric("replies", guidelines="Be strict.")
+    .requires("Answers the question", id="answers")
+    .rates("How clear is it?", {0: "no way in", 10: "at once"}, id="clarity")
+    .chooses("Which tone?", {"hostile": 0, "warm": 1}, id="tone")
+    .rates("How long is it?", (0, 100), id="length")
+    .forbids("Promises a refund", id="refund")
+    .scores("Helps", id="helps")
+)
+
+
+def labelling() -> LabelPage:
+    """Return a page for labels, with a question of each type and what a judge said."""
+    candidates = {f"k{n}": Candidate(f"reply {n} " * 500, input=f"question {n}", key=f"k{n}") for n in range(3)}
+    results = {str(each.key): [each.to_dict()] for each in grade_many(list(candidates.values()), ASKED, "offline")}
+    draw = Draw.of([*candidates])
+    return LabelPage(ASKED, draw, [candidates[item.name] for item in draw.items], results)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +75,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, tuple[str, 
         run(40, judged=2).report(folder / "judges.html", against=old): ("", "page.open(1)"),
         REPORT.write(folder / "suite.html"): ("", "page.open(0)"),
     }
+    (folder / "label.html").write_text(labelling().html(mode="file"), "utf-8")
+    answers = "fields.forEach((each) => each.querySelector('.option')?.click())"
+    found[folder / "label.html"] = ("", "begin('Ann')", answers, "write(0)", "lookAtJudge()", "show(1)")
+    for name, part in {"grade": old[0], "rubric": old[0].rubric, "run": old}.items():
+        (folder / f"cell-{name}.html").write_text(CELL.format(part._repr_html_()), "utf-8")
+        found[folder / f"cell-{name}.html"] = (
+            "",
+            "document.querySelectorAll('details').forEach((d) => (d.open = true))",
+        )
     for name, page in pages("plain words", folder).items():
         (folder / f"plain-{name}.html").write_text(page, "utf-8")
         found[folder / f"plain-{name}.html"] = ("",)
